@@ -1,4 +1,4 @@
-"""The users of a Django project: `Access(authenticate=django_user)`."""
+"""Authenticate the users of a Django project: `Access(authenticate=django_user)`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 async def django_user(connection: IncomingConnection) -> User | None:
-    """Return who is signed in to the Django project in which the app is mounted.
+    """Return the user who is signed in to the Django project in which the app is mounted.
 
-    Its roles are the names of the user's groups, and `staff` and `superuser`. The session of Django
-    decides, with all that Django checks of it: a password that was changed or a user that was
-    deactivated ends it, and with it open connections, within `Access.recheck_s`.
+    The roles are the names of the user's groups, and `staff` and `superuser`. Django's own checks
+    of its session apply: a changed password or a deactivated user ends the session, and open
+    connections are closed within `Access.recheck_s`.
 
     Args:
-        connection: The request. Its cookies need no middleware of Django.
+        connection: The request. Its cookies are read without Django's middleware.
     """
     from asgiref.sync import sync_to_async
     from django.conf import settings
@@ -36,7 +36,7 @@ def _user_of(key: str) -> User | None:
     from django.db import close_old_connections
     from django.http import HttpRequest
 
-    # Outside of a request of Django nobody else does this.
+    # Django does this only around its own requests; without it, a stale connection would be used.
     close_old_connections()
     try:
         request = HttpRequest()
@@ -45,18 +45,18 @@ def _user_of(key: str) -> User | None:
         if not user.is_authenticated or not user.is_active:
             return None
         expires_at = request.session.get_expiry_date().timestamp()
-        return User(user.get_username(), _shown(user), _roles(user), {}, expires_at)
+        return User(user.get_username(), _display_name(user), _roles(user), {}, expires_at)
     finally:
         close_old_connections()
 
 
-def _shown(user: AbstractBaseUser) -> str:
+def _display_name(user: AbstractBaseUser) -> str:
     full_name = getattr(user, "get_full_name", lambda: "")
     return str(full_name())
 
 
 def _roles(user: AbstractBaseUser) -> list[str]:
-    """Return what a user may do, also of a project's own kind of user, which may have no groups."""
+    """Return the roles of a user. A project's own user model may have no groups or flags."""
     groups = getattr(user, "groups", None)
     roles = [] if groups is None else list(groups.values_list("name", flat=True))
     marks = {"staff": "is_staff", "superuser": "is_superuser"}

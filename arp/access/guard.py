@@ -1,25 +1,26 @@
-"""Who may come in: names under which the server is reached, pages that may use it, and users.
+"""Decide which requests may use the server: by host name, by the page that sent them, and by user.
 
-Theory of operation. A browser sends what any page asks it to, also to this machine. So a request
-must name a host of ours (a rebound DNS name does not), and if it says which page sent it, that page
-must be ours or listed. A GET for a picture or a script has no `Origin`; there the browser says in
-`Sec-Fetch-Site` whether the page belongs to another site. This holds on loopback too. One function
-decides for every route, from the raw request.
+Theory of operation. A browser sends requests for any page, also to this machine. So a request must
+name a host of this server (a rebound DNS name does not match). If the request says which page sent
+it, that page must belong to this server or to a listed origin. A GET for a picture or a script has
+no `Origin`; for such a request the browser says in `Sec-Fetch-Site` whether the page belongs to
+another site. These checks apply on loopback too. One function decides for every route, from the raw
+request.
 
-An app without a token and without a hook serves this machine alone. Then `arp serve` refuses to
-listen elsewhere; a mounted app cannot know where its server listens, so each request is checked. A
-proxy on this machine makes every client look local. So names that others can reach are refused too,
-unless the proxies that are trusted to say where a request comes from are named. Many proxies name
-their backend in `Host`, as Apache does by itself. So a request with a header that only proxies add
-is refused too, and one of HTTP/1.0, which only proxies still speak (nginx, unless it is told
-otherwise).
+An app without a token and without a hook serves only this machine. `arp serve` then refuses to
+listen on other addresses. A mounted app does not know where its server listens, so each request is
+checked. A proxy on this machine makes every client look local. Therefore host names that other
+machines can reach are refused too, unless trusted proxies are configured. Many proxies put the name
+of their backend into `Host`; Apache does so by default. Therefore a request with a header that only
+proxies add is refused too. So is a request of HTTP/1.0, which only proxies still use (nginx does by
+default).
 
-An app that runs commands of agents has a token of its own in any case: see `own_code`.
+An app that runs commands of agents always has a token of its own; see `own_code`.
 
-Who asks is found out in this order: a token that `arp token create` made, a login at a provider,
-then the hook; without a hook, the one token of the app. What lets somebody in may end while they
-are connected: `is_valid` is asked again then. The first token that is created ends what came in
-without one.
+The user of a request is determined in this order: a token from `arp token create`, a login at a
+provider, then the hook; without a hook, the single token of the app. Access may end during a
+connection, so `is_valid` is checked again. Creating the first token ends every connection that
+was admitted without a check.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from arp.access.tokens import PREFIX, Tokens
 logger = logging.getLogger(__name__)
 
 OWN_SITES = frozenset(("same-origin", "none"))
-"""Values of `Sec-Fetch-Site` for our own pages, and for addresses that a person typed."""
+"""Values of `Sec-Fetch-Site` for pages of this server, and for addresses that a person typed."""
 
 ONLY_HERE = (
     "this app has neither token nor hook, so it serves its own machine alone; "
@@ -58,28 +59,28 @@ BEHIND_PROXY = (
 )
 
 ADMIN: Final = "admin"
-"""The role of issued tokens, and of logins, that may read the sessions of all users."""
+"""Role of issued tokens and of logins that may read the sessions of all users."""
 
 TOKEN: Final = "token:"
-"""How the credential of an issued token begins."""
+"""Prefix of the credential of an issued token."""
 
 
 NOBODY_CHECKED: Final = "open"
-"""The credential of everybody who came in before the first token was created."""
+"""Credential of users who were admitted without a check, before the first token was created."""
 
 
 class Logins(Protocol):
-    """People who have signed in with a browser."""
+    """Users who have signed in with a browser."""
 
     async def principal(self, scope: Scope) -> Principal | None:
-        """Return who asks, by their cookie; `None`: nobody who has signed in."""
+        """Return the user of the login cookie; `None` if there is no valid login."""
 
     def is_valid(self, credential: str) -> bool:
-        """Return whether a login that let somebody in has not ended."""
+        """Return whether the login with this credential is still valid."""
 
 
 class Denial(NamedTuple):
-    """Why a request is not let in."""
+    """Refusal of a request, with its HTTP status and reason."""
 
     status: int
     reason: str
@@ -89,15 +90,15 @@ OF_A_TOOL: Final = Denial(403, "tools that this server runs may not use it")
 
 
 class Guard:
-    """Decides about requests for one app.
+    """Decides about the requests for one app.
 
     Args:
-        access: Who may come in.
-        linked: Paths that links on other sites may open; one that ends with `/` stands for all
-            below it.
-        tokens: Those that were created for its ledger.
-        logins: Who has signed in with a browser.
-        own_code: What the app runs and must not come in; `None`: it runs nothing.
+        access: Access settings.
+        linked: Paths that links on other sites may open; a path that ends with `/` includes all
+            paths below it.
+        tokens: Tokens created for the ledger of the app.
+        logins: Users who have signed in with a browser.
+        own_code: Check that refuses commands run by the app; `None` if the app runs no commands.
     """
 
     def __init__(
@@ -124,7 +125,11 @@ class Guard:
         self._linked_folders = tuple(path for path in linked if path != "/" and path[-1] == "/")
 
     def check_source(self, scope: Scope) -> Denial | None:
-        """Check where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
+        """Check the source of a request, its `Host`, `Origin` and `Sec-Fetch-Site`.
+
+        Returns:
+            The refusal, or `None` if the request passes.
+        """
         if self._own_code is not None and self._own_code.is_tool(scope):
             return OF_A_TOOL
         if self.is_open() and (refused := self._check_local(scope)) is not None:
@@ -143,10 +148,14 @@ class Guard:
         return Denial(403, "this origin may not use this server; its origins setting lists more")
 
     def check_peer(self, scope: Scope) -> Denial | None:
-        """Check where a connection without `Host` and `Origin` comes from; `None`: all right.
+        """Check the source of a connection without `Host` and `Origin`.
 
-        Over a Unix socket, the user of the other process must be ours or listed. Over gRPC, an app
-        that serves its own machine alone refuses others. No browser can be made to open either.
+        Over a Unix socket, the other process must run as the user of this server or as a listed
+        user. Over gRPC, an app that serves only its own machine refuses other machines. No page can
+        make a browser open either kind of connection.
+
+        Returns:
+            The refusal, or `None` if the connection passes.
         """
         if self._own_code is not None and self._own_code.is_tool(scope):
             return OF_A_TOOL
@@ -160,11 +169,11 @@ class Guard:
         return self._check_local(scope) if self.is_open() else None
 
     def is_open(self) -> bool:
-        """Return whether nothing keeps anybody out who reaches the server from this machine."""
+        """Return whether every local client may use the server without a token or login."""
         return self._has_no_access and not self.tokens.are_used()
 
     def _check_local(self, scope: Scope) -> Denial | None:
-        """Check that a request comes from this machine, and not by way of a proxy."""
+        """Check that a request comes from this machine, and not through a proxy."""
         if self.proxies.is_elsewhere(scope):
             return self._refused(ONLY_HERE)
         mark = self.proxies.forwarding_header(scope)
@@ -173,7 +182,7 @@ class Guard:
         return None if mark is None else self._refused(BEHIND_PROXY.format(mark=mark))
 
     def has_listed_origin(self, scope: Scope) -> bool:
-        """Return whether the page that asks is of an origin that is listed."""
+        """Return whether the request was sent by a page of a listed origin."""
         origins = _values(scope, b"origin")
         return len(origins) == 1 and origins[0] in self._origins
 
@@ -188,9 +197,9 @@ class Guard:
         return origin in (f"http://{host}", f"https://{host}")
 
     def _is_visit(self, scope: Scope) -> bool:
-        """Return whether somebody follows a link on any site to a page or a file of ours.
+        """Return whether a user follows a link on any site to a linkable path of this server.
 
-        The browser shows the answer, and the page with the link learns nothing about it.
+        The browser shows the response, and the page with the link learns nothing about it.
         """
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         return (
@@ -201,40 +210,41 @@ class Guard:
         )
 
     async def principal(self, scope: Scope) -> Principal | None:
-        """Return who asks; `None` if they may not come in.
+        """Return the principal of a request, or `None` if it is not admitted.
 
-        A hook is asked once for each request, and once for the handshake of a connection.
+        A hook is called once for each request, and once for the handshake of a connection.
         """
         token = IncomingConnection(scope).token
-        if (found := self._issued(token)) is not None:
+        if (found := self._issued_principal(token)) is not None:
             return found
         if self._logins is not None:
             found = await self._logins.principal(scope)
             if found is not None:
                 return found
         if self._authenticate is not None:
-            return await self._ask(scope)
-        return self._check(token)
+            return await self._ask_hook(scope)
+        return self._check_app_token(token)
 
     async def check_token(self, token: str, scope: Scope) -> Principal | None:
-        """Return to whom a token belongs that came in a `hello`; `None` if it is not valid.
+        """Return the principal of a token in a `hello`, or `None` if the token is not valid.
 
         Args:
-            token: What the `hello` has.
-            scope: Of the handshake. A hook is asked again, with the token as if a header had it.
+            token: Token in the `hello`.
+            scope: Scope of the handshake. A hook is called again and receives the token as if it
+                had been in the `authorization` header.
         """
-        if (found := self._issued(token)) is not None:
+        if (found := self._issued_principal(token)) is not None:
             return found
         if self._authenticate is not None:
-            return await self._ask(scope, token)
-        return self._check(token)
+            return await self._ask_hook(scope, token)
+        return self._check_app_token(token)
 
     def asks_hook(self, principal: Principal) -> bool:
-        """Return whether the hook has let somebody in, and may be asked again."""
+        """Return whether the hook has admitted a principal, so that it can be asked again."""
         return self._authenticate is not None and not principal.credential
 
     def is_valid(self, principal: Principal) -> bool:
-        """Return whether somebody who was let in still would be."""
+        """Return whether an admitted principal still has access."""
         now, credential = time.time(), principal.credential
         if principal.expires_at is not None and principal.expires_at <= now:
             return False
@@ -248,8 +258,8 @@ class Guard:
                 return False
         return not credential or self._logins is None or self._logins.is_valid(credential)
 
-    def _issued(self, text: str) -> Principal | None:
-        """Return to whom a token belongs that `arp token create` made."""
+    def _issued_principal(self, text: str) -> Principal | None:
+        """Return the principal of a token from `arp token create`, or `None`."""
         if not text.startswith(PREFIX):
             return None
         try:
@@ -268,8 +278,8 @@ class Guard:
             is_admin=ADMIN in token.roles,
         )
 
-    def _check(self, token: str) -> Principal | None:
-        """Return whom the one token of the app lets in; everybody if nothing keeps them out."""
+    def _check_app_token(self, token: str) -> Principal | None:
+        """Return a principal if the app's own token matches, or if the app is open to everyone."""
         if self._own_code is not None and self._own_code.has_shown(token):
             return Principal()
         if self._token is None:
@@ -281,10 +291,10 @@ class Guard:
         return Principal() if matches else None
 
     async def recheck(self, scope: Scope, token: str | None = None) -> Principal | None:
-        """Return who somebody is now whom the hook has let in; `None` if they have to go.
+        """Call the hook and return the principal, or `None` if the hook refuses access.
 
         Raises:
-            HookFailed: The hook failed, so nobody knows.
+            HookFailed: The hook failed, so there is no decision.
         """
         assert self._authenticate is not None
         address = self.proxies.client(scope)
@@ -294,7 +304,7 @@ class Guard:
             if inspect.isawaitable(answer):
                 answer = await answer
             if isinstance(answer, User):
-                return self._known(answer)
+                return self._admitted(answer)
             if answer is None:
                 return None
             if not isinstance(answer, str):
@@ -305,15 +315,15 @@ class Guard:
             raise HookFailed from error
         return Principal(user.name)
 
-    async def _ask(self, scope: Scope, token: str | None = None) -> Principal | None:
-        """Return whom the hook lets in: without an answer, nobody."""
+    async def _ask_hook(self, scope: Scope, token: str | None = None) -> Principal | None:
+        """Return the principal that the hook admits. A failed hook admits nobody."""
         try:
             return await self.recheck(scope, token)
         except HookFailed:
             return None
 
-    def _known(self, user: User) -> Principal | None:
-        """Return a user of the hook; `None` if it says that their time is over."""
+    def _admitted(self, user: User) -> Principal | None:
+        """Return the principal of a user from the hook; `None` if their access has expired."""
         if user.expires_at is not None and user.expires_at <= time.time():
             return None
         is_admin = self._admin_role is not None and self._admin_role in user.roles
@@ -321,7 +331,7 @@ class Guard:
 
 
 def _sites(scope: Scope) -> set[str]:
-    """Return how the page is related to us, as browsers say; other clients say nothing."""
+    """Return the values of `Sec-Fetch-Site`, which only browsers send."""
     return set(_values(scope, b"sec-fetch-site"))
 
 
@@ -330,7 +340,7 @@ def _values(scope: Scope, name: bytes) -> list[str]:
 
 
 def _host_name(host: str) -> str:
-    """Return the name in `Host` without its port; a malformed one stays, and matches nothing."""
+    """Return the host name without its port. A malformed value is kept, and matches no host."""
     name, colon, port = host.rpartition(":")
     if colon and port.isascii() and port.isdigit() and not host.endswith("]"):
         return name

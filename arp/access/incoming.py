@@ -1,4 +1,4 @@
-"""What an `authenticate` hook gets: a request, or the handshake of a connection."""
+"""The argument of an `authenticate` hook: a request, or the handshake of a connection."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
 Scope: TypeAlias = Mapping[str, Any]
-"""A request as ASGI describes it; from another transport, its `headers`, `client` and `path`."""
+"""ASGI scope of a request; from other transports a mapping with `headers`, `client` and `path`."""
 
 
 class Headers(Mapping[str, str]):
-    """The headers of a request, by their names in any case; several of one name are joined.
+    """The headers of a request by case-insensitive name. Repeated headers are joined.
 
     Args:
-        raw: As ASGI has them.
-        token: Stands in `authorization` if there is one, whatever the request has there.
+        raw: Headers as in an ASGI scope.
+        token: Token that replaces the `authorization` header; `None` keeps the header.
     """
 
     def __init__(self, raw: Iterable[tuple[bytes, bytes]], token: str | None = None) -> None:
@@ -24,7 +24,7 @@ class Headers(Mapping[str, str]):
         for key, value in raw:
             name, text = key.decode("latin-1").lower(), value.decode("latin-1")
             before = self._values.get(name)
-            # RFC 9110, 5.3; cookies are the exception (RFC 9113, 8.2.3).
+            # RFC 9110, 5.3 joins with a comma; cookies are the exception (RFC 9113, 8.2.3).
             between = "; " if name == "cookie" else ", "
             self._values[name] = text if before is None else before + between + text
         if token is not None:
@@ -41,37 +41,36 @@ class Headers(Mapping[str, str]):
 
 
 class IncomingConnection:
-    """A request, or the handshake of a connection, whatever transport it uses.
+    """A request, or the handshake of a connection, of any transport.
 
-    Whatever a transport does not have is empty.
+    Values that a transport does not have are empty.
 
     Args:
-        scope: Of the request.
-        client: The address that it comes from, behind proxies that are trusted; empty where that
-            is not known.
-        token: One that was shown after the handshake, in a `hello`.
+        scope: Scope of the request.
+        client: Client address behind trusted proxies; empty if it is not known.
+        token: Token sent after the handshake, in a `hello`.
     """
 
     def __init__(self, scope: Scope, client: str = "", token: str | None = None) -> None:
         self.scope = scope
-        """All that ASGI says of the request."""
+        """ASGI scope of the request."""
         self.client = client
-        """The address that it comes from, behind trusted proxies; empty where it is not known."""
-        self._shown = token
+        """Client address behind trusted proxies; empty if it is not known."""
+        self._hello_token = token
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
-        """The headers, by their names in any case.
+        """The headers, by case-insensitive name.
 
-        A token that was shown in a `hello` stands in `authorization`, as if a header had it.
+        A token from a `hello` is returned as the `authorization` header.
         """
-        return Headers(self.scope.get("headers", ()), self._shown)
+        return Headers(self.scope.get("headers", ()), self._hello_token)
 
     @property
     def token(self) -> str:
         """The token of `Authorization: Bearer …`, or of a `hello`; empty if there is none."""
-        if self._shown is not None:
-            return self._shown
+        if self._hello_token is not None:
+            return self._hello_token
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return ""
@@ -79,25 +78,25 @@ class IncomingConnection:
 
     @cached_property
     def cookies(self) -> Mapping[str, str]:
-        """The cookies; of several of one name, the last."""
+        """The cookies by name; the last one counts if a name is repeated."""
         parts = (part.partition("=") for part in self.headers.get("cookie", "").split(";"))
         return {name.strip(): _unquoted(value.strip()) for name, equals, value in parts if equals}
 
     @cached_property
     def query(self) -> Mapping[str, str]:
-        """The parameters behind `?`; of several values of one name, the last."""
+        """The query parameters by name; the last one counts if a name is repeated."""
         text = self.scope.get("query_string", b"").decode("latin-1")
         return dict(parse_qsl(text, keep_blank_values=True))
 
     @property
     def path(self) -> str:
-        """The path, without that of the mount."""
+        """The path, without the path of the mount."""
         path: str = self.scope.get("path", "")
         return path.removeprefix(self.scope.get("root_path", ""))
 
     @property
     def uid(self) -> int | None:
-        """The user of this machine at the other end of a Unix socket; `None` elsewhere."""
+        """User id of the process at the other end of a Unix socket; `None` for other transports."""
         return self.scope.get("uid")
 
     @property

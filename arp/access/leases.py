@@ -1,12 +1,15 @@
-"""Open connections and requests, each as long as what let it in is valid.
+"""Keep connections and requests open only while the credential that admitted them is valid.
 
-Theory of operation. A request is checked when it begins. What stays open longer holds a `Lease`.
-While there are leases that can end, a timer checks them every `CHECK_S`, each user once, and ends
-those whose token, login or user is not valid any more. Where nothing can end, there is no timer.
+Theory of operation. Access is checked when a request begins. Each request or connection holds a
+`Lease`. While there are leases that can end, a timer checks them every `CHECK_S`, once for each
+credential, and ends those with an invalid token, login or user. If no lease can end, there is no
+timer.
 
-A hook of the author knows when a session of another application has ended. Each lease asks it again
-with its own request, every `recheck_s`; leases that began together do not ask together. A hook that
-fails, such as while its database restarts, has not said no: the lease goes on for `GRACE_S`.
+If the author's hook admitted the user, only the hook knows when a session of another application
+has ended. Each lease calls the hook again with its own request, every `recheck_s`. The delay is
+random within `SPREAD`, so that leases that began together do not all call the hook at once. A hook
+that fails, for example while its database restarts, has not refused access: the lease stays valid
+for `GRACE_S`.
 """
 
 from __future__ import annotations
@@ -20,38 +23,40 @@ from typing import Final, TypeAlias
 from arp.access.principal import Principal
 
 CHECK_S: Final = 0.5
-"""A connection is closed within a second after its token was revoked; half of that is for load."""
+"""Interval of the checks in seconds. A connection must close within a second after its token was
+revoked; the other half second is reserve for a busy server."""
 
 ENDED: Final = "the token or the login has ended"
-"""Why a connection is closed (1008)."""
+"""Reason with which a connection is closed (1008)."""
 
 GRACE_S: Final = 300.0
-"""How long a connection goes on while the hook that let it in only fails, as for a login."""
+"""Time in seconds that a connection stays open while its hook only fails, as for a login."""
 
 ANSWER_S: Final = 30.0
-"""A hook that takes longer has failed."""
+"""Time limit of a hook in seconds; a slower hook counts as failed."""
 
 SPREAD: Final = 0.2
-"""By so much of the time a lease may ask earlier: after a restart, all connect within a second."""
+"""Maximum random reduction of `recheck_s`, as a fraction. After a restart, all clients connect
+within a second, and their leases would otherwise call the hook together."""
 
 Ask: TypeAlias = Callable[[], Awaitable[Principal | None]]
-"""Asks who somebody is who was let in before; raises `HookFailed`."""
+"""Calls the hook again for an admitted user; raises `HookFailed`."""
 
 
 class HookFailed(Exception):
-    """The hook raised, instead of saying who somebody is."""
+    """The hook raised an exception, so there is no decision."""
 
 
 Grounds: TypeAlias = tuple[str, float | None]
-"""By what somebody was let in, and until when."""
+"""Credential that admitted a user, and its expiry in seconds since the epoch."""
 
 
 class Leases:
     """All leases of a server.
 
     Args:
-        is_valid: Whether somebody who was let in still would be.
-        recheck_s: How often a hook is asked again; `None`: never.
+        is_valid: Returns whether an admitted principal still has access.
+        recheck_s: Interval in seconds at which a hook is called again; `None` means never.
     """
 
     def __init__(
@@ -63,42 +68,42 @@ class Leases:
         self._timer: asyncio.TimerHandle | None = None
 
     def hold(self, lease: Lease, principal: Principal) -> None:
-        """Watch a lease from now on."""
+        """Start checking a lease."""
         self._held.setdefault(grounds_of(principal), {})[lease] = principal
         self._wait()
 
     def drop(self, lease: Lease, principal: Principal) -> None:
-        """Watch it no longer."""
+        """Stop checking a lease."""
         grounds = grounds_of(principal)
-        some = self._held.get(grounds, {})
-        some.pop(lease, None)
-        if not some:
+        leases = self._held.get(grounds, {})
+        leases.pop(lease, None)
+        if not leases:
             self._held.pop(grounds, None)
 
     def check(self) -> None:
-        """End what is not valid any more."""
-        for some in list(self._held.values()):
-            if not self._is_valid(next(iter(some.values()))):
-                for lease in list(some):
+        """End the leases that are not valid any more."""
+        for leases in list(self._held.values()):
+            if not self._is_valid(next(iter(leases.values()))):
+                for lease in list(leases):
                     lease.end()
 
     def close(self) -> None:
-        """Stop the timer, which belongs to an event loop; the next lease starts one again."""
+        """Stop the timer, because it belongs to an event loop. The next lease starts a new one."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _wait(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._pause_s(), self._look)
+            self._timer = asyncio.get_running_loop().call_later(self._pause_s(), self._run_check)
 
     def _pause_s(self) -> float:
-        """Return when to look next: a moment that is known beforehand is met exactly."""
+        """Return the seconds until the next check, which is exactly at the next known expiry."""
         now = time.time()
         ends = (until - now for _, until in self._held if until is not None)
         return max(0.0, min((CHECK_S, *ends)))
 
-    def _look(self) -> None:
+    def _run_check(self) -> None:
         self._timer = None
         self.check()
         if self._held:
@@ -106,7 +111,10 @@ class Leases:
 
 
 class Lease:
-    """One request or connection. It ends once; then `end` calls what was given to `when_ended`."""
+    """Right of one request or connection to stay open.
+
+    It ends once; then `end` calls the function passed to `when_ended`.
+    """
 
     __slots__ = (
         "_asking",
@@ -126,14 +134,14 @@ class Lease:
         self._principal: Principal | None = None
         self._when_ended: Callable[[], object] | None = None
         self._failing_since: float | None = None
-        """Since when the hook has only failed, by the clock of the loop."""
+        """Loop time of the first failure since the hook last succeeded."""
 
     def begin(self, principal: Principal | None, ask: Ask | None = None) -> None:
-        """Last as long as a principal may come in; for ever, if nothing limits that.
+        """Start the lease of a principal. It has no end if nothing limits the access.
 
         Args:
-            principal: Who was let in; `None`: nobody yet.
-            ask: Asks the hook that let them in again, if one did.
+            principal: Admitted principal; `None` if there is none yet.
+            ask: Calls the hook again, if a hook admitted the principal.
         """
         self.release()
         if principal is not None and can_end(principal):
@@ -147,7 +155,7 @@ class Lease:
 
     @property
     def may_end(self) -> bool:
-        """Return whether anything limits how long it lasts."""
+        """Whether anything limits the lease."""
         return self._principal is not None or self._timer is not None
 
     def _ask(self, principal: Principal, ask: Ask) -> None:
@@ -159,7 +167,7 @@ class Lease:
             async with asyncio.timeout(ANSWER_S):
                 found = await ask()
         except (HookFailed, TimeoutError):
-            found = principal if self._may_go_on() else None
+            found = principal if self._is_within_grace() else None
         else:
             self._failing_since = None
         self._asking = None
@@ -168,21 +176,21 @@ class Lease:
         else:
             self.begin(found, ask)
 
-    def _may_go_on(self) -> bool:
-        """Return whether the hook has not failed for too long."""
+    def _is_within_grace(self) -> bool:
+        """Return whether the hook has failed for less than `GRACE_S`."""
         now = asyncio.get_running_loop().time()
         if self._failing_since is None:
             self._failing_since = now
         return now < self._failing_since + GRACE_S
 
     def when_ended(self, call: Callable[[], object]) -> None:
-        """Call a function when it ends, in place of the one that was given before; or at once."""
+        """Set the function to call when the lease ends. If it has ended, call the function now."""
         self._when_ended = call
         if self.is_over:
             self.end()
 
     def end(self) -> None:
-        """End it: who has it is not let in any more."""
+        """End the lease, because its holder has lost access."""
         self.release()
         self.is_over = True
         call, self._when_ended = self._when_ended, None
@@ -190,7 +198,7 @@ class Lease:
             call()
 
     def release(self) -> None:
-        """Watch it no longer: the request or connection is over."""
+        """Stop checking the lease, because its request or connection is over."""
         if self._principal is not None:
             self._leases.drop(self, self._principal)
             self._principal = None
@@ -203,10 +211,10 @@ class Lease:
 
 
 def can_end(principal: Principal) -> bool:
-    """Return whether somebody who was let in may lose that."""
+    """Return whether the access of a principal can end."""
     return bool(principal.credential) or principal.expires_at is not None
 
 
 def grounds_of(principal: Principal) -> Grounds:
-    """Return by what somebody was let in, and until when."""
+    """Return the credential of a principal and its expiry."""
     return principal.credential, principal.expires_at

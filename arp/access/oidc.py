@@ -20,7 +20,7 @@ ServerUrl: TypeAlias = Annotated[
         description="an address with https://, as https://login.example.org",
     ),
 ]
-"""Of a provider, or of this server as browsers see it."""
+"""Address of a provider, or of this server as browsers see it."""
 
 AdminClaim: TypeAlias = Annotated[
     str, Meta(pattern=r"^[^=\s]+=[^\s].*\Z", description="CLAIM=VALUE, as groups=arp-admins")
@@ -37,27 +37,28 @@ class Oidc(Struct, frozen=True):
     """
 
     issuer: ServerUrl
-    """Address of the provider, exactly as it writes it itself."""
+    """Address of the provider, spelled exactly as the provider publishes it."""
     client_id: Named
-    """As this server is registered at the provider."""
+    """Client id of this server at the provider."""
     client_secret: Named | None = None
-    """The secret of that registration; `None` for a public client."""
+    """Client secret of this server at the provider; `None` for a public client."""
     scopes: tuple[Named, ...] = ("openid", "profile", "email")
-    """What the provider is asked for."""
+    """Scopes to request from the provider."""
     user_claim: Named = "sub"
-    """The claim that is `User.name`; `email` and `phone_number` count only if the provider has
-    verified them. It has up to 255 printable characters, as `sub` has."""
+    """Claim used as `User.name`. `email` and `phone_number` count only if the provider has verified
+    them. The value has up to 255 printable characters, like `sub`."""
     roles_claim: Named | None = None
-    """The claim that is `User.roles`, a text or a list of texts; `None`: no roles."""
+    """Claim used as `User.roles`, a text or a list of texts; `None` means no roles."""
     admin: AdminClaim | None = None
-    """Who is an admin: `groups=arp-admins`, a claim and the value that it has or contains."""
+    """Claim and value that make a user an admin, such as `groups=arp-admins`. A list claim must
+    contain the value."""
     login_s: Seconds = 8 * 3600.0
-    """How long a login lasts at most; the provider may end it earlier."""
+    """Maximum duration of a login in seconds; the provider may end it earlier."""
     public_url: ServerUrl | None = None
-    """Address of this server as browsers see it; `None`: as each request has it."""
+    """Address of this server as browsers see it; `None` uses the address of each request."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, and what would send secrets in the clear."""
+        """Refuse settings that cannot work, and addresses that would send secrets unencrypted."""
         check_fields(self)
         if "openid" not in self.scopes:
             raise ValueError("Oidc.scopes: expected openid among them")
@@ -68,7 +69,7 @@ class Oidc(Struct, frozen=True):
 
 
 def is_protected(address: str) -> bool:
-    """Return whether nobody between can read what is sent there: TLS, or this machine itself."""
+    """Return whether data sent to an address is protected: by TLS, or because it is loopback."""
     parts = urlsplit(address)
     on_loopback = LOOPBACK.fullmatch(parts.hostname or "") is not None
     return parts.scheme == "https" or (parts.scheme == "http" and on_loopback)

@@ -1,16 +1,18 @@
-"""Keeps a server's own agents and tools from using it: the token of a start, and users of tools.
+"""Prevent commands of a server's own agents and tools from using that server.
 
-Theory of operation. What an agent runs reaches the server that asks whether it may run, as every
-program of this machine does. So an app that runs commands has a token even if its author gave it
-none: a new one at each start, which is printed once, in the address. The file beside the ledger has
-the hashes of the newest ones, so that pages which are open survive a restart, while nobody who
-reads the file can come in. It is read once, at the start: what is written into it later lets nobody
-in before the next one.
+Theory of operation. A command that an agent runs can connect to the server like every program on
+this machine, and could answer the question whether it may run. Two measures prevent that.
 
-Where we are root, tools run as users of their own. The kernel says which user made a connection
-from this machine; the tools' users are refused, whatever they know. A connection that its program
-has closed already belongs to nobody and is refused too: else a program could send a request and be
-gone before we ask.
+An app that runs commands always has a token. If its author set none, each start creates a new
+token, which is printed once, as part of the address. A file next to the ledger has the hashes of
+the newest tokens, so that open pages stay valid after a restart, but reading the file gives no
+access. The file is read only at the start, so a hash added later has no effect until the next
+start.
+
+If the server runs as root, tools run as separate users. The kernel reports the user of a connection
+from this machine, and the users of tools are refused even with a token. A connection that its
+program has already closed has no user and is refused too. Otherwise a program could send a request
+and exit before the server looks up its user.
 """
 
 from __future__ import annotations
@@ -38,16 +40,16 @@ from arp.access.incoming import Scope
 logger = logging.getLogger(__name__)
 
 KEPT: Final = 16
-"""Starts whose tokens stay valid."""
+"""Number of starts, including this one, whose tokens are valid."""
 KEPT_S: Final = 30 * 86_400.0
-"""How long a token stays valid after its start."""
+"""Time in seconds that a token stays valid after its start."""
 MAX_FILE_BYTES: Final = 1 << 16
 FIRST_TOOL_UID: Final = 61_184
 LAST_TOOL_UID: Final = 65_519
-"""Users as which tools run; `arp.process.sandbox` gives them out."""
+"""Range of the user ids under which tools run, assigned by `arp.process.sandbox`."""
 TABLES: Final = ("/proc/self/net/tcp", "/proc/self/net/tcp6")
 LISTENING: Final = "0A"
-"""How the tables write the state of a socket that accepts connections."""
+"""State of a listening socket in the kernel's tables."""
 
 _FLAGS: Final = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC")
@@ -55,11 +57,11 @@ _FLAGS: Final = os.O_RDONLY | sum(
 
 
 class StartToken(Struct, frozen=True):
-    """The token of a start, as the file has it."""
+    """The token of a start, as stored in the file."""
 
     sha256: str
     created_at: float
-    """Seconds since 1970."""
+    """Time of the start in seconds since the epoch."""
 
 
 class _Row(NamedTuple):
@@ -70,31 +72,31 @@ class _Row(NamedTuple):
     remote_port: int
     uid: int
     inode: int
-    """0: no program holds it any more."""
+    """Inode of the socket; 0 if no program holds the socket any more."""
     is_listening: bool
 
 
 class OwnCode:
-    """The code that an app runs, as far as it must not use the app's own server.
+    """Recognises connections made by commands that the app itself runs.
 
     Args:
-        path: The file with the tokens of earlier starts; `None`: they are forgotten.
+        path: File with the tokens of earlier starts; `None` if tokens are not kept.
         has_token: Whether this start has a token.
     """
 
     def __init__(self, path: Path | None = None, *, has_token: bool = True) -> None:
         self.token = secrets.token_urlsafe(32) if has_token else ""
-        """The token of this start; empty: there is none."""
+        """Token of this start; empty if there is none."""
         self._path = path
         self._kept: list[StartToken] = []
         if has_token:
             now = time.time()
-            earlier = [one for one in _read(path) if 0 <= now - one.created_at < KEPT_S]
+            earlier = [one for one in _read_tokens(path) if 0 <= now - one.created_at < KEPT_S]
             self._kept = [*earlier[1 - KEPT :], StartToken(_hash(self.token), now)]
-        self._has_users = sys.platform == "linux" and os.geteuid() == 0
+        self._knows_tool_users = sys.platform == "linux" and os.geteuid() == 0
 
     def save(self) -> None:
-        """Write the tokens of the newest starts, for the next one; a failure is logged."""
+        """Write the hashes of the newest tokens for the next start. A failure is only logged."""
         if self._path is None or not self.token:
             return
         beside = self._path.with_name(f"{self._path.name}.{secrets.token_hex(4)}")
@@ -109,90 +111,94 @@ class OwnCode:
             logger.warning("pages have to be opened again after a restart: %s", error)
 
     def has_shown(self, text: str) -> bool:
-        """Return whether a text is the token of this start, or of one of those before."""
+        """Return whether a text is the token of this start or a valid token of an earlier one."""
         given = _hash(text)
         return any(hmac.compare_digest(given, one.sha256) for one in self._kept)
 
     def is_tool(self, scope: Scope) -> bool:
-        """Return whether a connection is of a user as whom tools run, or of nobody any more."""
+        """Return whether a connection belongs to a user of tools, or was closed by its program."""
         uid = scope.get("uid")
-        if uid is None and self._has_users and scope.get("client"):
+        if uid is None and self._knows_tool_users and scope.get("client"):
             own_port = (scope.get("server") or (None, None))[1]
             uid = uid_of(scope["client"][0], int(scope["client"][1]), own_port)
         return uid is not None and (uid < 0 or FIRST_TOOL_UID <= uid <= LAST_TOOL_UID)
 
 
 def uid_of(host: str, port: int, own_port: int | None) -> int | None:
-    """Return which user of this machine made a TCP connection.
+    """Return the id of the local user that made a TCP connection.
 
     Args:
-        host: The address from which it was made.
-        port: The port there; 0: a proxy has said where it comes from, so that nobody knows.
-        own_port: The port that it was made to. Connections to other servers may have the same
-            address and port. `None`: it is not known.
+        host: Source address of the connection.
+        port: Source port; 0 if a proxy reported the address, so that the port is not known.
+        own_port: Destination port; `None` if it is not known. It is compared because connections to
+            other servers may have the same source address and port.
 
     Returns:
-        `None`: it comes from another machine, or is no connection at all. -1: it comes from this
-        machine, and its program has closed it.
+        `None` if the connection comes from another machine or is not a real connection; -1 if it
+        comes from this machine and its program has closed it.
     """
     if not port:
         return None
     try:
-        address = _plain(ip_address(host.partition("%")[0]))
-    except ValueError:  # it was put there by this process
+        address = _unmapped(ip_address(host.partition("%")[0]))
+    except ValueError:  # not an IP address, so this process has set it
         return None
     found: list[int] = []
     for table in TABLES:
         for row in _rows(table, f":{port:04X} "):
-            is_its_own = row.address == address and row.port == port and not row.is_listening
-            if is_its_own and own_port in (None, row.remote_port):
+            is_source = row.address == address and row.port == port and not row.is_listening
+            if is_source and own_port in (None, row.remote_port):
                 found.append(row.uid if row.inode else -1)
     if found:
         return max(found)
-    # Test clients call an application without a socket and make up both addresses.
+    # Test clients call an application without a socket and invent both addresses. They must not be
+    # refused as closed connections.
     is_real = own_port is not None and _listens(own_port)
-    return -1 if is_real and _is_here(address) else None
+    return -1 if is_real and _is_local(address) else None
 
 
 def _listens(port: int) -> bool:
-    """Return whether a socket of this machine accepts connections at a port."""
+    """Return whether a socket on this machine listens on a port."""
     rows = (row for table in TABLES for row in _rows(table, f":{port:04X} "))
     return any(row.is_listening and row.port == port for row in rows)
 
 
 def _rows(table: str, wanted: str) -> Iterator[_Row]:
-    """Yield the connections in a table that have a port."""
+    """Yield the rows of a table whose line contains a port, given as `:HEX `."""
     try:
         with open(table, encoding="ascii") as lines:
             next(lines, None)
             for line in lines:
                 if wanted in line:
                     parts = line.split()
-                    place, _, port = parts[1].partition(":")
+                    host, _, port = parts[1].partition(":")
                     remote_port = int(parts[2].partition(":")[2], 16)
                     who = (int(parts[7]), int(parts[9]))
                     ports = (int(port, 16), remote_port)
-                    yield _Row(_address(place), *ports, *who, parts[3] == LISTENING)
+                    yield _Row(_address(host), *ports, *who, parts[3] == LISTENING)
     except OSError:
         return
 
 
 def _address(text: str) -> Address:
-    """Read an address of the kernel's tables: words of 32 bits in the order of this machine."""
+    """Parse an address in the kernel's tables: 32-bit words in the byte order of this machine."""
     data = bytes.fromhex(text)
     if sys.byteorder == "little":
         data = b"".join(data[start : start + 4][::-1] for start in range(0, len(data), 4))
-    return _plain(ip_address(data))
+    return _unmapped(ip_address(data))
 
 
-def _plain(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address such as `::ffff:127.0.0.1` contains, if any."""
+def _unmapped(address: Address) -> Address:
+    """Return the IPv4 address of an IPv4-mapped IPv6 address such as `::ffff:127.0.0.1`.
+
+    Other addresses are returned unchanged.
+    """
     mapped = getattr(address, "ipv4_mapped", None)
     return address if mapped is None else mapped
 
 
-def _is_here(address: Address) -> bool:
-    """Return whether an address is one of this machine."""
+def _is_local(address: Address) -> bool:
+    """Return whether an address belongs to this machine."""
     if address.is_loopback:
         return True
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
@@ -204,8 +210,8 @@ def _is_here(address: Address) -> bool:
     return True
 
 
-def _read(path: Path | None) -> list[StartToken]:
-    """Return the tokens in a file of ours that nobody else can write, the oldest first."""
+def _read_tokens(path: Path | None) -> list[StartToken]:
+    """Return the tokens in the file, oldest first; none if another user can write the file."""
     if path is None:
         return []
     try:

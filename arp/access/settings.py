@@ -1,4 +1,4 @@
-"""`Access`: who may come in to an app, and how much at once."""
+"""`Access`: settings of authentication, allowed sources and resource limits of an app."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer: TypeAlias = User | str | None
 """A user, a user's name, or `None` to refuse."""
 
 Authenticate: TypeAlias = Callable[[IncomingConnection], Awaitable[Answer] | Answer]
-"""Tells who is at the other end of a connection."""
+"""Hook that returns the user of a connection."""
 
 Token: TypeAlias = Annotated[
     str,
@@ -30,7 +30,7 @@ Token: TypeAlias = Annotated[
         description="a text without spaces and control characters",
     ),
 ]
-"""A text that headers, shells and addresses carry unchanged."""
+"""Token that can be sent unchanged in headers, shell commands and addresses."""
 
 HostName: TypeAlias = Annotated[
     str,
@@ -39,7 +39,7 @@ HostName: TypeAlias = Annotated[
         description="a host name without scheme and port, as agents.example.org",
     ),
 ]
-"""A name as in `Host`, without a port; an IPv6 address in brackets."""
+"""Host name as in `Host`, without a port; an IPv6 address is in brackets."""
 
 Origin: TypeAlias = Annotated[
     str,
@@ -48,7 +48,7 @@ Origin: TypeAlias = Annotated[
         description="an origin without a path, as https://example.org",
     ),
 ]
-"""As browsers send it: scheme, host, and port where it is not the usual one."""
+"""Origin as sent by browsers: scheme, host, and port if it is not the default."""
 
 ProxyAddress: TypeAlias = Annotated[
     str,
@@ -58,14 +58,14 @@ ProxyAddress: TypeAlias = Annotated[
         description="an address or a network, as 10.0.0.7 or 10.0.0.0/8",
     ),
 ]
-"""An address, or a network as `10.0.0.0/8`."""
+"""Address, or network such as `10.0.0.0/8`."""
 
 
 UserNumber: TypeAlias = Annotated[
     int,
     Meta(ge=0, lt=2**32, description="the number of a user of this machine, as `id -u` prints it"),
 ]
-"""A user of this machine, as `id -u` prints it."""
+"""Id of a user of this machine, as printed by `id -u`."""
 PageLink: TypeAlias = Annotated[
     str,
     Meta(
@@ -74,22 +74,23 @@ PageLink: TypeAlias = Annotated[
         description="a path as /login, or an address with https://",
     ),
 ]
-"""Where the page leads to; `{next}` in it becomes the address of the page."""
+"""Address of a link on the page; `{next}` in it is replaced with the address of the page."""
 
 
 class Bounds(Struct, frozen=True):
-    """Bounds of connections and uploads; each holds for one user or address before that for all.
+    """Limits of connections and uploads. Limits of a user or address apply before those of all.
 
     Raises:
         ValueError: A bound has an impossible value.
     """
 
     header_s: Seconds = 10.0
-    """How long the request line and headers may take, also in the handshake of a WebSocket."""
+    """Time in seconds for the request line and headers, also in the handshake of a WebSocket."""
     body_s: Seconds = 30.0
-    """How long the server waits for the next byte of a body, message or frame that has begun."""
+    """Time in seconds that the server waits for the next byte of an incomplete body, message or
+    frame."""
     keep_alive_s: Count = 5
-    """How long a connection stays open between two requests."""
+    """Time in seconds that a connection stays open between two requests."""
     max_header_bytes: Annotated[int, Meta(ge=4096, description="a number from 4096")] = 64 << 10
     """Size of one request line with its headers."""
     max_unfinished_per_address: Count = 100
@@ -104,22 +105,23 @@ class Bounds(Struct, frozen=True):
     max_uploads: Count = 64
     """Forms that the server receives at once."""
     max_uploads_per_user: Count = 16
-    """The same from one named user, and from one address."""
+    """Forms that the server receives at once from one named user, and from one address."""
     max_received_bytes: Count = 1 << 30
     """Bytes of bodies that the server is receiving at once."""
     max_received_bytes_per_user: Count = 256 << 20
-    """The same from one named user, and from one address; one upload always fits."""
+    """Bytes of bodies from one named user, and from one address; one upload always fits."""
 
     def __post_init__(self) -> None:
-        """Refuse impossible values where they are written."""
+        """Refuse impossible values when the object is created."""
         check_fields(self)
 
 
 class Access(Struct, frozen=True):
-    """Who may come in, and how much at once.
+    """Authentication, allowed sources and resource limits of an app.
 
     Raises:
-        ValueError: A token, host, origin or proxy that no request could ever match.
+        ValueError: A field has a value that no request could match, or fields contradict each
+            other.
     """
 
     token: Token | None = None
@@ -135,23 +137,23 @@ class Access(Struct, frozen=True):
     uids: tuple[UserNumber, ...] = ()
     """Users of this machine who may connect to its Unix socket, besides the one that it runs as."""
     bounds: Bounds = Bounds()
-    """How much the server accepts at once, and how long it waits."""
+    """Limits of what the server accepts at once and how long it waits."""
     oidc: Oidc | None = None
     """A login at an OpenID Connect provider (extra `oidc`)."""
     login_url: PageLink | None = None
-    """Where somebody signs in, if another application does that; the page shows a link."""
+    """Sign-in page of another application that manages the logins; the page shows a link to it."""
     logout_url: PageLink | None = None
-    """Where a user signs out there; the page shows a link."""
+    """Sign-out page of that application; the page shows a link to it."""
     sign_in_text: str | None = None
-    """What the page says to somebody who is not signed in; `None`: a text of its own."""
+    """Text that the page shows to a user who is not signed in; `None` uses the default text."""
     recheck_s: Seconds | None = 30.0
-    """How often the hook is asked again about an open connection, which is closed if it refuses;
-    `None`: never."""
+    """Interval in seconds at which the hook is called again for an open connection; the connection
+    is closed if the hook refuses. `None` means never."""
     start_token: bool = True
-    """Whether an app that runs commands of agents gets a token at each start, if nothing else keeps
-    anybody out."""
+    """Whether an app that runs commands of agents gets a token at each start, if it has no other
+    access control."""
     admin_role: str | None = None
-    """The role of the hook's users who may read the sessions of all users; `None`: none may."""
+    """Role of the hook's users who may read the sessions of all users; `None` means no role."""
 
     def __post_init__(self) -> None:
         """Refuse values that no request could match."""
@@ -194,28 +196,28 @@ class Access(Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Return whether nothing tells one visitor from another."""
+        """Whether no authentication is configured."""
         return self.token is None and self.authenticate is None and self.oidc is None
 
 
 def unfit_signature(function: Callable[..., Any], count: int) -> inspect.Signature | None:
-    """Return what a function takes if it cannot be called with so many arguments, else `None`."""
+    """Return a function's signature if it cannot be called with `count` arguments, else `None`."""
     try:
-        takes = inspect.signature(function)
-    except ValueError:  # some that are written in C have none
+        signature = inspect.signature(function)
+    except ValueError:  # some functions written in C have no signature
         return None
     try:
-        takes.bind(*range(count))
+        signature.bind(*range(count))
     except TypeError:
-        return takes
+        return signature
     return None
 
 
 def _check_hook(hook: Any) -> None:
-    """Refuse a hook that no request could be given to.
+    """Refuse a hook that cannot be called with a connection.
 
     Raises:
-        ValueError: It says what to write.
+        ValueError: The message says what to write.
     """
     write = "write async def authenticate(connection)"
     if inspect.iscoroutine(hook):
@@ -239,25 +241,25 @@ def _check(name: str, value: object, kind: Any) -> None:
         msgspec.convert(value, kind)
         if kind is ProxyAddress:
             ip_network(str(value), strict=False)
-    except ValueError:  # as msgspec's own is
+    except ValueError:  # `msgspec.ValidationError` is one too
         shown = "" if name == "token" else f", got {value!r:.60}"
         raise ValueError(f"Access.{name}: expected {bounds(kind)[0].description}{shown}") from None
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-"""Names of this machine, as they stand in `Host`."""
+"""Names of this machine, as written in `Host`."""
 
 
 def check_names(access: Access, *, has_tokens: bool = False) -> None:
-    """Refuse names that others can reach and origins of others, if nothing keeps the others out.
+    """Refuse public host names and foreign origins if nothing restricts access.
 
     Args:
         access: The settings.
-        has_tokens: Whether there are tokens beside the ledger (`arp token create`).
+        has_tokens: Whether tokens were created for the ledger (`arp token create`).
 
     Raises:
-        ValueError: There are such names, and neither a token nor a hook nor proxies that are
-            trusted; or such origins, and neither a token nor a hook.
+        ValueError: There is no authentication, and either an origin is foreign, or a host name is
+            public and there are no trusted proxies.
     """
     pages = [origin for origin in access.origins if not _is_local_origin(origin)]
     if pages and access.is_open and not has_tokens:
@@ -277,7 +279,7 @@ def check_names(access: Access, *, has_tokens: bool = False) -> None:
 
 
 def _is_local_origin(origin: str) -> bool:
-    """Return whether a page of this machine has an origin; `null` is any page in a frame."""
+    """Return whether an origin belongs to this machine. `null` does not: any framed page has it."""
     host = origin.partition("://")[2].rstrip("/").lower()
     name, colon, port = host.rpartition(":")
     return _is_local(name if colon and port.isdigit() else host)

@@ -1,9 +1,10 @@
-"""Tokens that expire and can be revoked, in a file beside the ledger: `arp token create`.
+"""Tokens that expire and can be revoked, in a file next to the ledger: `arp token create`.
 
-Theory of operation. A token is `arp_ID_SECRET`. The file has the id, and SHA-256 of the secret: the
-secret has 256 random bits, so a slow hash would protect nothing more. The commands write the file,
-the server only reads it. The server asks SQLite before each use whether another process has changed
-the file, which reads one page from memory; so whatever a command does holds at once.
+Theory of operation. A token is `arp_ID_SECRET`. The file has the id and the SHA-256 of the secret.
+The secret has 256 random bits, so a slow hash would add no protection. The commands write the file;
+the server only reads it. Before each use, the server asks SQLite whether another process has
+changed the file, which reads one page from memory. So every change by a command takes effect at
+once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import msgspec
 from msgspec import Struct
 
 PREFIX: Final = "arp_"
-"""With which every token begins, so that scanners of secrets can find one that leaked."""
+"""Prefix of every token, so that secret scanners can find leaked tokens."""
 
 _FORM: Final = re.compile(r"arp_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
@@ -35,26 +36,26 @@ _SCHEMA: Final = """
 """
 
 _NO_HASH: Final = bytes(32)
-"""Is compared for an id that there is none of, so that the answer takes as long."""
+"""Hash to compare with for an unknown id, so that the check takes as long as for a known id."""
 
 
 class IssuedToken(Struct, frozen=True, omit_defaults=True):
-    """A token that was created; never its secret."""
+    """A created token, without its secret."""
 
     id: str
-    """Names it in lists and to `arp token revoke`."""
+    """Id in lists and for `arp token revoke`."""
     user: str
     created_at: float
-    """Seconds since 1970, as all times here."""
+    """Time of creation. All times are in seconds since the epoch."""
     expires_at: float | None = None
-    """`None`: never."""
+    """Time of expiry; `None` means never."""
     roles: tuple[str, ...] = ()
     note: str = ""
-    """What it is for."""
+    """Purpose of the token, written by its creator."""
     revoked_at: float | None = None
 
     def is_valid(self, now: float) -> bool:
-        """Return whether it lets its user in."""
+        """Return whether the token gives access."""
         is_over = self.expires_at is not None and self.expires_at <= now
         return self.revoked_at is None and not is_over
 
@@ -66,10 +67,10 @@ class IssuedToken(Struct, frozen=True, omit_defaults=True):
 
 
 class TokenFile:
-    """Writes the tokens of a ledger; for the commands.
+    """Writes the tokens of a ledger. Used by the commands.
 
     Args:
-        path: Of the file. It is created with the first token, for its owner alone (0600).
+        path: Path of the file. The first token creates it, readable only by its owner (0600).
 
     Raises:
         OSError, sqlite3.Error: The file cannot be used; nothing has changed.
@@ -79,7 +80,7 @@ class TokenFile:
         self._path = path
 
     def create(self, token: IssuedToken) -> str:
-        """Write a token; return its text, which nothing can show again."""
+        """Write a token; return its text, which cannot be shown again."""
         secret = secrets.token_urlsafe(32)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -90,15 +91,15 @@ class TokenFile:
         return f"{PREFIX}{token.id}_{secret}"
 
     def tokens(self) -> list[IssuedToken]:
-        """Return all tokens, also expired and revoked ones, the oldest first."""
+        """Return all tokens, including expired and revoked ones, oldest first."""
         if not self._path.exists():
             return []
-        with closing(_reading(self._path)) as db:
+        with closing(_open_read_only(self._path)) as db:
             found = [token for token, _ in _rows(db).values()]
         return sorted(found, key=lambda one: (one.created_at, one.id))
 
     def revoke(self, token_id: str, now: float) -> IssuedToken | None:
-        """Revoke a token for ever; return it, or `None` if there is none of that id."""
+        """Revoke a token permanently; return it, or `None` if there is no token with this id."""
         if not self._path.exists():
             return None
         with closing(sqlite3.connect(self._path)) as db, db:
@@ -114,15 +115,15 @@ class TokenFile:
 
 
 def new_token_id() -> str:
-    """Return the id of a token that is to be created."""
+    """Return an id for a new token."""
     return secrets.token_hex(6)
 
 
 class Tokens:
-    """Reads the tokens of a ledger; for a server, which sees at once what a command changes.
+    """Reads the tokens of a ledger. Used by the server, which sees changes by commands at once.
 
     Args:
-        path: Of the file, which need not exist yet; `None`: there are none, and never will be.
+        path: Path of the file, which need not exist yet; `None` if there can be no tokens.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -130,24 +131,24 @@ class Tokens:
         self._db: sqlite3.Connection | None = None
         self._version: tuple[int, int, int] | None = None
         self._rows: dict[str, tuple[IssuedToken, bytes]] = {}
-        self._has_been = False
+        self._has_existed = False
 
     @property
     def may_be_created(self) -> bool:
-        """Whether a command can create some while the server runs."""
+        """Whether a command can create tokens while the server runs."""
         return self._path is not None
 
     def are_used(self) -> bool:
-        """Return whether there is such a file, or was one: then nobody comes in without anything.
+        """Return whether the file exists or has existed. Then nobody gets access without a token.
 
-        To delete the file must open no server.
+        Deleting the file must not open the server to everyone.
         """
-        if not self._has_been and self._path is not None:
-            self._has_been = self._path.exists()
-        return self._has_been
+        if not self._has_existed and self._path is not None:
+            self._has_existed = self._path.exists()
+        return self._has_existed
 
     def find(self, text: str, now: float) -> IssuedToken | None:
-        """Return the token that a text is, if it is valid.
+        """Return the valid token with a text, or `None`.
 
         Raises:
             sqlite3.Error: The file cannot be read.
@@ -161,7 +162,7 @@ class Tokens:
         return found[0] if is_right and found is not None and found[0].is_valid(now) else None
 
     def is_valid(self, token_id: str, now: float) -> bool:
-        """Return whether a token that was valid still is.
+        """Return whether a token is still valid.
 
         Raises:
             sqlite3.Error: The file cannot be read.
@@ -187,7 +188,7 @@ class Tokens:
             return
         if self._version is None or self._version[:2] != (stat.st_dev, stat.st_ino):
             self.close()
-            self._db = _reading(self._path)
+            self._db = _open_read_only(self._path)
         assert self._db is not None
         version = (stat.st_dev, stat.st_ino, self._db.execute("PRAGMA data_version").fetchone()[0])
         if version != self._version:
@@ -199,15 +200,16 @@ def _hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def _reading(path: Path) -> sqlite3.Connection:
+def _open_read_only(path: Path) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=ro"
-    # The loop's thread alone uses it; a server in tests is made in another one than it runs in.
+    # Only the thread of the event loop uses the connection. SQLite's check is off because tests
+    # create a server in one thread and run it in another.
     return sqlite3.connect(uri, uri=True, check_same_thread=False)
 
 
 def _rows(db: sqlite3.Connection) -> dict[str, tuple[IssuedToken, bytes]]:
     has_table = "SELECT 1 FROM sqlite_master WHERE name = 'token'"
-    if db.execute(has_table).fetchone() is None:  # a command is just creating it
+    if db.execute(has_table).fetchone() is None:  # a command has created only the file so far
         return {}
     found = db.execute("SELECT id, hash, row FROM token").fetchall()
     return {name: (msgspec.json.decode(row, type=IssuedToken), hash_) for name, hash_, row in found}

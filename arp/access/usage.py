@@ -1,4 +1,4 @@
-"""How much of something is in use: by one user, from one address, and by all."""
+"""Count the use of a resource by each user, from each address, and in total, within limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arp.protocol.errors import RateLimited
 
 
 class UsageLimits(Struct, frozen=True):
-    """How much may be in use at once."""
+    """Maximum amounts in use at once."""
 
     by_user: int
     by_address: int
@@ -19,11 +19,11 @@ class UsageLimits(Struct, frozen=True):
 
 
 class UsageCounter:
-    """Counts what is in use.
+    """Counts a resource in use.
 
     Args:
-        what: What is counted, in the plural, as errors name it.
-        limits: How much may be in use at once.
+        what: Name of the resource in error messages, in the plural.
+        limits: Maximum amounts in use at once.
     """
 
     def __init__(self, what: str, limits: UsageLimits) -> None:
@@ -33,10 +33,10 @@ class UsageCounter:
         self._by_key: Counter[Key] = Counter()
 
     def acquire(self, keys: tuple[Key, ...], amount: int = 1) -> None:
-        """Count more, unless that is too much.
+        """Add an amount to the keys and to the total.
 
         Raises:
-            RateLimited: One of the keys, or all together, would have too much; nothing is counted.
+            RateLimited: A key or the total would exceed its limit; nothing is added.
         """
         limits = self._limits
         for key in keys:
@@ -50,7 +50,7 @@ class UsageCounter:
             self._by_key[key] += amount
 
     def release(self, keys: tuple[Key, ...], amount: int = 1) -> None:
-        """Count less again."""
+        """Subtract an amount that was acquired."""
         self.used -= amount
         for key in keys:
             self._by_key[key] -= amount
@@ -59,10 +59,10 @@ class UsageCounter:
 
 
 class Slot:
-    """One request or connection: it counts for its address, and for its user once it has one.
+    """Count of one request or connection for its address, and for its user if that is known.
 
     Raises:
-        RateLimited: As `UsageCounter.acquire`.
+        RateLimited: A limit of the counter is reached; nothing is counted.
     """
 
     __slots__ = ("_counter", "_keys", "address")
@@ -74,10 +74,10 @@ class Slot:
         counter.acquire(self._keys)
 
     def assign(self, name: str) -> None:
-        """Count for a user who has shown a token only now.
+        """Count the connection for a user who sent a token after the handshake.
 
         Raises:
-            RateLimited: As `UsageCounter.acquire`; it counts for the address alone, as before.
+            RateLimited: A limit of the counter is reached; the count is unchanged.
         """
         keys = keys_of(Principal(name, self.address))
         self._counter.release(self._keys)
@@ -89,5 +89,5 @@ class Slot:
         self._keys = keys
 
     def release(self) -> None:
-        """Count no longer."""
+        """Remove the request or connection from the counter."""
         self._counter.release(self._keys)

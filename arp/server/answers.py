@@ -1,4 +1,4 @@
-"""What goes back over HTTP: values as JSON, and one answer for each error."""
+"""HTTP responses: values as JSON, and one response for each error."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ STATUS = {
     ErrorCode.BUSY: 409,
     ErrorCode.INTERNAL: 500,
 }
-"""HTTP status of an error code; the others are 400."""
+"""HTTP status of each error code; the default is 400."""
 
 SEALS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
-"""Browsers do not guess the type of an answer, and nobody caches it."""
+"""Headers of every response, so that browsers do not guess its type and no cache stores it."""
 
 TRY_AGAIN = 503
-"""The status of faults of ours that pass, such as a ledger that cannot be written now."""
+"""HTTP status of temporary server errors, such as a ledger that cannot be written now."""
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return a value as JSON."""
+    """Return a response with a value as JSON."""
     body = msgspec.json.encode(value)
     return Response(body, status, headers=headers, media_type="application/json")
 
 
 def shown_response(value: Any) -> Response:
-    """Return what an agent shows as JSON, in which no reader rounds an integer."""
+    """Return a response with output of an agent as JSON in which no reader rounds an integer."""
     return Response(encode_shown(value), media_type="application/json")
 
 
 def sealed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the headers of an answer with `SEALS`; a header that it has already stays."""
+    """Return the headers of a response with `SEALS` added. Existing headers are kept."""
     own = list(headers)
     names = {name.lower() for name, _ in own}
     return own + [seal for seal in SEALS if seal[0] not in names]
@@ -58,7 +58,7 @@ def status_of(payload: ErrorPayload) -> int:
 
 
 def refusal(error: ArpError | HTTPException) -> Response:
-    """Return the answer for an error: its code, and no more than the error itself says."""
+    """Return the response for an error, with its code and message only."""
     if isinstance(error, HTTPException):
         headers = dict(error.headers or {})
         return json_response({"error": error.detail}, error.status_code, headers)

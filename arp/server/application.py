@@ -1,7 +1,7 @@
-"""The ASGI application of an `App`: one door for every request, behind it the routes.
+"""The ASGI application of an `App`: it checks every request and passes it to the routes.
 
-Theory of operation. Every request passes the guard first; what it finds out stands in
-`scope["arp"]` as a `Requester`.
+Theory of operation. The guard checks every request first. The result is stored in `scope["arp"]` as
+a `Requester`, where the routes find it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ OPEN_PATHS = (
     *(LOGIN, CALLBACK, "/_api/user"),
 )
 OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
-"""Served without a token: a page holds no secret and must load to ask for one, and a browser sends
-none for a frame."""
+"""Paths served without a token. A page holds no secret and must load before it can ask for a token,
+and a browser sends no token for a frame."""
 
 NOTHING_KEEPS_OUT = (
     "nothing keeps anybody of this machine out of this mounted app: dependencies and middleware of "
@@ -60,7 +60,7 @@ NOTHING_KEEPS_OUT = (
 )
 
 CODES = {401: ErrorCode.UNAUTHENTICATED, 503: ErrorCode.INTERNAL}
-"""Codes of refusals by their HTTP status; the others are `PERMISSION_DENIED`."""
+"""Error code of a refusal, by HTTP status; the default is `PERMISSION_DENIED`."""
 
 
 ROUTES = [
@@ -74,7 +74,7 @@ ROUTES = [
     *MONITORING_ROUTES,
     *USER_ROUTES,
 ]
-"""All but those of the agents, which take what no other route has."""
+"""All routes except those of the agents, which come last and match every remaining path."""
 
 
 class Application:
@@ -82,11 +82,11 @@ class Application:
 
     Args:
         served: The app.
-        is_mounted: Whether another application, or another server, decides how it is reached.
+        is_mounted: Whether another application or server decides on which address it is served.
 
     Raises:
-        ValueError: Others can reach it by a name, and nothing keeps them out; or an agent has the
-            name that a route of the app begins with.
+        ValueError: Other machines can reach the app by a host name and nothing restricts access; or
+            a route of the app begins with the name of an agent.
     """
 
     def __init__(self, served: Served, *, is_mounted: bool = False) -> None:
@@ -94,9 +94,10 @@ class Application:
         self._warns = is_mounted
         _check_agents(served)
         self._router = Router([*ROUTES, *served.routes, *WORKFLOW_ROUTES])
-        # The guard has let in the origins that are listed, and it alone knows how they are
-        # written. No cookie counts for such a page: it shows a token, or needs none.
-        self._for_listed_origins = CORSMiddleware(
+        # Only requests with a listed origin get here, so CORS allows any origin; only the guard
+        # knows how origins are spelled. Cookies do not count for such a page: it must send a token,
+        # unless the app needs none.
+        self._serve_with_cors = CORSMiddleware(
             self._serve,
             allow_origin_regex=".*",
             allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
@@ -105,11 +106,11 @@ class Application:
         )
 
     async def hub(self) -> Hub:
-        """As `ServerState.hub`."""
+        """Return the started hub; see `ServerState.hub`."""
         return await self.state.hub()
 
     async def control(self, principal: Principal | None = None) -> Control:
-        """Return the control plane to a Python program, in the name of a principal.
+        """Return the control plane for a Python program that acts for a principal.
 
         Raises:
             StoreError: The ledger cannot be opened; the next call tries again.
@@ -117,7 +118,7 @@ class Application:
         return await self.state.control(principal or Principal())
 
     async def aclose(self) -> None:
-        """Let turns finish or park them, and close the ledger."""
+        """Wait for turns to finish or park them, then close the ledger."""
         await self.state.aclose()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -129,10 +130,10 @@ class Application:
             await _refuse(scope, receive, send, refused)
         elif scope["type"] == "http":
             listed = guard.has_listed_origin(scope)
-            await (self._for_listed_origins if listed else self._serve)(scope, receive, send)
+            await (self._serve_with_cors if listed else self._serve)(scope, receive, send)
         elif (requester := await self._admit(scope, receive, send)) is not None:
-            # A conversation is awaited here and no deeper: each frame between would stay in memory
-            # as long as the connection is open.
+            # The conversation is awaited here and not in a deeper call, because every stack frame
+            # in between would stay in memory while the connection is open.
             try:
                 conversation = await accept_socket(self.state, scope, receive, send)
                 if conversation is not None:
@@ -142,7 +143,11 @@ class Application:
                 requester.slot.release()
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> Requester | None:
-        """Find out who asks; `None`: there is no room for them now, and they have the answer."""
+        """Identify the sender and reserve a slot; store both in `scope["arp"]`.
+
+        Returns:
+            `None` if the connection limit is reached; the refusal has been sent.
+        """
         state = self.state
         if self._warns and (scope["type"] == "websocket" or not _is_open(scope)):
             self._warn_if_open()
@@ -157,7 +162,7 @@ class Application:
         try:
             slot = Slot(state.conversations, principal or Principal("", address))
         except RateLimited as error:
-            await _turn_away(scope, receive, send, error)
+            await _refuse_busy(scope, receive, send, error)
             return None
         lease = Lease(state.leases)
         requester = scope["arp"] = Requester(state, slot, lease, principal)
@@ -165,13 +170,13 @@ class Application:
         return requester
 
     def _warn_if_open(self) -> None:
-        """Log once that nothing keeps anybody out of a mounted app."""
+        """Log once that nothing restricts access to a mounted app."""
         self._warns = False
         if self.state.guard.is_open():
             logger.warning(NOTHING_KEEPS_OUT)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that has passed the guard."""
+        """Serve a request that has passed the guard's check of its source."""
         requester = await self._admit(scope, receive, send)
         if requester is None:
             return
@@ -192,14 +197,14 @@ class Application:
     async def _route_while_valid(
         self, lease: Lease, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Serve a request as long as who asks is let in; then it ends, whatever it waits for.
+        """Serve a request while its lease is valid, and end it when the lease ends.
 
-        An event stream ends with an event that says so. Another answer that has begun is broken
-        off, so that nobody takes it for whole.
+        An event stream ends with an event that gives the reason. Any other response that has begun
+        is aborted, so that no client takes it for complete.
         """
         began = False
 
-        async def noted(message: Event) -> None:
+        async def send_noting_start(message: Event) -> None:
             nonlocal began
             began = True
             await send(message)
@@ -208,16 +213,16 @@ class Application:
         try:
             async with asyncio.timeout(None) as limit:
                 lease.when_ended(lambda: limit.reschedule(loop.time()))
-                await self._route(scope, receive, noted)
+                await self._route(scope, receive, send_noting_start)
         except TimeoutError:
             if not lease.is_over:
                 raise
             if not began:
                 await _refuse(scope, receive, send, Denial(401, ENDED))
-            # Else the server breaks off an answer that its application leaves unfinished.
+            # Otherwise the server aborts the response, because the application left it unfinished.
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; an error that a route lets through is answered with its code."""
+        """Serve a request. An error raised by a route becomes a response with its code."""
         began = False
 
         async def sent(message: Event) -> None:
@@ -230,7 +235,7 @@ class Application:
         try:
             await self._router(scope, receive, sent)
         except (ArpError, HTTPException) as error:
-            if began:
+            if began:  # a second response start would violate ASGI
                 raise
             await refusal(error)(scope, receive, sent)
 
@@ -240,9 +245,10 @@ class Application:
         try:
             await self.hub()
         except Exception as error:  # noqa: BLE001
-            # The server shows the text and stops; nothing has been served yet.
+            # The server prints the text and stops; nothing has been served yet.
             reason = str(error)
-        if reason is not None:  # some servers raise it here, and would show the error above too
+        # Outside the handler: some servers raise from `send`, and would print the first error too.
+        if reason is not None:
             await send({"type": "lifespan.startup.failed", "message": reason})
             return
         await send({"type": "lifespan.startup.complete"})
@@ -252,10 +258,10 @@ class Application:
 
 
 def _check_agents(served: Served) -> None:
-    """Refuse agents that nobody could post to.
+    """Refuse agents whose path is hidden by a route of the app.
 
     Raises:
-        ValueError: An agent has the name that a route of the app begins with.
+        ValueError: A route of the app begins with the name of an agent.
     """
     paths = [str(getattr(route, "path", "")) for route in served.routes]
     taken = {path.strip("/").partition("/")[0]: path for path in paths}
@@ -284,8 +290,8 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Denial) -
     await _sealed(answer)(scope, receive, send)
 
 
-async def _turn_away(scope: Scope, receive: Receive, send: Send, error: RateLimited) -> None:
-    """Say that there is no room now; clients come back by themselves."""
+async def _refuse_busy(scope: Scope, receive: Receive, send: Send, error: RateLimited) -> None:
+    """Answer that the connection limit is reached; clients retry by themselves."""
     if scope["type"] == "websocket":
         if "websocket.http.response" not in scope.get("extensions", {}):
             await refuse_socket(receive, send)

@@ -1,9 +1,9 @@
-"""Ends the process in time, whatever an agent's code is still doing, and not before.
+"""End the process within a time limit, even if code of an agent keeps running.
 
-Theory of operation. When `run_to_end` returns, turns are closed and the ledger is written. What is
-left may be a task that swallows its cancel, or a thread in a blocking call (`asyncio.to_thread`):
-both get a moment, then the process ends without them. If an agent blocks the loop, the server
-cannot get that far; then a `Deadline` ends the process.
+Theory of operation. When `run_to_end` returns, turns are closed and the ledger is written. A task
+that ignores its cancellation, or a thread in a blocking call (`asyncio.to_thread`), may still run.
+Both get `PATIENCE_S`, then the process ends without them. If an agent blocks the event loop, the
+server cannot reach that point; in that case a `Deadline` ends the process.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 PATIENCE_S = 0.5
-"""How long tasks, then threads, have to end."""
+"""Time in seconds for tasks to end, and then for threads."""
 
 STOP_MARGIN_S = 4.0
-"""What a stop may take besides `stop_grace_s`; then the process ends, whatever an agent does.
+"""Time in seconds that a stop may take in addition to `stop_grace_s`, before the process is ended.
 
-With the default that is ten seconds in all: supervisors kill a process soon after.
+With the default grace the total is ten seconds. Supervisors kill a process soon after that.
 """
 
 
@@ -40,14 +40,14 @@ def run_to_end(
     make_loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
     has_signals: Callable[[], bool] = lambda: False,
 ) -> T:
-    """Run a coroutine in a new loop; at its end, do not wait for tasks that ignore their cancel.
+    """Run a coroutine in a new loop, without waiting for tasks that ignore their cancellation.
 
     Args:
-        main: What to run.
-        make_loop: Makes the loop; `None` = asyncio's own.
-        has_signals: Returns whether signals go to a handler of ours now. Then a `KeyboardInterrupt`
-            or `SystemExit` in the loop comes from the code of an agent: it ends a task of that
-            agent, and the loop goes on.
+        main: Coroutine to run.
+        make_loop: Returns a new loop; `None` uses asyncio's default.
+        has_signals: Returns whether ARP's own handler receives the signals now. A
+            `KeyboardInterrupt` or `SystemExit` in the loop then comes from the code of an agent. It
+            ends a task of that agent, and the loop continues.
     """
     loop = (make_loop or asyncio.new_event_loop)()
     try:
@@ -76,14 +76,14 @@ def _run(
         except RuntimeError as error:
             if main.done() or not has_signals():
                 raise
-            # An agent has called `stop()` of the loop.
+            # An agent has called `loop.stop()`; the server must not stop because of it.
             logger.error("an agent stopped the loop (%s); the server goes on", error)
 
 
 class Deadline:
-    """Ends the process if it has not ended in time after it was asked to.
+    """Ends the process if a stop takes too long.
 
-    The thread that does it waits from the beginning.
+    The thread that does this is started with the object, and waits for `begin`.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -93,11 +93,11 @@ class Deadline:
         threading.Thread(target=self._run, name="arp-deadline", daemon=True).start()
 
     def begin(self) -> None:
-        """Count from now. It takes a lock: never call it from a signal handler."""
+        """Start the time limit. This takes a lock, so never call it from a signal handler."""
         self._begun.set()
 
     def cancel(self) -> None:
-        """Stop counting: the process has finished by itself."""
+        """Cancel the time limit, because the server has stopped."""
         self._is_over.set()
         self._begun.set()
 
@@ -121,16 +121,16 @@ async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
         task.cancel()
     if not others:
         return
-    done, deaf = await asyncio.wait(others, timeout=PATIENCE_S)
+    done, still_running = await asyncio.wait(others, timeout=PATIENCE_S)
     for task in done:
         if not task.cancelled() and task.exception() is not None:
             logger.error("task %s failed", task.get_name(), exc_info=task.exception())
-    for task in deaf:
+    for task in still_running:
         logger.warning("task %s ignores its cancel; it is left behind", task.get_name())
 
 
 def leave(code: int) -> NoReturn:
-    """End the process, without threads that do not end in time; signals change nothing any more."""
+    """End the process without waiting for threads that do not end in time. Signals are ignored."""
     ignore_signals()
     sys.stdout.flush()
     deadline = time.monotonic() + PATIENCE_S

@@ -1,13 +1,14 @@
-"""What an app opens when it begins to be served, and closes when that ends: `App(lifespan=…)`.
+"""Open the parts of an app when serving begins, and close them when it ends: `App(lifespan=…)`.
 
-Theory of operation. An app may be served several times in a process, also in different event loops,
-one after the other. Its parts (lifespan, MCP servers, runtimes, the Tool Agent) are opened by the
-first server in the order in which they were added, and closed by the last one in the opposite
-order. Then they can be opened again.
+Theory of operation. A process may have several servers of one app, and may serve the app in
+different event loops, one after the other. The first server opens the parts of the app (lifespan,
+MCP servers, runtimes, the Tool Agent) in the order in which they were added. The last server closes
+them in reverse order. After that they can be opened again.
 
-The context manager of `App(lifespan=…)` is entered and left in one task of its own, since many
-clients (those on anyio) must be closed where they were opened. That task waits in between. The end
-of the event loop cancels it, and the server at the same time: it waits until that has ended.
+The context manager of `App(lifespan=…)` is entered and left in a task of its own, because many
+clients (those based on anyio) must be closed in the task that opened them. The task waits in
+between. At the end of the event loop, asyncio cancels this task and the server at the same time, so
+the task first waits for the server to stop.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from arp.live.tasks import ServerTask, start_task
 logger = logging.getLogger(__name__)
 
 LOOP_END_S = 5.0
-"""How long a server may take to stop when its event loop ends."""
+"""Time in seconds that a server may take to stop when its event loop ends."""
 
 
 def check_loop(serving: asyncio.AbstractEventLoop | None) -> None:
     """Refuse to use an app in this event loop while another one serves it.
 
     Args:
-        serving: The event loop that serves the app; `None`: there is none.
+        serving: The event loop that serves the app; `None` if no loop does.
 
     Raises:
-        RuntimeError: It is another loop; the message says what to do.
+        RuntimeError: Another loop serves the app; the message says what to do.
     """
     if serving is None or serving is asyncio.get_running_loop():
         return
@@ -49,41 +50,41 @@ def check_loop(serving: asyncio.AbstractEventLoop | None) -> None:
 
 
 class AppPart(NamedTuple):
-    """What starts and ends with the servers of an app."""
+    """A resource that opens with the first server of an app and closes with the last."""
 
     open: Callable[[], Awaitable[object]]
     aclose: Callable[[], Awaitable[object]]
-    """Called also if `open` has failed, and then it must not raise."""
+    """Closes the part. Also called after `open` has failed; then it must not raise."""
 
 
 class AppParts:
-    """The parts of an app, which all its servers share."""
+    """The parts of an app, shared by all its servers."""
 
     def __init__(self) -> None:
         self._parts: list[AppPart] = []
         self._servers = 0
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The loop of the servers; `None` while there are none."""
+        """Event loop of the servers; `None` while there are no servers."""
         self._changing = asyncio.Lock()
 
     def add(
         self, open: Callable[[], Awaitable[object]], aclose: Callable[[], Awaitable[object]]
     ) -> None:
-        """Add a part behind the others."""
+        """Append a part."""
         self._parts.append(AppPart(open, aclose))
 
     async def open(self, prepare: Callable[[], object] = lambda: None) -> None:
-        """Open the parts for one more server, if they are not open.
+        """Register a server, and open the parts if it is the first one.
 
         Args:
-            prepare: Is called before the parts are opened, and only then.
+            prepare: Called just before the parts are opened.
 
         Raises:
-            RuntimeError: Another event loop has them open.
-            Whatever a part raises; none of them is open then.
+            RuntimeError: The parts are open in another event loop.
+            Whatever a part raises; then all parts are closed again.
         """
         if not self._parts:
-            return  # then servers share nothing, and may run in several loops
+            return  # nothing is shared, so the servers may run in different loops
         check_loop(self._loop)
         if self._loop is None:
             self._loop, self._changing = asyncio.get_running_loop(), asyncio.Lock()
@@ -94,10 +95,10 @@ class AppParts:
                     await self._open_all()
                 self._servers += 1
         finally:
-            self._leave()
+            self._release_loop()
 
     async def aclose(self) -> None:
-        """Close the parts, if this was the last server."""
+        """Unregister a server, and close the parts if it was the last one."""
         if not self._servers:
             return
         try:
@@ -106,10 +107,10 @@ class AppParts:
                 if not self._servers:
                     await self._close(self._parts)
         finally:
-            self._leave()
+            self._release_loop()
 
-    def _leave(self) -> None:
-        """Let another loop open the parts, if nobody here has them, or waits for them."""
+    def _release_loop(self) -> None:
+        """Allow another loop to open the parts, if no server of this loop uses or awaits them."""
         if not self._servers and not self._changing.locked():
             self._loop = None
 
@@ -122,7 +123,7 @@ class AppParts:
                 raise
 
     async def _close(self, parts: list[AppPart]) -> None:
-        """Close parts, the last one first, whatever one of them raises."""
+        """Close parts in reverse order. A part that raises does not stop the others."""
         for part in reversed(parts):
             try:
                 await part.aclose()
@@ -134,27 +135,27 @@ class AppLifespan:
     """A context manager that is open while an app is served."""
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
-        """See the class.
+        """Initialise the closed lifespan.
 
         Args:
-            enter: Returns the context manager, anew each time that the app begins to be served.
+            enter: Returns a new context manager each time that serving begins.
         """
         self._enter = enter
         self._task: ServerTask[None] | None = None
         self._ending = asyncio.Event()
         self.value: Any = None
-        """What it yields; `None` while it is not open."""
+        """Value that the context manager yields; `None` while it is not open."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it is entered."""
+        """Whether the context manager is entered."""
         return self._task is not None
 
     async def open(self) -> None:
-        """Enter it, if it is not entered.
+        """Enter the context manager if it is not open.
 
         Raises:
-            Whatever it raises; it is not entered then.
+            Whatever the context manager raises; it is not open then.
         """
         if self._task is not None:
             return
@@ -168,20 +169,20 @@ class AppLifespan:
             raise
 
     async def aclose(self) -> None:
-        """Leave it.
+        """Leave the context manager if it is open.
 
         Raises:
-            Whatever it raises then.
+            Whatever the context manager raises.
         """
         task, self._task = self._task, None
         if task is not None:
             self._ending.set()
             await asyncio.wait((task,))
-            if not task.cancelled():  # by the end of the loop
+            if not task.cancelled():  # the end of the loop may have cancelled it
                 task.result()
 
-    async def _end(self) -> None:
-        """Wait until `aclose` is called, also where the event loop ends and cancels all tasks."""
+    async def _wait_for_end(self) -> None:
+        """Wait until `aclose` is called, even if the end of the event loop cancels this task."""
         try:
             await self._ending.wait()
         except asyncio.CancelledError:
@@ -208,7 +209,7 @@ class AppLifespan:
         try:
             async with self._manager() as self.value:
                 entered.set_result(None)
-                await self._end()
+                await self._wait_for_end()
         except BaseException as error:
             if entered.done():
                 raise

@@ -1,9 +1,9 @@
-"""An app below a path of another ASGI application, which need not know of it.
+"""Serve an app below a path of another ASGI application, without changes to that application.
 
-Theory of operation. FastAPI and Starlette can mount an application; Django cannot, and it serves
-neither WebSockets nor the lifespan. So this stands in front of the other application: it takes what
-is below the path, and hands on the rest unchanged. Both lifespans run, that of the other
-application first, as far as it has one.
+Theory of operation. FastAPI and Starlette can mount an application. Django cannot, and it serves
+neither WebSockets nor the lifespan. Therefore `Mounted` wraps the other application: it passes
+requests below the path to the app, and all others unchanged to the other application. Both
+lifespans run, that of the other application first if it has one.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ class Mounted:
 
     Args:
         app: The ASGI application of the app.
-        path: As `/agent`.
+        path: Path of the app, such as `/agent`.
         parent: The other application.
 
     Raises:
-        ValueError: The path is none.
+        ValueError: The path is not valid, or `parent` is not callable.
     """
 
     def __init__(self, app: ASGIApp, path: str, parent: ASGIApp) -> None:
-        place = path.rstrip("/")
-        if not place.startswith("/") or "//" in place or any(mark in place for mark in "?#{}"):
+        prefix = path.rstrip("/")
+        if not prefix.startswith("/") or "//" in prefix or any(mark in prefix for mark in "?#{}"):
             raise ValueError(f"path: expected a path as /agent, got {path!r:.60}")
         if not callable(parent):
             raise ValueError(f"inside: expected an ASGI application, got {type(parent).__name__}")
         self._app = app
-        self._path = place
+        self._path = prefix
         self._parent = parent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,23 +72,23 @@ class Mounted:
 
 
 class _PartLifespan:
-    """The lifespan of one application, as a server runs it; of one without, nothing."""
+    """Runs the lifespan of one application; does nothing if the application has none."""
 
     def __init__(self, app: ASGIApp, scope: Scope) -> None:
-        self._asked: asyncio.Queue[Event] = asyncio.Queue()
-        self._answers: asyncio.Queue[Event] = asyncio.Queue()
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._replies: asyncio.Queue[Event] = asyncio.Queue()
         self._scope = scope
         self._app = app
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> Event | None:
-        """Start it; return its answer if that is no yes."""
-        running = self._app(self._scope, self._asked.get, self._answers.put)
+        """Start the application; return its event if the startup failed."""
+        running = self._app(self._scope, self._events.get, self._replies.put)
         self._task = asyncio.ensure_future(running)
         return await self._ask("startup")
 
     async def stop(self) -> Event | None:
-        """Stop it; return its answer if that is no yes."""
+        """Stop the application; return its event if the shutdown failed."""
         answer = await self._ask("shutdown")
         if self._task is not None:
             self._task.cancel()
@@ -99,11 +99,12 @@ class _PartLifespan:
         task = self._task
         if task is None:
             return None
-        self._asked.put_nowait({"type": f"lifespan.{what}"})
-        answer = asyncio.ensure_future(self._answers.get())
+        self._events.put_nowait({"type": f"lifespan.{what}"})
+        answer = asyncio.ensure_future(self._replies.get())
         await asyncio.wait((task, answer), return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
-            # It ended without a word: it has no lifespan. Servers take it so too.
+            # The application returned or raised without an event, so it has no lifespan. Servers
+            # treat it in the same way.
             answer.cancel()
             if not task.cancelled():
                 task.exception()
@@ -113,10 +114,10 @@ class _PartLifespan:
         return None if event["type"] == f"lifespan.{what}.complete" else event
 
 
-async def _redirect(scope: Scope, send: Send, place: str) -> None:
-    """Lead a browser to the page, whose own addresses are relative to its path."""
+async def _redirect(scope: Scope, send: Send, path: str) -> None:
+    """Redirect a browser to a path with a final slash, because links in the page are relative."""
     query = scope.get("query_string", b"")
-    location = place.encode() + (b"?" + query if query else b"")
+    location = path.encode() + (b"?" + query if query else b"")
     headers = [(b"location", location), (b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 307, "headers": headers})
     await send({"type": "http.response.body", "body": b""})

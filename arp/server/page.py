@@ -48,9 +48,10 @@ POLICY = (
     "form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html"
 )
-"""Lit makes its templates with the policy `lit-html`; nothing else may turn a text into HTML.
+"""Content security policy of the pages.
 
-The frames are those of `/_picture`; no other page of ours may be framed.
+Only Lit's templates, with the policy `lit-html`, may turn text into HTML. A page may contain frames
+of `/_picture`; no page with this policy may be framed.
 """
 
 HEADERS = {
@@ -75,12 +76,12 @@ TYPES: Final = {
     ".json": "application/json",
     ".svg": "image/svg+xml",
 }
-"""Nothing else is served."""
+"""Content type of each file name extension; other files are not served."""
 
 _HASHED = re.compile(r"-[\w-]{8}\.(?:js|css)$")
 
 _NAME = re.compile(r"[\w-]+\.[a-z]+")
-"""A file of the folder itself, not above or below it."""
+"""Name of a file directly in the folder, without a path."""
 
 
 def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
@@ -103,7 +104,7 @@ def _routes(path: str, prefix: str, folder: Path) -> list[BaseRoute]:
 
 
 def accepted_encodings(header: str) -> set[str]:
-    """Return the names in an `Accept-Encoding` that are not ruled out by `q=0`."""
+    """Return the encodings in an `Accept-Encoding` header, except those with `q=0`."""
     accepted = set()
     for part in header.lower().split(","):
         name, _, parameters = part.partition(";")
@@ -128,7 +129,7 @@ def _hash(text: bytes) -> str:
 
 
 class _PageFile(Struct, frozen=True):
-    """One file as it is sent."""
+    """A file with its ETag, cached in memory."""
 
     stamp: tuple[int, int]
     """Time of its last change in ns, and its size in bytes."""
@@ -137,7 +138,7 @@ class _PageFile(Struct, frozen=True):
 
 
 class _PageFiles:
-    """Files of a folder with the page's headers, compressed where they can be."""
+    """Serves the files of a folder with the page's headers, compressed if possible."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -147,7 +148,7 @@ class _PageFiles:
         """Return a file, compressed or not.
 
         Raises:
-            HTTPException: 404, there is none of that name.
+            HTTPException: 404, there is no file with that name.
         """
         file = self._read(name) if _NAME.fullmatch(name) else None
         kind = TYPES.get(Path(name).suffix)
@@ -176,7 +177,7 @@ class _PageFiles:
         return file, None
 
     def _read(self, name: str) -> _PageFile | None:
-        # Without a thread: reading takes less time than the switch to one and back.
+        # Not in a thread, because switching to one and back takes longer than reading.
         path = self._folder / name
         try:
             stat = path.stat()
@@ -197,7 +198,7 @@ class _PageFiles:
 PICTURE: Final = "/_picture"
 
 MAX_ADDRESS: Final = 4096
-"""Characters; servers take no longer request line."""
+"""Maximum length of a picture's address in characters; servers refuse longer request lines."""
 
 FRAME_STYLE: Final = (
     ":root{color-scheme:light dark}html,body{height:100%;margin:0;overflow:hidden}"
@@ -212,7 +213,7 @@ FRAME_SCRIPT: Final = (
 """Sends the size in pixels to the page around it only; `null` if the picture did not load."""
 
 _AUTHORITY = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z0-9_-]+(?::[0-9]{1,5})?", re.IGNORECASE)
-"""What a policy can contain: no user name, no characters that end a directive."""
+"""Authority that a policy may contain: no user name and no characters that end a directive."""
 
 
 def origin_of(address: str) -> str | None:
@@ -229,7 +230,7 @@ def origin_of(address: str) -> str | None:
 
 
 def frame_policy(origin: str) -> str:
-    """Return the policy of the frame of a picture from there."""
+    """Return the policy of a frame that shows a picture from an origin."""
     return (
         f"default-src 'none'; img-src {origin}; script-src '{_hash(FRAME_SCRIPT.encode())}'; "
         f"style-src '{_hash(FRAME_STYLE.encode())}'; base-uri 'none'; form-action 'none'; "
@@ -239,7 +240,8 @@ def frame_policy(origin: str) -> str:
 
 async def _frame(request: Request) -> Response:
     """Return a frame with the picture that `src` names; `fit=cover` fills it."""
-    # Browsers say where a request comes from; on plain HTTP they do not, and the policy decides.
+    # Browsers say which page sent a request, so other sites are refused here. On plain HTTP they do
+    # not say it; then `frame-ancestors` in the policy refuses other sites.
     came = (request.headers.get("sec-fetch-dest"), request.headers.get("sec-fetch-site"))
     if came not in ((None, None), ("iframe", "same-origin")):
         return PlainTextResponse("only a page of this server may show this", 403, HEADERS)

@@ -1,7 +1,8 @@
-"""Runs an application under uvicorn: reports when it is ready, and stops gracefully.
+"""Run an application under uvicorn, report when it is ready, and stop it gracefully.
 
-Theory of operation. On SIGTERM or SIGINT the server stops listening, tells renderers to come back
-(close code 1012), lets turns finish for a while, parks the rest, and exits within ten seconds.
+Theory of operation. On SIGTERM or SIGINT the server stops listening and asks renderers to reconnect
+(close code 1012). It waits for turns to finish for `stop_grace_s`, parks the others, and exits
+within ten seconds with the default settings.
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.ports.socket_protocol import SocketProtocol
 
 PING_S = 20.0
-"""Source: protocol.md 6."""
+"""Seconds between WebSocket pings, and the time for their answers. Source: protocol.md 6."""
 
 DRAIN_S = 1
-"""How long open requests may still take once the server stops; turns have their own time."""
+"""Time in seconds for open requests when the server stops. Turns have their own time limit."""
 
 SWITCH_S = 0.0005
-"""How long a thread waits for the interpreter while another one computes.
+"""Interval in seconds after which a thread that computes must release the interpreter lock.
 
-The thread that writes the ledger needs it several times for each write. With Python's default of
-5 ms, text waited longer for the interpreter than for the disk while the loop was busy.
+The thread that writes the ledger needs the lock several times for each write. With Python's default
+of 5 ms and a busy event loop, text waited longer for the lock than for the disk.
 """
 
 FRAME_FACTOR = 4
-"""A WebSocket message of more than so many times the protocol's limit closes the connection (1009).
+"""Factor for the protocol's message limit: a larger WebSocket message closes the connection (1009).
 
-For a smaller one above the limit, the sender gets a coded error and the connection stays.
+For a message between the limit and this size, the sender gets a coded error and the connection
+stays open.
 """
 
 
@@ -66,28 +68,28 @@ def configuration(application: Application, **more: Any) -> uvicorn.Config:
 
 
 SEND_BUFFER_BYTES = 128 << 10
-"""The kernel's send buffer for one connection (Linux doubles it); accepted sockets inherit it.
+"""Kernel send buffer of a connection (Linux doubles the value); accepted sockets inherit it.
 
-By default it grows to megabytes, which are stale by the time that a slow renderer reads them.
+By default the buffer grows to megabytes, and a slow renderer would receive outdated data from it.
 """
 
 
 class Port(Protocol):
-    """Where the server can be reached besides HTTP, or whom it dials."""
+    """A transport besides HTTP: another listener, or an outgoing connection."""
 
     @property
     def address(self) -> str:
-        """What a client is given, or what is dialled."""
+        """Address for clients, or the address that the server connects to."""
 
     async def start(self) -> None:
-        """Begin to serve.
+        """Start serving.
 
         Raises:
-            LocalError: That is not possible; the message says why, and what to do.
+            LocalError: The port cannot be opened; the message says why, and what to do.
         """
 
     async def stop(self) -> None:
-        """Ask every renderer to come back, and end. Also where it was not started."""
+        """Ask every renderer to reconnect, and stop. May be called without `start`."""
 
 
 class Server(BoundedServer):
@@ -105,10 +107,10 @@ class Server(BoundedServer):
         super().__init__(config, bounds, settings.stall_s)
         self._ports = ports
         self.was_asked = False
-        """Whether a signal has asked it to stop."""
+        """Whether a signal has stopped the server."""
         self._opening: asyncio.Future[Hub] | None = None
         self.is_broken = False
-        """Whether the server ends because the hub could not continue."""
+        """Whether the server stops because the hub cannot continue."""
         self._application = application
         self._ready = ready
         self._deadline = Deadline(settings.stop_grace_s + STOP_MARGIN_S)
@@ -120,25 +122,25 @@ class Server(BoundedServer):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to `serve`, which handles them before and after the block too."""
+        """Do nothing: `serve` handles the signals, also before and after this block."""
         yield
 
     async def opened(self) -> Hub | None:
-        """Open the hub; return `None` if a signal comes meanwhile."""
+        """Open the hub; return `None` if a signal arrives meanwhile."""
         opening = self._opening = asyncio.ensure_future(self._application.hub())
         await asyncio.wait((opening,))
         return None if opening.cancelled() else opening.result()
 
     def told(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
-        """Stop because of a signal; called in the thread of `StopSignals`."""
-        self._deadline.begin()  # here, since an agent may block the loop
-        with suppress(RuntimeError):  # the loop is closed: everything has ended
+        """Stop because of a signal. Called in the thread of `StopSignals`."""
+        self._deadline.begin()  # in this thread, because an agent may block the event loop
+        with suppress(RuntimeError):  # the loop is closed, so everything has ended
             loop.call_soon_threadsafe(self._stop, number)
 
     def _stop(self, number: int) -> None:
         """Stop gracefully; a second Ctrl-C stops at once.
 
-        Unlike uvicorn, do not raise the signal again: to stop when asked to is success.
+        Unlike uvicorn, do not raise the signal again, because a requested stop is a success.
         """
         if self.should_exit and number == signal.SIGINT:
             self.force_exit = True
@@ -148,11 +150,11 @@ class Server(BoundedServer):
             self._opening.cancel()
 
     def release(self) -> None:
-        """Cancel the deadline: serving has ended."""
+        """Cancel the deadline after serving has ended."""
         self._deadline.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
+        """Start listening, open the other ports, and report that the server is ready."""
         await super().startup(sockets)
         if self.started:
             for port in self._ports:
@@ -167,15 +169,16 @@ class Server(BoundedServer):
         self._application.state.close_streams()
         await asyncio.gather(*(port.stop() for port in self._ports))
         await super().shutdown(sockets)
-        if self.force_exit:  # then `super().shutdown` has skipped it, and the ledger is still open
+        if self.force_exit:
+            # `super().shutdown` has skipped the lifespan, so the ledger is still open.
             await self.lifespan.shutdown()
 
 
 def calm_collector() -> None:
-    """Make the garbage collector look at new objects only, and less often.
+    """Make the garbage collector ignore existing objects and run less often.
 
-    What is loaded by now stays. A server makes many objects that live as long as a session; full
-    collections of all of them took a fifth of its time.
+    Objects loaded by now stay until the process ends. A server creates many objects that live as
+    long as a session, and full collections of all of them took a fifth of its time.
     """
     gc.collect()
     gc.freeze()
@@ -183,7 +186,7 @@ def calm_collector() -> None:
 
 
 def is_private(host: str) -> bool:
-    """Return whether only this machine reaches an address."""
+    """Return whether an address can be reached only from this machine."""
     return host in ("127.0.0.1", "localhost", "::1")
 
 
@@ -191,7 +194,7 @@ def bind(host: str, port: int) -> socket.socket:
     """Return a listening socket.
 
     Raises:
-        OSError: The address cannot be had.
+        OSError: The address cannot be bound.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -212,20 +215,24 @@ def serve(
     ready: Callable[[], None],
     ports: Sequence[Port] = (),
 ) -> bool:
-    """Serve until a signal comes. Further signals do nothing, also when this has returned.
+    """Serve until a signal arrives.
+
+    A second Ctrl-C stops at once. Other further signals have no effect, even after this function
+    has returned.
 
     Args:
-        application: What is served.
-        listener: Where HTTP is served.
-        ready: Is called when it listens.
-        ports: Where else it is served.
+        application: Application to serve.
+        listener: Listening socket for HTTP.
+        ready: Called when the server is listening.
+        ports: Other transports to serve.
 
     Returns:
-        Whether it began to serve, and stopped because it was asked to.
+        Whether the server stopped normally: it had started or was stopped by a signal, and the hub
+        did not break.
 
     Raises:
         StoreError: The ledger cannot be opened; nothing was served.
-        LocalError: A port cannot be had; nothing was served.
+        LocalError: A port cannot be opened; nothing was served.
     """
     server = Server(configuration(application), application, ready, ports)
     signals: StopSignals | None = None

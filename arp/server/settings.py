@@ -1,4 +1,4 @@
-"""What is served: plain values, so that the server depends on no `App`."""
+"""The served app as plain values, so that the server does not depend on `App`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 async def _nothing() -> None:
-    """Do nothing: the app has no parts."""
+    """Do nothing, because the app has no parts."""
 
 
 class Served(Struct, frozen=True):
-    """An app, as the server sees it."""
+    """Everything that the server needs to know about an app."""
 
     handlers: Mapping[str, Handler]
     workflows: Callable[[], list[Workflow]]
@@ -37,41 +37,42 @@ class Served(Struct, frozen=True):
     access: Access = Access()
     settings: HubSettings = HubSettings()
     commands: Callable[[], tuple[Command, ...]] = tuple
-    """The slash commands."""
+    """Returns the slash commands."""
     debug: bool = False
     """Whether clients see tracebacks."""
     title: str = ""
-    """What the app calls itself; empty = as its first agent."""
+    """Title of the app; if empty, the title of its first agent is used."""
     tools: ToolProvider | None = None
-    """Where the tools come from that agents call by name."""
+    """Provider of the tools that agents call by name."""
     hub_changed: Callable[[Hub | None], None] = lambda _hub: None
-    """Called with the hub when it has started, and with `None` when it ends."""
+    """Called with the hub after it has started, and with `None` when it ends."""
     command_handlers: Mapping[str, Handler] = MappingProxyType({})
-    """What runs in the place of an agent, by slash command."""
+    """Handlers that run instead of an agent, by slash command."""
     open_parts: Callable[[], Awaitable[object]] = _nothing
-    """Called before anything else: it begins what the app's agents need."""
+    """Opens the parts that the app's agents need; called before anything else."""
     close_parts: Callable[[], Awaitable[object]] = _nothing
-    """Called when no turn runs any more, once for each `open_parts` that did not raise."""
+    """Closes the parts when no turn runs; called once for each `open_parts` that did not raise."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
-    """What takes the answers to questions of turns that are gone, by name of the question."""
+    """Handlers of answers to questions whose turn has ended, by name of the question."""
     routes: Sequence[BaseRoute] = ()
-    """Further routes; no agent may have the name that one of them begins with."""
+    """Additional routes. The first segment of a path must not be the name of an agent."""
     app_state: Callable[[], object] = lambda: None
-    """Returns what the app's lifespan yielded, for `turn.app_state`."""
+    """Returns the value that the app's lifespan yielded, for `turn.app_state`."""
     session_start: Handler | None = None
-    """What runs when a renderer has begun a session."""
+    """Handler that runs when a renderer has started a session."""
     user_settings: UserSettings | None = None
-    """What users set for a session."""
+    """Settings that users can change for a session."""
     feedback_handlers: Sequence[Callable[[Feedback], Any]] = ()
-    """Called with what users think of a turn."""
+    """Functions that receive the feedback of users on a turn."""
     origin_handlers: Mapping[str, Handler] = MappingProxyType({})
-    """What runs in place of an agent in turns that a program began, by what it calls itself."""
+    """Handlers that run instead of an agent in turns begun by a program, by the program's name."""
     keepers: Callable[[], Sequence[SessionKeeper]] = tuple
-    """Returns all that keep something of sessions outside of the ledger, such as runtimes."""
+    """Returns the objects that keep data of sessions outside the ledger, such as runtimes."""
     runs_commands: bool = False
-    """Whether agents or tools of the app run commands, which could use the server themselves."""
+    """Whether agents or tools of the app run commands, which could connect to the server."""
     start_token: Literal["no", "printed", "logged"] = "no"
-    """Whether it gets a token then, if nothing else keeps anybody out, and where people find it."""
+    """Whether an app that runs commands and has no other access control gets a token at each start,
+    and where people find the token."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

@@ -1,12 +1,13 @@
 """The state that the routes of one server share: the app, its hub, and open connections.
 
-Theory of operation. The hub starts with the ASGI lifespan, or with the first request where a parent
-application does not run a mounted application's lifespan. Routes are functions that find this
-object in the `Requester` that `Application` puts into `scope["arp"]` before a route runs.
+Theory of operation. The hub starts with the ASGI lifespan. If a parent application does not run the
+lifespan of a mounted application, the hub starts with the first request. `Application` puts a
+`Requester` into `scope["arp"]` before a route runs; routes find this state in it.
 
-When the hub has ended, it can start again, also in another event loop. Where nobody says that the
-server stops, the end of the event loop says it: asyncio cancels all tasks then, and one of them,
-`_LoopEnd`, closes the app. So no turn takes such a cancel for one by its user.
+After the hub has ended it can start again, also in another event loop. If nothing else reports that
+the server stops, the end of the event loop does: asyncio cancels all tasks then, and one of them,
+`_LoopEnd`, closes the app. It interrupts the running turns first, so that no turn mistakes this
+cancellation for a cancel by its user.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from arp.telemetry.follower import Follower
 
 LINKED = ("/", INSPECT, PREFIX, LOGIN, CALLBACK)
-"""Pages and files of ours that links on other sites may open."""
+"""Paths of this server that links on other sites may open."""
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class _LoopEnd(ServerTask[None]):
         super().__init__(self._wait(), loop=asyncio.get_running_loop(), name="arp-loop-end")
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Cancel the task; turns that are cancelled with it are interrupted by the stop."""
+        """Cancel the task, and mark running turns as interrupted by the stop."""
         is_cancelled = super().cancel(msg)
         if is_cancelled and self._server.running is not None:
             self._server.running.runner.interrupt()
@@ -96,51 +97,51 @@ class _LoopEnd(ServerTask[None]):
 
 
 class ServerState:
-    """One app that is served, and what its requests share.
+    """The served app and the objects that its requests share.
 
     Raises:
-        ValueError: Others can reach it by a name, and nothing keeps them out; or what a login at a
-            provider needs is not installed.
+        ValueError: Other machines can reach the app by a host name and nothing restricts access; or
+            the packages for a login at a provider are not installed.
     """
 
     def __init__(self, served: Served) -> None:
-        tokens = Tokens(_beside(tokens_of, served.ledger))
+        tokens = Tokens(_path_beside(tokens_of, served.ledger))
         check_names(served.access, has_tokens=tokens.are_used())
         self.served = served
         oidc = served.access.oidc
-        logins = _beside(logins_of, served.ledger)
+        logins = _path_beside(logins_of, served.ledger)
         self.logins = LoginBook(oidc, logins) if oidc is not None else None
-        """Who has signed in with a browser, where this server does that itself."""
+        """Browser logins that this server manages; `None` if it manages none."""
         self.own_code = self._own_code(tokens)
-        """What the app runs, and must not come in; `None`: it runs nothing."""
+        """Check that refuses commands run by the app itself; `None` if the app runs no commands."""
         self.guard = Guard(served.access, LINKED, tokens, self.logins, self.own_code)
         self.leases = Leases(self.guard.is_valid, served.access.recheck_s)
-        """Requests and connections of those who may lose their right to them."""
+        """Leases of requests and connections that end when their user loses access."""
         bounds = served.access.bounds
         self.intake = Intake(bounds, served.settings.limits)
         limits = UsageLimits(
             bounds.max_connections_per_user, bounds.max_connections_per_address, sys.maxsize
         )
         self.conversations = UsageCounter("connections", limits)
-        """Requests and WebSockets that are being served."""
+        """Counter of the requests and WebSockets that are being served."""
         self.file_cookie = FileCookie()
         self.streams: set[QueueOutbox] = set()
-        """Event streams that are open."""
+        """Open event streams."""
         self.pulses: dict[str, Pulse] = {}
-        """Of those whose readers answer pings, by the id of the ping."""
+        """Pulses of the event streams whose readers answer pings, by ping id."""
         self.unknown_peers: set[Peer | Connection] = set()
-        """Connections that have not shown a token yet."""
+        """Connections that have not sent a token yet."""
         self.in_transports: Callable[[], int] = lambda: 0
-        """Bytes that the transports of all connections hold, where our own server runs."""
+        """Returns the bytes that the transports of all connections hold; 0 under another server."""
         self.running: Hub | None = None
         """The hub, once it has started."""
         self._refusal_logged = ""
-        """Why the ledger could not be opened, as the log has it."""
+        """Last logged reason why the ledger could not be opened."""
         self._plane: Plane | None = None
         self._starting: asyncio.Task[Hub] | None = None
         self._follower: Follower | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The event loop of the hub; `None` while there is no hub."""
+        """Event loop of the hub; `None` while there is no hub."""
         self._loop_end: _LoopEnd | None = None
         self._has_parts = False
         """Whether the parts of the app are open for this server."""
@@ -151,28 +152,28 @@ class ServerState:
             return None
         wants_token = served.start_token != "no" and served.access.start_token
         has_token = wants_token and served.access.is_open and not tokens.are_used()
-        return OwnCode(_beside(starts_of, served.ledger), has_token=has_token)
+        return OwnCode(_path_beside(starts_of, served.ledger), has_token=has_token)
 
     # -- the app ---------------------------------------------------------------------------------
 
     @property
     def workflow(self) -> str:
-        """The agent of a session that names none."""
+        """Default agent of a session."""
         return next(iter(self.served.handlers))
 
     def workflow_named(self, scope: Scope) -> str | None:
-        """Return the agent that `?workflow=` names, or the first; `None` if there is none such."""
+        """Return the agent that `?workflow=` names, or the default; `None` if it does not exist."""
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         name = query.get("workflow", [self.workflow])[0].lstrip("/")
         return name if name in self.served.handlers else None
 
     @property
     def start_token(self) -> str:
-        """The token of this start; empty: there is none."""
+        """Token of this start; empty if there is none."""
         return self.own_code.token if self.own_code is not None else ""
 
     def redaction(self) -> Redaction:
-        """Return what is taken out of facts: as it was set, and the secrets of this process."""
+        """Return the redaction settings, extended by the secrets of this process."""
         access = self.served.access
         secret = access.oidc.client_secret if access.oidc is not None else None
         key = self.served.settings.transfer_key
@@ -182,7 +183,7 @@ class ServerState:
     # -- the hub ---------------------------------------------------------------------------------
 
     async def hub(self) -> Hub:
-        """Return the hub, started.
+        """Return the hub; start it if it is not running.
 
         Raises:
             StoreError: The ledger cannot be opened; the next call tries again.
@@ -196,6 +197,7 @@ class ServerState:
             self._starting = self._loop.create_task(self._start())
         starting = self._starting
         try:
+            # Several requests may wait for the start; cancelling one must not cancel the start.
             self.running = await asyncio.shield(starting)
         finally:
             if self._starting is starting and starting.done():
@@ -208,7 +210,7 @@ class ServerState:
         """Return the control plane of the hub.
 
         Raises:
-            StoreError: As `hub`.
+            StoreError: The ledger cannot be opened; the next call tries again.
         """
         hub = await self.hub()
         if self._plane is None or self._plane.hub is not hub:
@@ -216,10 +218,10 @@ class ServerState:
         return self._plane
 
     async def control(self, principal: Principal) -> Control:
-        """Return the control plane in the name of a principal.
+        """Return the control plane for a principal.
 
         Raises:
-            StoreError: As `hub`.
+            StoreError: The ledger cannot be opened; the next call tries again.
         """
         return Control(await self.plane(), principal)
 
@@ -273,9 +275,9 @@ class ServerState:
         return hub
 
     async def unopened(self) -> str | None:
-        """Open the ledger if it is not open; return why that fails, as clients may know it.
+        """Open the ledger if it is not open; return the reason for clients if that fails.
 
-        The log has the whole reason, once; it may contain file names.
+        The full reason may contain file names, so it is only logged, once.
         """
         if self.running is not None:
             return None
@@ -291,7 +293,7 @@ class ServerState:
         return None
 
     async def aclose(self) -> None:
-        """Let turns finish or park them, and close the ledger. May be repeated.
+        """Wait for turns to finish or park them, then close the ledger. May be repeated.
 
         Raises:
             RuntimeError: The app is served in another event loop.
@@ -320,7 +322,7 @@ class ServerState:
             self._loop = None
 
     def ends_with(self, task: _LoopEnd) -> bool:
-        """Return whether a task is the one whose cancel ends this server."""
+        """Return whether a task is the current task that closes the server with its event loop."""
         return self._loop_end is task
 
     async def _close_parts(self) -> None:
@@ -329,21 +331,24 @@ class ServerState:
             await self.served.close_parts()
 
     def hurry(self) -> None:
-        """Let `aclose` interrupt turns at once; may be called from a signal handler."""
+        """Make `aclose` interrupt turns at once. May be called from a signal handler."""
         if self.running is not None:
             self.running.runner.hurry()
 
     # -- connections -----------------------------------------------------------------------------
 
     async def shown_token(self, scope: Scope, token: str) -> Principal | None:
-        """Return to whom a token belongs that came over a connection; it counts for them then.
+        """Return the principal of a token from a `hello`, and count the connection for its user.
 
         Args:
-            scope: Of the connection's handshake.
-            token: What the `hello` has.
+            scope: Scope of the connection's handshake.
+            token: Token in the `hello`.
+
+        Returns:
+            `None` if the token is not valid or the connection has been ended.
 
         Raises:
-            RateLimited: They have too many.
+            RateLimited: The user has too many connections.
         """
         asker: Requester = scope["arp"]
         principal = await self.guard.check_token(token, scope)
@@ -354,49 +359,50 @@ class ServerState:
         return msgspec.structs.replace(principal, address=asker.slot.address)
 
     def begin_lease(self, lease: Lease, principal: Principal | None, ask: Ask) -> None:
-        """Let a lease last as long as a principal may come in.
+        """Start a lease that ends when the principal loses access.
 
         Args:
-            lease: Of the request or the connection.
-            principal: Who was let in; `None`: nobody yet.
-            ask: Asks again who that is.
+            lease: Lease of the request or connection.
+            principal: Authenticated principal; `None` if there is none yet.
+            ask: Asks the hook again who the principal is.
         """
         is_asked = principal is not None and self.guard.asks_hook(principal)
         lease.begin(principal, ask if is_asked else None)
 
     def close_streams(self) -> None:
-        """End every event stream; their renderers come back."""
+        """End every event stream; the renderers reconnect."""
         for outbox in list(self.streams):
             outbox.close(1012, "restarting")
 
 
-def _beside(path_of: Callable[[str], Path | None], ledger: str) -> Path | None:
+def _path_beside(path_of: Callable[[str], Path | None], ledger: str) -> Path | None:
     try:
         return path_of(ledger)
     except StoreError:
-        return None  # that there is no such ledger is said when it is opened
+        return None  # opening the ledger reports the error
 
 
 class Requester(Struct, frozen=True):
-    """Who a request comes from, and the server that it asks; routes find it in `scope["arp"]`."""
+    """Sender of a request and state of the server; routes find it in `scope["arp"]`."""
 
     state: ServerState
     slot: Slot
     lease: Lease
     known: Principal | None
-    """`None`: somebody without a token, who may use the open paths, or show one in a `hello`."""
+    """Authenticated principal. A sender without one may use the open paths, or send a token in a
+    `hello`."""
 
     @property
     def principal(self) -> Principal:
-        """Who asks, on every path that is not open."""
+        """Authenticated principal. Exists on every path that is not open."""
         assert self.known is not None
         return self.known
 
     @contextmanager
     def streaming(self, outbox: QueueOutbox) -> Iterator[None]:
-        """Register an event stream for a block.
+        """Register an event stream for the duration of a block.
 
-        It ends when the server stops, and when who asked for it is not let in any more.
+        The stream ends when the server stops or when its user loses access.
         """
         streams = self.state.streams
         streams.add(outbox)
@@ -407,32 +413,32 @@ class Requester(Struct, frozen=True):
             streams.discard(outbox)
 
     async def hub(self) -> Hub:
-        """As `ServerState.hub`."""
+        """Return the started hub; see `ServerState.hub`."""
         return await self.state.hub()
 
     async def control(self) -> Control:
-        """Return the control plane in the name of who asks."""
+        """Return the control plane for the sender of the request."""
         return await self.state.control(self.principal)
 
     async def find(self, session_id: str) -> LiveSession:
-        """Return a session of who asks.
+        """Return a session of the sender.
 
         Raises:
-            SessionNotFound: There is none, or it belongs to somebody else.
+            SessionNotFound: The session does not exist or belongs to another user.
         """
         return await (await self.hub()).find(session_id, self.principal)
 
 
 def requester(request: HTTPConnection) -> Requester:
-    """Return who a request comes from."""
+    """Return the requester of a request."""
     found: Requester = request.scope["arp"]
     return found
 
 
 class StreamRoute(Route):
-    """A route whose function is an ASGI application.
+    """A route whose endpoint is an ASGI application.
 
-    Starlette would wrap a function, and what it wraps it in stays in memory as long as the stream.
+    Starlette would wrap a function, and the wrapper would stay in memory as long as the stream.
     """
 
     def __init__(self, path: str, serve: ASGIApp, method: str | None = "GET") -> None:
@@ -442,26 +448,26 @@ class StreamRoute(Route):
 
 
 class CutOutbox(Protocol):
-    """An outbox that can drop what waits."""
+    """An outbox that can drop its queued frames."""
 
     def cut(self, code: int, reason: str) -> None:
-        """Close the connection, and drop what waits."""
+        """Close the connection and drop the queued frames."""
 
 
 def expel(peer: Peer | Connection, outbox: CutOutbox) -> None:
-    """Close the connection of somebody who is not let in any more, who may go on sending."""
+    """Close the connection of a user who has lost access, and ignore what they still send."""
     peer.expel()
     outbox.cut(1008, ENDED)
 
 
 def log_arrival(viewer: Viewer, way: str, scope: Scope | None = None) -> None:
-    """Log that a renderer has come; `closed` logs that it went.
+    """Log that a renderer has connected; `closed` logs that it has disconnected.
 
     Args:
         viewer: The renderer.
-        way: How its frames travel.
-        scope: Of its request; never its headers or its query, which may hold a token.
+        way: Name of its transport.
+        scope: Scope of its request. Headers and query are never logged: they may hold a token.
     """
     client = scope.get("client") if scope is not None else None
-    place = f" from {client[0]}:{client[1]}" if client else ""
-    logger.info("renderer %s came by %s (%s)%s", viewer.id, way, viewer.encoding, place)
+    origin = f" from {client[0]}:{client[1]}" if client else ""
+    logger.info("renderer %s came by %s (%s)%s", viewer.id, way, viewer.encoding, origin)

@@ -1,9 +1,9 @@
-"""Request bodies within limits: JSON in memory, files on the disk until a session takes them.
+"""Receive request bodies within limits: JSON in memory, files on disk until a session stores them.
 
-Theory of operation. One limit holds for every way in: a message has at most `max_message_bytes`,
-whether it comes as JSON or as the text fields of a form; only a part with a file name may be
-longer, and goes to the disk. Bytes are counted before they are parsed. What is being received
-counts for its user, its address and all together, until it is taken or given up.
+Theory of operation. A message has at most `max_message_bytes`, whether it arrives as JSON or as the
+text fields of a form. Only a part with a file name may be larger; it is written to disk. Bytes are
+counted before they are parsed. The bytes of a body that is being received count toward the limits
+of its user, of its address and of the server, until the body is consumed or dropped.
 
 Source: protocol.md 4 (`max_message_bytes`, `max_upload_bytes`) and 6.
 """
@@ -32,85 +32,85 @@ from arp.store.blobs import too_large
 from arp.store.errors import StoreUnwritable
 
 MAX_FILES = 20
-"""In one upload."""
+"""Maximum number of files in one upload."""
 
 MAX_FIELDS = 50
-"""Beside the files."""
+"""Maximum number of fields in one upload, not counting files."""
 
 READ_BYTES = 64 << 10
 
 OVERHEAD_BYTES = 64 << 10
-"""Room for the headers of parts."""
+"""Allowance in bytes for the headers of the parts of a form."""
 
 
 class UploadedFile(Struct, frozen=True):
-    """A file in a form, which belongs to no session yet."""
+    """A file in a form that does not belong to a session yet."""
 
     part: str
-    """The name of its part."""
+    """Name of its part."""
     ref: FileRef
     body: UploadFile
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield its bytes from the beginning, each time; as long as the form is open."""
+        """Yield the bytes from the beginning. May be repeated while the form is open."""
         await self.body.seek(0)
         while chunk := await self.body.read(READ_BYTES):
             yield chunk
 
 
 class UploadedForm(Struct, frozen=True):
-    """What came as multipart/form-data."""
+    """A received multipart/form-data body."""
 
     fields: dict[str, str]
     files: list[UploadedFile]
 
 
 class Intake:
-    """Reads the bodies of requests for one application."""
+    """Reads the request bodies of one application."""
 
     def __init__(self, bounds: Bounds, limits: Limits) -> None:
         self._limits = limits
         self.received = received_bytes(bounds, self.max_form_bytes)
-        """Bytes of bodies that are being received."""
+        """Counter of the body bytes that are being received."""
         count = bounds.max_uploads_per_user
         self.uploads = UsageCounter(
             "uploads under way", UsageLimits(count, count, bounds.max_uploads)
         )
-        """Forms that are being received."""
+        """Counter of the forms that are being received."""
 
     @property
     def max_upload_bytes(self) -> int:
-        """Bytes of one file."""
+        """Maximum size of a file in bytes."""
         return self._limits.max_upload_bytes
 
     async def file(self, part: str, body: UploadFile) -> UploadedFile:
-        """Return a file that is there whole.
+        """Return a completely received file.
 
         Raises:
-            ResourceLimit: It is larger than an upload may be.
+            ResourceLimit: The file is larger than `max_upload_bytes`.
         """
-        return UploadedFile(part, await _ref(body, self._limits.max_upload_bytes), body)
+        return UploadedFile(part, await _file_ref(body, self._limits.max_upload_bytes), body)
 
     @property
     def max_message_bytes(self) -> int:
-        """Bytes of an input."""
+        """Maximum size of an input in bytes."""
         return self._limits.max_message_bytes
 
     @property
     def max_form_bytes(self) -> int:
-        """Bytes of an input with all its files."""
+        """Maximum size in bytes of an input with all its files."""
         return self._limits.max_upload_bytes + self._limits.max_message_bytes + OVERHEAD_BYTES
 
     async def body(self, request: Request, max_bytes: int | None = None) -> bytes:
-        """Return a whole body.
+        """Return the whole body of a request.
 
         Args:
             request: The request.
-            max_bytes: `None`: `max_message_bytes`.
+            max_bytes: Maximum size in bytes; `None` means `max_message_bytes`.
 
         Raises:
-            ResourceLimit: It has more than `max_bytes`; reading stops there.
-            RateLimited: Too much is being received; reading stops there.
+            ResourceLimit: The body is larger than `max_bytes`; reading stops there.
+            RateLimited: The server is receiving too much; reading stops there.
         """
         most = self._limits.max_message_bytes if max_bytes is None else max_bytes
         keys = keys_of(request.scope["arp"].principal)
@@ -119,20 +119,20 @@ class Intake:
 
     @asynccontextmanager
     async def form(self, request: Request) -> AsyncIterator[UploadedForm]:
-        """Read multipart/form-data; its files are there as long as the block.
+        """Read a multipart/form-data body. Its files exist until the block ends.
 
         Raises:
-            ResourceLimit: More bytes, files or fields than are taken; reading stops there.
-            RateLimited: Too much is being received; reading stops there.
-            InvalidMessage: Not multipart.
-            StoreUnwritable: The disk is full.
+            ResourceLimit: The form exceeds a limit of bytes, files or fields; reading stops there.
+            RateLimited: The server is receiving too much; reading stops there.
+            InvalidMessage: The body is not valid multipart/form-data.
+            StoreUnwritable: The disk refuses the write, for example because it is full.
         """
         keys = keys_of(request.scope["arp"].principal)
         self.uploads.acquire(keys)
         try:
             async with BodyReading(self.received, request, self.max_form_bytes, keys) as reading:
                 parser = _Parser(request, reading.chunks(), self._limits.max_message_bytes)
-                form = await _parsed(parser)
+                form = await _parse_form(parser)
                 try:
                     yield await self._read(form.multi_items())
                 finally:
@@ -151,7 +151,10 @@ class Intake:
 
 
 class _Parser(MultiPartParser):
-    """Limits the text of all fields together to that of a message; files go to the disk."""
+    """Parser that limits the text of all fields together to the size of a message.
+
+    Files are written to disk.
+    """
 
     spool_max_size = READ_BYTES
 
@@ -168,24 +171,24 @@ class _Parser(MultiPartParser):
         self._max_text_bytes = max_text_bytes
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
-        """Keep a piece of a part."""
+        """Process a chunk of a part."""
         try:
             super().on_part_data(data, start, end)
-        except MultiPartException:  # it can only mean that the part is longer than `max_part_size`
+        except MultiPartException:  # the only cause here is a part longer than `max_part_size`
             raise ResourceLimit(
                 f"the fields of a form may have {self._max_text_bytes} bytes all together; "
                 "send what is longer as a file"
             ) from None
 
     def on_part_end(self) -> None:
-        """Leave what this field has not used to those that follow."""
+        """Reduce the limit of the following fields by the size of this one."""
         super().on_part_end()
         _, value = self.items[-1]
         if isinstance(value, str):
             self.max_part_size -= len(value.encode())
 
 
-async def _parsed(parser: MultiPartParser) -> FormData:
+async def _parse_form(parser: MultiPartParser) -> FormData:
     try:
         return await parser.parse()
     except MultiPartException as error:
@@ -194,7 +197,7 @@ async def _parsed(parser: MultiPartParser) -> FormData:
         raise StoreUnwritable(gettempdir(), str(error.strerror)) from error
 
 
-async def _ref(body: UploadFile, max_bytes: int) -> FileRef:
+async def _file_ref(body: UploadFile, max_bytes: int) -> FileRef:
     digest, size = sha256(), 0
     while chunk := await body.read(READ_BYTES):
         digest.update(chunk)
@@ -207,7 +210,7 @@ async def _ref(body: UploadFile, max_bytes: int) -> FileRef:
 
 
 def shown_name(filename: str) -> str:
-    """Return a name without a path that is safe to show and to use in a directory."""
+    """Return a file name without a path that is safe to show and to use in a directory."""
     return file_name(filename) or "file"
 
 

@@ -1,9 +1,10 @@
-"""Finds out whether the server runs the application in several processes.
+"""Refuse to run in one of several worker processes.
 
-Each process would have its own sessions, and a renderer that reconnects may reach another one. A
-ledger on the disk refuses the second process, but one in memory cannot, and the first process does
-not know about the others. Servers do not say so, neither in the environment nor over ASGI. So this
-reads the server's own variables, in the frames below the application's on the main thread.
+Each process would have its own sessions, and a renderer that reconnects may reach another process.
+A ledger on disk refuses the second process, but a ledger in memory cannot, and the first process
+does not know about the others. Servers report their number of workers neither in the environment
+nor over ASGI. So this module reads the server's local variables from the stack frames of the main
+thread.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from arp.store.errors import StoreUnavailable
 
-_KEEPERS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
+_WORKER_COUNTS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
     "uvicorn.supervisors.multiprocess": lambda names: names["self"].config.workers,
     "hypercorn.asyncio.run": lambda names: names["config"].workers,
     "hypercorn.trio.run": lambda names: names["config"].workers,
@@ -36,10 +37,10 @@ class SeveralWorkers(StoreUnavailable):
 
 
 def check_alone() -> None:
-    """Refuse to begin in one of several workers.
+    """Check that the server runs a single worker process.
 
     Raises:
-        SeveralWorkers: uvicorn, gunicorn or hypercorn was asked for more than one.
+        SeveralWorkers: uvicorn, gunicorn or hypercorn was started with more than one worker.
     """
     count = max((_workers(frame) for frame in _frames()), default=1)
     if count > 1:
@@ -47,7 +48,7 @@ def check_alone() -> None:
 
 
 def _frames() -> Iterator[FrameType]:
-    """Return the frames of the main thread, where servers run their workers."""
+    """Yield the stack frames of the main thread, where servers run their workers."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None:
         yield frame
@@ -55,11 +56,11 @@ def _frames() -> Iterator[FrameType]:
 
 
 def _workers(frame: FrameType) -> int:
-    keeper = _KEEPERS.get(frame.f_globals.get("__name__", ""))
-    if keeper is None:
+    read_count = _WORKER_COUNTS.get(frame.f_globals.get("__name__", ""))
+    if read_count is None:
         return 1
     try:
-        count = keeper(frame.f_locals)
+        count = read_count(frame.f_locals)
     except (KeyError, AttributeError):  # another function of that module
         return 1
     return count if isinstance(count, int) else 1

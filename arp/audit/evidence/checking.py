@@ -1,11 +1,15 @@
-"""Whether a pack is what was exported; where it is not, which fact is the first bad one.
+"""Verify that a pack is unchanged since its export, and find the first bad fact if it is not.
 
-Theory of operation. Three questions, each of which makes sense only if the one before is answered
-well. Are the facts those of the chain? Has each part the bytes that the manifest names? Are the
-parts, and what the manifest says of them, what the facts make? The last is answered by making all
-of it again: who forges a part can mend its hash in the manifest, but not the facts that it is made
-of. For that the pack must be made by the same rules; parts of another version are *unproven*,
-unless the hash of the manifest is known from elsewhere, since it stands for all of the pack.
+Theory of operation. There are three checks, and each one needs the one before it to pass:
+
+1. The facts match the hash chain.
+2. Each part has the size and the SHA-256 that the manifest lists.
+3. The parts, and what the manifest says about them, can be derived from the facts.
+
+The third check derives everything again. Somebody who forges a part can also correct its hash in
+the manifest, but cannot change the facts that the part is derived from. The check needs a pack that
+was derived by the same rules. The parts of a pack with another `derivation` number are *unproven*,
+unless the hash of the manifest is known from another source, because it covers the whole pack.
 """
 
 from __future__ import annotations
@@ -36,37 +40,37 @@ from arp.ledger import chain
 from arp.ledger.fact import decode
 
 LEDGER = "ledger"
-"""Named in a report in the place of a part, where the ledger itself is not what it was."""
+"""Name used instead of a part when the ledger itself was changed."""
 
 
 class Report(Struct, frozen=True):
-    """What a check of a pack found."""
+    """Result of a check of a pack."""
 
     manifest_sha256: str
-    """What the ledger has of the pack, in `evidence.changed`."""
+    """SHA-256 of the manifest; the ledger records it in `evidence.changed`."""
     facts: int
-    """That were found good, from the first on."""
+    """Number of good facts before the first bad one."""
     parts: int
-    """That were looked at."""
+    """Number of parts that were checked."""
     broken: list[Broken]
-    """Empty: the pack is what was exported, as far as it could be checked."""
+    """Defects; empty if the pack is unchanged, as far as that could be checked."""
     unproven: str | None = None
-    """Why the parts could not be compared with the facts; `None`: they were, or the facts are bad.
-    """
+    """Why the parts were not derived again and compared; `None` if they were compared, or if the
+    pack is broken."""
 
     @property
     def first_bad(self) -> int | None:
-        """The sequence of the first fact that is not what it was."""
-        places = [one.sequence for one in self.broken if one.sequence is not None]
-        return min(places, default=None)
+        """Sequence number of the first bad fact."""
+        sequences = [one.sequence for one in self.broken if one.sequence is not None]
+        return min(sequences, default=None)
 
 
 def check_pack(pack: Pack, advance: Callable[[int], object] = lambda _: None) -> Report:
-    """Check every fact and every part of a pack, and make the parts again from the facts.
+    """Check every fact and every part of a pack, then derive the parts from the facts and compare.
 
     Args:
-        pack: An open one.
-        advance: Is told how many bytes were looked at since the last call.
+        pack: An open pack.
+        advance: Progress callback; receives the number of bytes checked since the last call.
     """
     facts, wrong = _check_facts(pack)
     broken = [wrong] if wrong is not None else []
@@ -98,7 +102,7 @@ def _check_facts(pack: Pack) -> tuple[int, Broken | None]:
                 return good, wrong
             good += 1
     except PartMissing:
-        pass  # every fact is missing then, which the end of the check tells
+        pass  # every fact is missing; `check.end` reports that
     return good, check.end()
 
 
@@ -111,7 +115,7 @@ def _check_part(
             digest.update(chunk)
             found += len(chunk)
             advance(len(chunk))
-            if found > size:  # a small zip may hold more than anyone wants to read
+            if found > size:  # stop early: a small zip may expand to an enormous part
                 return f"has more than {size} bytes"
     except PartMissing as error:
         return error.message
@@ -120,11 +124,11 @@ def _check_part(
     return None if digest.hexdigest() == expected else "is not what was exported"
 
 
-# -- what the facts make --------------------------------------------------------------------------
+# -- parts derived from the facts ------------------------------------------------------------------
 
 
 def _other_rules(manifest: Manifest) -> str | None:
-    """Say why the parts cannot be made again here; `None`: they can."""
+    """Return why this version cannot derive the parts again; `None` if it can."""
     if manifest.derivation == DERIVATION:
         return None
     if manifest.derivation:
@@ -135,24 +139,24 @@ def _other_rules(manifest: Manifest) -> str | None:
 
 
 def _check_derived(pack: Pack) -> list[Broken]:
-    """Make the parts again from the facts of a pack whose facts and hashes are good."""
+    """Derive the parts from the facts, and compare. The facts and hashes are already verified."""
     manifest, timeline = pack.manifest, sha256()
-    place = manifest.chain.first
+    current = manifest.chain.first
     try:
-        derived = _begun(pack)
+        derived = _new_derived(pack)
         for sequence, body in _bodies(pack):
-            place = sequence
+            current = sequence
             timeline.update(derived.fold(decode(body)))
         timeline.update(derived.rest())
         made = {name: sha256(data).hexdigest() for name, data in derived.documents().items()}
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         reason = "nothing can be made of it, so no export has written this pack"
-        return [Broken(FACTS, reason, place)]
+        return [Broken(FACTS, reason, current)]
     made[TIMELINE] = timeline.hexdigest()
-    return [*_check_parts(manifest, made), *_check_told(manifest, derived)]
+    return [*_check_parts(manifest, made), *_check_statements(manifest, derived)]
 
 
-def _begun(pack: Pack) -> Derived:
+def _new_derived(pack: Pack) -> Derived:
     manifest = pack.manifest
     found = Range(manifest.scope)
     if manifest.scope.task_id is not None:
@@ -168,7 +172,7 @@ def _bodies(pack: Pack) -> Iterator[tuple[int, bytes]]:
 
 
 def _check_parts(manifest: Manifest, made: dict[str, str]) -> Iterator[Broken]:
-    """Compare the parts with what the facts make, by their hashes."""
+    """Compare the hashes of the parts with those of the derived parts."""
     outputs = {one.part for one in manifest.outputs}
     for part in manifest.parts:
         expected = made.pop(part.name, None)
@@ -180,8 +184,8 @@ def _check_parts(manifest: Manifest, made: dict[str, str]) -> Iterator[Broken]:
         yield Broken(name, "is missing; the facts make it")
 
 
-def _check_told(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
-    """Compare what the manifest says with what the facts make."""
+def _check_statements(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
+    """Compare the statements of the manifest with those derived from the facts."""
     parts = {part.name: part for part in manifest.parts}
     if [one.output_ref for one in manifest.outputs] != [one.output_ref for one in derived.outputs]:
         yield Broken(MANIFEST, "outputs: they are not those that the facts name")
@@ -203,7 +207,7 @@ def _check_told(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
 
 
 def _is_output(declared: Output, recorded: Output, part: Part | None, digest: str | None) -> bool:
-    """Return whether an output is what the facts say of it; a part is called by its own hash."""
+    """Return whether an output matches the facts. The part of an output is named by its hash."""
     if (declared.state == "not_applicable") != (recorded.state == "not_applicable"):
         return False
     if declared.state != "exported":
@@ -216,27 +220,27 @@ def _is_output(declared: Output, recorded: Output, part: Part | None, digest: st
     )
 
 
-# -- beside the ledger ----------------------------------------------------------------------------
+# -- comparison with the ledger --------------------------------------------------------------------
 
 
 class Beside(Struct, frozen=True):
-    """What came of comparing a pack with the ledger that it comes from."""
+    """Result of comparing a pack with the ledger that it was exported from."""
 
     broken: list[Broken]
     is_noted: bool
-    """The ledger has the hash of the manifest, and it is the right one."""
+    """Whether the ledger has recorded the SHA-256 of this manifest."""
 
 
 def compare_with_ledger(
     pack: Pack, epoch: str, facts: Iterable[bytes], kept: chain.Kept = ()
 ) -> Beside:
-    """Compare a pack with the session that it comes from, as the ledger has it.
+    """Compare a pack with the ledger of the session that it was exported from.
 
     Args:
-        pack: An open one.
-        epoch: Of the session's log, as the ledger has it.
-        facts: Of the session, from the first on.
-        kept: The hashes of its chain that the ledger keeps.
+        pack: An open pack.
+        epoch: Epoch of the session's log according to the ledger.
+        facts: All facts of the session, in order.
+        kept: Chain hashes that the ledger keeps.
     """
     packed: Chain = pack.manifest.chain
     if packed.epoch != epoch:
@@ -249,9 +253,9 @@ def compare_with_ledger(
         for body in facts:
             check.take((body,))
             is_packed = not wrong and packed.first <= check.sequence <= packed.through
-            if is_packed and not _is_same(next(lines, b""), check.head, body):
+            if is_packed and not _matches(next(lines, b""), check.head, body):
                 wrong.append(Broken(FACTS, "it is not what the ledger has", check.sequence))
-            noted |= _noted(pack.manifest, body)
+            noted |= _recorded_hashes(pack.manifest, body)
         if not wrong and check.sequence < packed.through:
             first = max(check.sequence + 1, packed.first)
             wrong.append(Broken(FACTS, "the ledger does not have it", first))
@@ -264,8 +268,8 @@ def compare_with_ledger(
     return Beside(wrong, digest in noted)
 
 
-def _noted(manifest: Manifest, body: bytes) -> set[str]:
-    """Return the hash of the pack's manifest that a fact tells, if it does."""
+def _recorded_hashes(manifest: Manifest, body: bytes) -> set[str]:
+    """Return the SHA-256 that a fact records for this pack's manifest, or an empty set."""
     if b'"evidence.changed"' not in body:
         return set()
     try:
@@ -278,7 +282,7 @@ def _noted(manifest: Manifest, body: bytes) -> set[str]:
     return {digest} if digest is not None else set()
 
 
-def _is_same(line: bytes, digest: bytes, body: bytes) -> bool:
+def _matches(line: bytes, digest: bytes, body: bytes) -> bool:
     try:
         return split_line(line) == (digest, body)
     except NoFactLine:

@@ -1,8 +1,8 @@
-"""Two configurations of a benchmark compared: figures, what stands against them, what to do.
+"""Compare two configurations of a benchmark: figures, objections and a recommended decision.
 
-Theory of operation. A comparison is worth something if the two sides ran the same tasks of the same
-dataset and differ in one thing. What is missing for that makes it a `hold`, with the reason; so
-does evidence that is not whole. Gates of the first priority come before any reward.
+Theory of operation. A comparison is valid if both sides ran the same tasks of the same dataset and
+differ in one variable. If that does not hold, or if evidence is incomplete, the recommendation is
+`hold`, with the reason. A P0 regression is decided before any reward is considered.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Decision: TypeAlias = Literal["promote", "revert", "hold"]
 
 
 class Side(Struct, frozen=True, rename="camel"):
-    """One configuration's trials, in figures."""
+    """Figures of the trials of one configuration."""
 
     configuration_id: str
     trials: int
     rewarded: int
-    """Trials with a reward; those that failed without one count as 0 in the mean."""
+    """Number of trials with a reward; a trial without one counts as 0 in the mean."""
     mean_reward: float
     timeouts: int
     p0_regressions: int = field(name="p0QcGateRegressionCount")
     rewards: dict[str, float]
-    """Task → mean reward of its trials."""
+    """Mean reward of the trials of each task, by task id."""
 
 
 class Missing(Struct, frozen=True, rename="camel"):
-    """What the evidence of a trial lacks."""
+    """Names of what is missing from the evidence of a trial."""
 
     session_id: str
     trial_id: str
@@ -42,20 +42,20 @@ class Missing(Struct, frozen=True, rename="camel"):
 
 
 class DecisionInput(Struct, frozen=True, rename="camel"):
-    """What somebody needs to decide."""
+    """Material for the decision between baseline and candidate."""
 
     baseline: Side
     candidate: Side
     changed_variable: str | None = field(name="singleChangedVariable")
     incomplete: list[Missing]
     objections: list[str]
-    """Why the two cannot be compared; empty if they can."""
+    """Reasons why the two sides cannot be compared; empty if they can."""
     recommended: Decision
     reason: str
 
 
 class Compared(Struct, frozen=True, rename="camel"):
-    """A comparison, and what it was made of."""
+    """A comparison with the material that it is based on."""
 
     comparison: Comparison
     decision_input: DecisionInput
@@ -64,12 +64,12 @@ class Compared(Struct, frozen=True, rename="camel"):
 def compare(
     baseline: Sequence[Trial], candidate: Sequence[Trial], decided: Decision | None = None
 ) -> Compared:
-    """Compare trials of two configurations; both sides have one at least.
+    """Compare the trials of two configurations. Each side needs at least one trial.
 
     Args:
-        baseline: Trials of what there is.
-        candidate: Trials of what is proposed.
-        decided: What somebody decided already; `None` takes what is recommended.
+        baseline: Trials of the present configuration.
+        candidate: Trials of the proposed configuration.
+        decided: Decision that a person has already made; `None` uses the recommended one.
 
     Source: evidence.md 6.
     """
@@ -92,7 +92,7 @@ def compare(
         p0_regressions=other.p0_regressions,
         decision=decided or recommended,
     )
-    variables = _all(candidate, "singleChangedVariable")
+    variables = _distinct(candidate, "singleChangedVariable")
     changed = variables[0] if len(variables) == 1 else None
     found = DecisionInput(one, other, changed, incomplete, objections, recommended, reason)
     return Compared(comparison, found)
@@ -104,7 +104,7 @@ def _side(trials: Sequence[Trial]) -> Side:
         by_task.setdefault(trial.task_id, []).append(trial.reward or 0.0)
     rewards = [reward for several in by_task.values() for reward in several]
     return Side(
-        configuration_id=next(iter(_all(trials, "configurationId")), "unknown"),
+        configuration_id=next(iter(_distinct(trials, "configurationId")), "unknown"),
         trials=len(trials),
         rewarded=sum(trial.reward is not None for trial in trials),
         mean_reward=sum(rewards) / len(rewards),
@@ -114,8 +114,8 @@ def _side(trials: Sequence[Trial]) -> Side:
     )
 
 
-def _all(trials: Iterable[Trial], name: str) -> list[str]:
-    """Return the different values that trials have of a field of `benchmark`."""
+def _distinct(trials: Iterable[Trial], name: str) -> list[str]:
+    """Return the distinct values of a field of `benchmark`, in the order of the trials."""
     values = (text(trial.benchmark, name) for trial in trials)
     return list(dict.fromkeys(value for value in values if value is not None))
 
@@ -123,14 +123,14 @@ def _all(trials: Iterable[Trial], name: str) -> list[str]:
 def _objections(baseline: Sequence[Trial], candidate: Sequence[Trial]) -> Iterable[str]:
     both = [*baseline, *candidate]
     for name, noun in (("datasetId", "datasets"), ("datasetVersion", "versions of the dataset")):
-        values = _all(both, name)
+        values = _distinct(both, name)
         if len(values) > 1:
             yield f"the trials are of several {noun}: {', '.join(values)}"
     for trials, noun in ((baseline, "baseline"), (candidate, "candidate")):
-        values = _all(trials, "configurationId")
+        values = _distinct(trials, "configurationId")
         if len(values) != 1:
             yield f"the {noun} has {len(values)} configurations, not one"
-    variables = _all(candidate, "singleChangedVariable")
+    variables = _distinct(candidate, "singleChangedVariable")
     if len(variables) != 1:
         yield f"the candidate names {len(variables)} changed variables, not one"
     one, other = ({trial.task_id for trial in trials} for trials in (baseline, candidate))
@@ -145,7 +145,7 @@ def _decision(
     reward_delta: float,
     timeout_rate_delta: float,
 ) -> tuple[Decision, str]:
-    """Return what is to be done and why: the first rule that applies."""
+    """Return the decision and the reason of the first rule that applies."""
     rules: tuple[tuple[bool, Decision, str], ...] = (
         (p0_regressions > 0, "revert", f"{p0_regressions} P0 gates hold no longer"),
         (bool(objections), "hold", "; ".join(objections)),

@@ -1,9 +1,8 @@
-"""Everything of a pack that is made of its facts, in one pass.
+"""Derive the parts of a pack from its facts, in one pass.
 
-An export writes it, and a check of the pack makes it again and compares.
-
-So only what facts of the pack say may go into it: not what lies before the first of them, not the
-time, not settings. The read models of a part of a session tell of that part alone.
+An export writes these parts; a check of the pack derives them again and compares. Therefore they
+may depend only on the facts of the pack: not on earlier facts, the current time or settings. If a
+pack covers only part of a session, its read models describe only that part.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ SESSION_PART: Final = "session.json"
 
 
 class Also(Protocol):
-    """Makes further parts of a pack, of the facts of its scope."""
+    """Makes additional parts of a pack from the facts of its scope."""
 
     def take(self, fact: Fact) -> None:
-        """Take the next fact."""
+        """Process the next fact."""
         ...
 
     def documents(self) -> dict[str, bytes]:
-        """Return the parts by their names."""
+        """Return the parts by name."""
         ...
 
 
 class Derived:
-    """What the facts of a pack make, fact by fact.
+    """The derived parts of a pack, built fact by fact.
 
     Args:
-        session_id: Whose facts they are.
-        scope: What the sections tell of.
-        bounds: Which facts are in the pack.
-        also: Who makes further parts.
+        session_id: Session that the facts belong to.
+        scope: Part of the session that the sections describe.
+        bounds: Range of facts in the pack.
+        also: Makers of additional parts.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Derived:
         self.model = ReadModel.behind(session_id, bounds.first - 1)
         self.spine = CorrelationIds()
         self.sha256_of: dict[str, str] = {}
-        """Large outputs by name → the SHA-256 that the facts tell of them."""
+        """SHA-256 that the facts record for each large output, by `outputRef`."""
         self._turns = bounds.turns
         self._timeline = Timeline()
         self._gaps = Gaps()
@@ -73,34 +72,35 @@ class Derived:
         self._also = also
 
     def fold(self, fact: Fact) -> bytes:
-        """Take the next fact of the pack; give the lines that it adds to the timeline.
+        """Process the next fact of the pack and return the timeline lines that it completes.
 
         Raises:
             FactOutOfOrder: It is not the next fact of the session.
         """
         self.model.fold(fact)
-        return self._tell(fact) if is_of(fact, self.scope, self._turns) else b""
+        return self._add_to_parts(fact) if is_of(fact, self.scope, self._turns) else b""
 
-    def _tell(self, fact: Fact) -> bytes:
+    def _add_to_parts(self, fact: Fact) -> bytes:
         self.spine.take(fact)
         self._gaps.take(fact)
-        for section in self._about(fact.type):
+        for section in self._sections_of(fact.type):
             section.take(fact)
         for maker in self._also:
             maker.take(fact)
-        if fact.output_ref is not None and fact.evidence_id is None:  # else: what was exported
-            self._output(fact, fact.output_ref)
+        # A fact with an evidence id names an export, which is not an output of the session.
+        if fact.output_ref is not None and fact.evidence_id is None:
+            self._add_output(fact, fact.output_ref)
         return self._timeline.take(fact)
 
-    def _about(self, fact_type: str) -> list[PackSection]:
-        """Return the sections that contain a type of facts."""
+    def _sections_of(self, fact_type: str) -> list[PackSection]:
+        """Return the sections that contain facts of a type."""
         known = self._by_type.get(fact_type)
         if known is None:
             known = [section for section in self._sections if section.is_about(fact_type)]
             self._by_type[fact_type] = known
         return known
 
-    def _output(self, fact: Fact, ref: str) -> None:
+    def _add_output(self, fact: Fact, ref: str) -> None:
         digest = text(fact.payload, "sha256")
         if digest is not None and fact.type == "output.spilled":
             self.sha256_of.setdefault(ref, digest)
@@ -113,12 +113,12 @@ class Derived:
             self._outputs[ref] = Output(ref, "unsupported", bytes=size, reason=reason)
 
     def rest(self) -> bytes:
-        """Return the lines of the timeline that were held back."""
+        """Return the timeline lines that are still held back."""
         return self._timeline.finish()
 
     @property
     def outputs(self) -> list[Output]:
-        """The large outputs that the facts name, none of them taken in yet."""
+        """Large outputs that the facts name; none of them is a part of the pack yet."""
         return list(self._outputs.values())
 
     def gaps(self) -> list[Gap]:
@@ -127,16 +127,16 @@ class Derived:
         return self._gaps.all() + unjoined
 
     def states(self) -> dict[str, Export]:
-        """Return of each section whether there is something in it."""
+        """Return the state of each section, by part name."""
         return {section.part: section.state for section in self._sections}
 
     def sections(self) -> dict[str, JsonObject]:
-        """Return the sections in which there is something."""
+        """Return the sections that are not empty, by part name."""
         applicable = [one for one in self._sections if one.state != "not_applicable"]
         return {one.part: one.document() for one in applicable}
 
     def documents(self) -> dict[str, bytes]:
-        """Return the parts that are one document each; none for a section with nothing in it."""
+        """Return the parts that are single documents, by name. An empty section has no part."""
         documents: dict[str, Json] = {**self.sections()}
         documents[THREAD_PART] = self.model.thread(self.scope.thread_id)
         documents[SESSION_PART] = self.model.snapshot()
@@ -147,19 +147,19 @@ class Derived:
 
 
 def readable(value: Json) -> bytes:
-    """Return a value as JSON that people can read: the same bytes for the same value."""
+    """Return a value as indented JSON. Equal values give equal bytes."""
     return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
 
 
 class Lines(Struct, frozen=True):
-    """What a page of facts adds to the two parts that grow."""
+    """Lines that a page of facts adds to `facts.jsonl` and `timeline.jsonl`."""
 
     facts: bytes
     timeline: bytes
 
 
-class _Links:
-    """The chain over a session's facts, and which of them go into the pack."""
+class _PackChain:
+    """Computes the hash chain of a session and selects the facts that go into the pack."""
 
     def __init__(self, session_id: str, epoch: str, first: int, through: int | None) -> None:
         self._session_id = session_id
@@ -170,11 +170,11 @@ class _Links:
         self._last = first - 1
 
     def is_over(self, fact: Fact) -> bool:
-        """Return whether a fact lies behind the last one that is wanted."""
+        """Return whether a fact comes after the end of the range."""
         return self._through is not None and fact.sequence > self._through
 
     def line(self, fact: Fact, body: bytes) -> bytes | None:
-        """Return the line of the next fact; `None` if it lies before what is wanted."""
+        """Return the line of the next fact, or `None` if it comes before the range."""
         self._head = chain.link(self._head, body)
         if fact.sequence < self._first:
             self._previous = self._head
@@ -183,20 +183,20 @@ class _Links:
         return fact_line(self._head, body)
 
     def chain(self) -> Chain:
-        """Return which facts have lines, and the hashes at both ends."""
+        """Return the range of the written facts and the chain hashes at both ends."""
         previous, head = self._previous.hex(), self._head.hex()
         return Chain(self._session_id, self._epoch, self._first, self._last, previous, head)
 
 
 class Evidence(Derived):
-    """A pack of evidence, from pages of facts.
+    """The content of an evidence pack, built from pages of facts.
 
     Args:
-        session_id: Whose facts they are.
-        epoch: Of its log.
-        scope: What the sections tell of.
-        bounds: Which facts go into the pack, as `scope.Range` finds them.
-        also: Who makes further parts.
+        session_id: Session that the facts belong to.
+        epoch: Epoch of the session's log.
+        scope: Part of the session that the sections describe.
+        bounds: Range of facts that go into the pack, found by `scope.Range`.
+        also: Makers of additional parts.
     """
 
     def __init__(
@@ -208,22 +208,22 @@ class Evidence(Derived):
         also: Sequence[Also] = (),
     ) -> None:
         super().__init__(session_id, scope or Scope(), bounds, also)
-        self._links = _Links(session_id, epoch, bounds.first, bounds.through)
+        self._chain = _PackChain(session_id, epoch, bounds.first, bounds.through)
 
     def take(self, page: list[bytes]) -> Lines:
-        """Take the next facts, as the store holds them; return the lines that they add.
+        """Process the next page of facts, as stored, and return the lines that it adds.
 
         Raises:
-            FactOutOfOrder: They are not the next facts of the session.
-            msgspec.DecodeError: One is no fact.
+            FactOutOfOrder: These are not the next facts of the session.
+            msgspec.DecodeError: One of them cannot be decoded.
         """
         lines: list[bytes] = []
         timeline: list[bytes] = []
         for body in page:
             fact = decode(body)
-            if self._links.is_over(fact):
+            if self._chain.is_over(fact):
                 break
-            line = self._links.line(fact, body)
+            line = self._chain.line(fact, body)
             if line is None:
                 continue
             lines.append(line)
@@ -231,10 +231,10 @@ class Evidence(Derived):
         return Lines(b"".join(lines), b"".join(timeline))
 
     def finish(self) -> Lines:
-        """Return the lines that were held back."""
+        """Return the lines that are still held back."""
         return Lines(b"", self.rest())
 
     @property
     def chain(self) -> Chain:
-        """Which facts went into the pack, and the hashes at both ends."""
-        return self._links.chain()
+        """Range of the facts in the pack, with the chain hashes at both ends."""
+        return self._chain.chain()

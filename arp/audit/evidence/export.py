@@ -1,8 +1,8 @@
-"""A session's facts in, a pack of evidence out.
+"""Build an export (evidence pack, replay case or review) from the facts of a session.
 
-Theory of operation. Where facts come from is not known here: whoever has them feeds pages of them,
-in order from the first, in a thread or not. So a server exports from its store and a command from
-a file, by the same code.
+Theory of operation. This module does not read facts itself. The caller passes pages of facts, in
+order from the first one, in any thread. So a server can export from its store and a command from a
+file with the same code.
 """
 
 from __future__ import annotations
@@ -48,35 +48,35 @@ OUTPUTS: Final = "outputs"
 
 
 class NothingToExport(LocalError):
-    """The session has nothing of what is to be exported. Nothing is written."""
+    """The session has no facts for this export. Nothing is written."""
 
     state: ClassVar[Export] = "not_applicable"
 
 
 class NoSuchScope(NothingToExport):
-    """No fact has the ids that were given. Nothing is written."""
+    """No fact has the given ids. Nothing is written."""
 
     state = "missing_correlation"
 
 
 class NotExportable(NothingToExport):
-    """What is there cannot be told in such an export. Nothing is written."""
+    """This kind of export cannot represent the facts. Nothing is written."""
 
     state = "unsupported"
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """What is to be exported."""
+    """Request for an export."""
 
     session_id: str
     epoch: str
     evidence_id: str
     created_at: str
-    """RFC 3339."""
+    """Time of the export, in RFC 3339."""
     kind: ExportKind = "evidence"
     scope: Scope = Scope()
     has_outputs: bool = True
-    """Large outputs are taken in; else they are only named."""
+    """Whether large outputs are included in the pack; otherwise they are only named."""
 
 
 class Exported(Struct, frozen=True):
@@ -84,21 +84,21 @@ class Exported(Struct, frozen=True):
 
     path: Path
     sha256: str
-    """Of its manifest."""
+    """SHA-256 of its manifest."""
     manifest: Manifest
 
 
 class EvidenceExport:
-    """An export that is under way; a context manager removes what was not finished.
+    """An export of a pack in progress; leaving the context removes an unfinished pack.
 
     Args:
-        order: What is wanted.
-        target: Where the pack shall lie; a zip if it ends in `.zip`.
-        found: First and last fact, as a `Range` found them; `None` means all facts.
-        trial: The benchmark trial that the pack is about.
+        order: Requested export.
+        target: Path of the pack; a zip if it ends in `.zip`, else a directory.
+        found: Range of facts to export; `None` means all facts.
+        trial: Benchmark trial that the pack describes.
 
     Raises:
-        PackUnwritable: Something is there, or the disk refuses.
+        PackUnwritable: The target exists, or the disk refuses the write.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class EvidenceExport:
     ) -> None:
         self._order = order
         self._trial = trial
-        self._taken: set[str] = set()
-        """Parts with outputs."""
+        self._output_parts: set[str] = set()
+        """Names of the written parts that hold outputs."""
         self._evidence = begun(order, found, [TrialParts(trial)] if trial is not None else [])
         self._writer = PackWriter(target)
 
@@ -122,10 +122,10 @@ class EvidenceExport:
         self._writer.__exit__(*exception)
 
     def take(self, page: Sequence[tuple[int, bytes]]) -> None:
-        """Take the next facts.
+        """Process the next page of facts.
 
         Raises:
-            LocalError: They are not the next ones, or the disk refuses.
+            LocalError: These are not the next facts, or the disk refuses the write.
         """
         self._write(self._evidence.take([body for _, body in page]))
 
@@ -135,24 +135,25 @@ class EvidenceExport:
 
     @property
     def spine(self) -> CorrelationIds:
-        """The ids of what is exported."""
+        """Correlation ids of the exported facts."""
         return self._evidence.spine
 
     @property
     def outputs(self) -> list[Output]:
-        """The large outputs that the facts taken so far name."""
+        """Large outputs that the facts processed so far name."""
         return self._evidence.outputs
 
     def finish(self, read: Callable[[str], bytes] | None = None) -> Exported:
-        """Write the rest, and return the pack its name.
+        """Write the remaining parts and rename the pack to its target.
 
         Args:
-            read: Gives a large output by its name, or raises `ArpError`; `None` if there is no
-                place to read them from.
+            read: Returns the bytes of a large output by its `outputRef`, or raises `ArpError`;
+                `None` if outputs cannot be read.
 
         Raises:
-            NothingToExport: There was no fact, or too much to be listed. Nothing is written.
-            PackUnwritable: The disk refuses. Nothing is written.
+            NothingToExport: There are no facts. Nothing is written.
+            NotExportable: The manifest would be too large. Nothing is written.
+            PackUnwritable: The disk refuses the write. Nothing is written.
         """
         chain = self._evidence.chain
         if chain.through < chain.first:
@@ -160,9 +161,9 @@ class EvidenceExport:
         self._write(self._evidence.finish())
         for part, data in self._evidence.documents().items():
             self._writer.add(part, data)
-        is_taken = read is not None and self._order.has_outputs
+        is_included = read is not None and self._order.has_outputs
         outputs = [
-            self._take_in(output, read) if is_taken and read is not None else output
+            self._include(output, read) if is_included and read is not None else output
             for output in self._evidence.outputs
         ]
         manifest = self._manifest(chain, outputs)
@@ -170,7 +171,7 @@ class EvidenceExport:
             raise NotExportable("so much cannot be listed in one pack; export turn by turn")
         return Exported(self._writer.target, self._writer.finish(manifest), manifest)
 
-    def _take_in(self, output: Output, read: Callable[[str], bytes]) -> Output:
+    def _include(self, output: Output, read: Callable[[str], bytes]) -> Output:
         if output.state == "not_applicable":
             return output
         if self._writer.count >= MOST_PARTS - 1:
@@ -186,8 +187,9 @@ class EvidenceExport:
             reason = "what lies beside the ledger is not what the facts tell of"
             return msgspec.structs.replace(output, state="missing_correlation", reason=reason)
         part = f"{OUTPUTS}/{digest}"
-        if part not in self._taken:  # two outputs may have the same bytes
-            self._taken.add(part)
+        # Two outputs may have the same bytes; adding them twice would double the part.
+        if part not in self._output_parts:
+            self._output_parts.add(part)
             self._writer.add(part, data)
         return Output(output.output_ref, "exported", bytes=len(data), part=part)
 
@@ -211,7 +213,7 @@ class EvidenceExport:
 
 
 def output_gaps(outputs: Iterable[Output]) -> list[Gap]:
-    """Return a gap for each way in which outputs are not in the pack."""
+    """Return one gap for each reason why outputs are not in the pack, with their number."""
     counts = Counter(
         (one.state, one.reason or "it is not in the pack")
         for one in outputs
@@ -221,22 +223,22 @@ def output_gaps(outputs: Iterable[Output]) -> list[Gap]:
 
 
 def begun(order: Order, found: Range | None, also: Sequence[Also] = ()) -> Evidence:
-    """Return the evidence of an export that begins.
+    """Return the empty evidence of a new export.
 
     Args:
-        order: What is wanted.
-        found: Its facts; `None` means all.
-        also: Who makes further parts.
+        order: Requested export.
+        found: Range of facts to export; `None` means all facts.
+        also: Makers of additional parts.
     """
     bounds = found.bounds if found is not None else ALL
     return Evidence(order.session_id, order.epoch, order.scope, bounds, also)
 
 
 def checked(found: Range, scope: Scope) -> Range:
-    """Return a range in which there is something.
+    """Return the given range if it contains facts.
 
     Raises:
-        NoSuchScope: There is nothing.
+        NoSuchScope: It contains none.
     """
     if not found.first:
         named = ", ".join(f"{name} {value}" for name, value in msgspec.to_builtins(scope).items())
@@ -245,37 +247,38 @@ def checked(found: Range, scope: Scope) -> Range:
 
 
 class CaseExport:
-    """A replay case, from pages of facts in order, from the first on.
+    """Export of a replay case from pages of facts, in order from the first one.
 
     Args:
-        scope: Which turns are in it.
-        found: Its facts, as a `Range` found them.
+        scope: Scope that selects the turns of the case.
+        found: Range of facts to export; `None` means all facts.
     """
 
     def __init__(self, scope: Scope, found: Range | None = None) -> None:
         self.spine = CorrelationIds()
         self.gaps: list[str] = []
-        """Known gaps that apply."""
+        """Known gaps of the export."""
         self._scope = scope
         self._turns = found.turns if found is not None else frozenset[str]()
         self._maker = CaseMaker()
 
     def take(self, page: Sequence[tuple[int, bytes]]) -> None:
-        """Take the next facts."""
+        """Process the next page of facts."""
         for _, body in page:
             fact = decode(body)
-            is_told = is_of(fact, self._scope, self._turns)
-            if is_told:
+            is_in_scope = is_of(fact, self._scope, self._turns)
+            if is_in_scope:
                 self.spine.take(fact)
-            if is_told or fact.type == "session.created":
+            # The fact names the workflow, which the case needs whatever its scope is.
+            if is_in_scope or fact.type == "session.created":
                 self._maker.take(fact)
 
     def finish(self) -> bytes:
         """Return the case as JSON.
 
         Raises:
-            NothingToExport: There is no turn.
-            NotExportable: A turn cannot be run again from its facts alone.
+            NothingToExport: The case has no turn.
+            NotExportable: A turn cannot be replayed from its facts alone.
         """
         case = self._maker.case()
         if not case.turns:
@@ -287,11 +290,11 @@ class CaseExport:
 
 
 class ReviewExport:
-    """A review, from pages of facts in order, from the first on.
+    """Export of a review from pages of facts, in order from the first one.
 
     Args:
-        order: What is wanted.
-        found: First and last fact; `None` means all.
+        order: Requested export.
+        found: Range of facts to export; `None` means all facts.
     """
 
     def __init__(self, order: Order, found: Range | None = None) -> None:
@@ -301,23 +304,23 @@ class ReviewExport:
 
     @property
     def spine(self) -> CorrelationIds:
-        """The ids of what is reviewed."""
+        """Correlation ids of the reviewed facts."""
         return self._evidence.spine
 
     @property
     def gaps(self) -> list[str]:
-        """The known gaps that apply."""
+        """Known gaps of the export."""
         return [gap.sentence for gap in self._evidence.gaps()]
 
     def take(self, page: Sequence[tuple[int, bytes]]) -> None:
-        """Take the next facts."""
+        """Process the next page of facts."""
         self._evidence.take([body for _, body in page])
 
     def finish(self) -> bytes:
         """Return the review as Markdown.
 
         Raises:
-            NothingToExport: There is no fact.
+            NothingToExport: There are no facts.
         """
         self._evidence.finish()
         chain, order = self._evidence.chain, self._order
@@ -328,26 +331,27 @@ class ReviewExport:
 
 
 class MadeExport(Struct, frozen=True):
-    """An export that was written: a pack, or a document."""
+    """A written export: a pack or a document."""
 
     path: Path
     sha256: str
-    """Of the manifest of a pack, or of the document."""
+    """SHA-256 of the manifest of a pack, or of the document."""
     correlation: CorrelationIds
     gaps: list[str]
     manifest: Manifest | None = None
-    """Of a pack."""
+    """Manifest of a pack; `None` for a document."""
     document: bytes = b""
+    """Content of a document; empty for a pack."""
 
 
 class ExportRun:
     """Makes an export of any kind, in one or two passes over all facts of the session.
 
     Args:
-        order: What is wanted.
-        target: Where it is written.
-        read: As for `EvidenceExport.finish`.
-        trial: The benchmark trial that a pack is about.
+        order: Requested export.
+        target: Path to write to.
+        read: Returns the bytes of a large output, as in `EvidenceExport.finish`.
+        trial: Benchmark trial that a pack describes.
     """
 
     def __init__(
@@ -358,18 +362,21 @@ class ExportRun:
         trial: TrialOf | None = None,
     ) -> None:
         self.made: MadeExport | None = None
-        """The result, when all passes are over."""
+        """Result; set after the last pass."""
         self._order = order
         self._target = target
         self._read = read
         self._trial = trial
 
     def passes(self) -> Generator[Callable[[Page], object], None, None]:
-        """Yield what takes all pages, in order from the first, before the next is asked for.
+        """Yield one callback per pass.
+
+        The caller passes every page to the callback, in order from the first one, before it
+        resumes the generator.
 
         Raises:
-            NothingToExport: There is nothing of this kind. Nothing is written.
-            PackUnwritable: Something is there, or the disk refuses. Nothing is written.
+            NothingToExport: There are no facts for this export. Nothing is written.
+            PackUnwritable: The target exists, or the disk refuses the write. Nothing is written.
         """
         order, target, found = self._order, self._target, None
         if not order.scope.is_all:
@@ -393,25 +400,25 @@ class ExportRun:
 
 
 def write_new(target: Path, data: bytes) -> None:
-    """Write a new file: under its name it is whole and durable, or it is not there.
+    """Write a new file atomically: the target either is complete and durable or does not exist.
 
     Raises:
-        PackUnwritable: Something is there, or the disk refuses.
+        PackUnwritable: The target exists, or the disk refuses the write.
     """
     if target.exists() or target.is_symlink():
         raise PackUnwritable(f"{target} is there already; name another, or remove it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=target.parent)
-        aside = Path(name)
+        temporary = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            aside.replace(target)
+            temporary.replace(target)
             sync_directory(target.parent)
         finally:
-            aside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise PackUnwritable(f"{target} cannot be written: {error.strerror or error}") from error

@@ -1,7 +1,7 @@
-"""A fact in a pack: one line with its bytes, as the store holds them, and its hash in the chain.
+"""Lines of `facts.jsonl`: each holds the stored bytes of a fact and its hash in the chain.
 
-The bytes are found by place and not by parsing: a parser that passes over a space would hide that
-one was added.
+A line is split at fixed offsets, not parsed as JSON. A parser skips whitespace, so it would hide a
+space that was added later.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _FACT_AT: Final = _MIDDLE_AT + len(_MIDDLE)
 
 
 class NoFactLine(LocalError):
-    """A line that is not one that `fact_line` writes."""
+    """The line does not have the form that `fact_line` writes."""
 
 
 def fact_line(chain_hash: bytes, fact: bytes) -> bytes:
-    """Return the line of a fact, a JSON object with its line break.
+    """Return the line of a fact: a JSON object and a line break.
 
     Args:
-        chain_hash: Of the fact, as `chain.link` gives it.
-        fact: Its bytes, without a line break in them.
+        chain_hash: Hash of the fact, as returned by `chain.link`.
+        fact: Stored bytes of the fact, without line breaks.
     """
     return b"".join((_HEAD, chain_hash.hex().encode(), _MIDDLE, fact, _END))
 
 
 def split_line(line: bytes) -> tuple[bytes, bytes]:
-    """Return the hash and the bytes of the fact of a line, with its line break.
+    """Return the hash and the fact's bytes from a line, which must include its line break.
 
     Raises:
-        NoFactLine: It is another kind of line, or only the beginning of one.
+        NoFactLine: The line has another form, or is cut off.
     """
     is_whole = (
         line.startswith(_HEAD)
@@ -53,6 +53,7 @@ def split_line(line: bytes) -> tuple[bytes, bytes]:
         and len(line) > _FACT_AT + len(_END)
     )
     digits = line[_HASH_AT:_MIDDLE_AT]
+    # `unhexlify` accepts upper case, so a changed digit such as "A" for "a" would go unnoticed.
     if not is_whole or digits != digits.lower():
         raise NoFactLine("no line of a fact with its hash")
     try:
@@ -62,25 +63,25 @@ def split_line(line: bytes) -> tuple[bytes, bytes]:
 
 
 class Broken(Struct, frozen=True):
-    """Something that is not as it was exported."""
+    """A defect of a pack: something differs from what was exported."""
 
     part: str
     reason: str
     sequence: int | None = None
-    """Of the first fact that is not what it was; `None` if no fact is bad."""
+    """Sequence number of the first bad fact; `None` if the defect is not in a fact."""
 
     def __str__(self) -> str:
-        """Return it as a sentence."""
-        place = f"fact {self.sequence}" if self.sequence is not None else self.part
-        return f"{place}: {self.reason}"
+        """Return the defect as a sentence."""
+        location = f"fact {self.sequence}" if self.sequence is not None else self.part
+        return f"{location}: {self.reason}"
 
 
-class _Placed(Struct, rename="camel"):
+class _Position(Struct, rename="camel"):
     sequence: int
     session_id: str
 
 
-_decoder = msgspec.json.Decoder(_Placed)
+_decoder = msgspec.json.Decoder(_Position)
 
 
 class FactCheck:
@@ -92,7 +93,7 @@ class FactCheck:
         self._next = expected.first
 
     def begin(self) -> Broken | None:
-        """Check the beginning of the chain."""
+        """Check that a chain that starts at fact 1 starts with the genesis hash of the session."""
         expected = self._expected
         genesis = chain.genesis(expected.session_id, expected.epoch)
         if expected.first == 1 and self._hash != genesis:
@@ -101,40 +102,40 @@ class FactCheck:
         return None
 
     def line(self, line: bytes) -> Broken | None:
-        """Check the next line, with its line break.
+        """Check the next line, which includes its line break.
 
         Returns:
-            What is wrong; then nothing behind it can be believed. `None` if nothing is.
+            The defect, after which no later line can be trusted; `None` if the line is good.
         """
-        place, expected = self._next, self._expected
-        if place > expected.through:
-            return Broken(FACTS, f"was added; the pack ends at {expected.through}", place)
+        sequence, expected = self._next, self._expected
+        if sequence > expected.through:
+            return Broken(FACTS, f"was added; the pack ends at {expected.through}", sequence)
         try:
             kept, fact = split_line(line)
         except NoFactLine:
-            return Broken(FACTS, "its line is damaged", place)
+            return Broken(FACTS, "its line is damaged", sequence)
         self._hash = chain.link(self._hash, fact)
-        wrong = self._read(fact, place)
+        wrong = self._check_position(fact, sequence)
         if wrong is not None:
-            return Broken(FACTS, wrong, place)
+            return Broken(FACTS, wrong, sequence)
         if kept != self._hash:
-            return Broken(FACTS, "it is not what it was when its hash was made", place)
+            return Broken(FACTS, "it is not what it was when its hash was made", sequence)
         self._next += 1
         return None
 
-    def _read(self, fact: bytes, place: int) -> str | None:
+    def _check_position(self, fact: bytes, sequence: int) -> str | None:
         try:
             found = _decoder.decode(fact)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return "it cannot be read"
         if found.session_id != self._expected.session_id:
             return f"it is of session {found.session_id!r:.80}"
-        if found.sequence != place:
+        if found.sequence != sequence:
             return f"fact {found.sequence} stands in its place"
         return None
 
     def end(self) -> Broken | None:
-        """Check that nothing is missing at the end."""
+        """Check that no facts are missing at the end and that the chain ends at its head."""
         expected = self._expected
         if self._next <= expected.through:
             return Broken(FACTS, f"it is missing, and all up to {expected.through}", self._next)

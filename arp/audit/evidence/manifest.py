@@ -1,4 +1,4 @@
-"""The manifest of a pack: what it is about, what lies in it, and by which hashes that is known."""
+"""The manifest of a pack: its subject, its parts and their hashes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from arp.protocol.errors import LocalError
 from arp.protocol.json_value import JsonObject
 
 FORMAT: Final = "arp-pack-1"
-"""Of packs written here. A reader refuses another one: its parts may mean something else."""
+"""Format of the packs that this version writes. A reader refuses any other format, because the
+parts may have another meaning there."""
 
 DERIVATION: Final = 1
-"""Of the rules by which the parts of a pack are made of its facts.
+"""Version of the rules that derive the parts of a pack from its facts.
 
-To be raised with every change of the bytes that `derived.Derived` makes of the same facts: only a
-pack of this number can be made again here and compared.
+Increment it with every change of the bytes that `derived.Derived` makes from the same facts. A
+check derives a pack again only if the pack has this number.
 """
 
 MANIFEST: Final = "manifest.json"
@@ -27,27 +28,28 @@ FACTS: Final = "facts.jsonl"
 
 
 MOST_PARTS: Final = 10_000
-"""Of a pack: who opens one reads the list of them whole. Outputs beyond are named, not taken in."""
+"""Maximum number of parts in a pack; a reader loads the whole list. Further outputs are only named.
+"""
 
 MOST_MANIFEST: Final = 16 << 20
-"""Bytes of `manifest.json`, for the same reason."""
+"""Maximum size of `manifest.json` in bytes; a reader loads it whole."""
 
 
 class NoManifest(LocalError):
-    """Bytes that are no manifest of this format."""
+    """The bytes are not a manifest of this format."""
 
 
 class Part(Struct, frozen=True):
-    """A file of the pack."""
+    """A file in the pack."""
 
     name: Name
-    """Path inside the pack, with `/`."""
+    """Path inside the pack, separated by `/`."""
     bytes: Count
     sha256: Sha256
 
 
 class Scope(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What of a session is exported: all of it, or what belongs to one of its ids."""
+    """The exported part of a session: the facts that have all given ids; without ids, all facts."""
 
     thread_id: str | None = None
     turn_id: str | None = None
@@ -55,103 +57,105 @@ class Scope(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def is_all(self) -> bool:
-        """Whether the whole session is meant."""
+        """Whether the scope is the whole session."""
         return self.thread_id is None and self.turn_id is None and self.task_id is None
 
 
 class Chain(Struct, frozen=True, rename="camel"):
-    """Which facts are in the pack, and the hashes at both ends of them."""
+    """Range of the facts in the pack, with the chain hashes at both ends."""
 
     session_id: Name
     epoch: str
     first: Ordinal
-    """Sequence of the first fact."""
+    """Sequence number of the first fact."""
     through: Count
-    """Sequence of the last one; one less than `first` if there is none."""
+    """Sequence number of the last fact; `first - 1` if there are no facts."""
     previous: Sha256
-    """Hash before the first one; of fact 1 it is what the session and its epoch make."""
+    """Chain hash before the first fact; before fact 1 it is the genesis hash of session and epoch.
+    """
     head: Sha256
-    """Hash of the last one."""
+    """Chain hash of the last fact."""
 
 
 class Gap(Struct, frozen=True, omit_defaults=True):
-    """Something that is not there as one could expect, and why."""
+    """Something that a reader may expect but that is missing or incomplete, with the reason."""
 
     part: Name
-    """Of the pack."""
+    """Part of the pack that has the gap."""
     state: Export
     reason: Name
     count: Count = 0
-    """How many facts it is about."""
+    """Number of facts or outputs concerned."""
     sequences: tuple[int, ...] = ()
-    """The first of them."""
+    """Sequence numbers of the first facts concerned."""
 
     @property
     def sentence(self) -> str:
-        """The gap as `evidence.changed` has it."""
+        """The gap in the form that `evidence.changed` records."""
         return f"{self.part}: {self.reason}"
 
 
 class Output(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A large output that lies beside the ledger."""
+    """A large output, which is stored outside the ledger."""
 
     output_ref: Name
     state: Export
-    """`exported`: it is a part of the pack; `unsupported`: only its name is; `not_applicable`: it
-    has expired; `missing_correlation`: it should be there and is not."""
+    """`exported`: the output is a part of the pack; `unsupported`: it is only named;
+    `not_applicable`: it has expired; `missing_correlation`: it could not be read, or its bytes do
+    not match the facts."""
     bytes: Count | None = None
     part: str | None = None
     reason: str | None = None
 
 
 class TrialOf(Struct, frozen=True, rename="camel"):
-    """The benchmark trial that a pack is about."""
+    """The benchmark trial that a pack describes."""
 
     trial_id: Name
     agent: Name
-    """The name of the agent in `trajectory.json`."""
+    """Name of the agent in `trajectory.json`."""
 
 
 class Manifest(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What `manifest.json` of a pack says."""
+    """Content of `manifest.json`."""
 
     format: str = FORMAT
     derivation: Count = 0
-    """`DERIVATION` of the version that wrote it; 0: a version that did not say."""
+    """`DERIVATION` of the version that wrote the pack; 0 if that version did not record it."""
     schema_version: str = SCHEMA_VERSION
     kind: ExportKind
     evidence_id: Name
     created_at: str
-    """RFC 3339."""
+    """Time of the export, in RFC 3339."""
     scope: Scope
     trial: TrialOf | UnsetType = UNSET
     runtime_correlation: JsonObject
-    """Ids that everything in the pack is joined by; see `correlation`."""
+    """Correlation ids that join the facts in the pack; see `sections.CorrelationIds`."""
     correlation_states: dict[str, Export]
-    """Each of the seven ids → whether it is present."""
+    """State of each of the seven correlation ids, by name."""
     chain: Chain
     sections: dict[str, Export]
-    """Part → whether there is something in it."""
+    """State of each section, by part name."""
     outputs: list[Output] = field(default_factory=lambda: list[Output]())
     gaps: list[Gap] = field(default_factory=lambda: list[Gap]())
-    """Known gaps that apply, and no others."""
+    """Known gaps that apply to this pack."""
     parts: list[Part]
-    """Every file of the pack but this one."""
+    """Every file in the pack except the manifest."""
 
 
 _decoder = msgspec.json.Decoder(Manifest)
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """Return the bytes of `manifest.json`: readable, and the same for the same manifest."""
+    """Return the bytes of `manifest.json`, indented. Equal manifests give equal bytes."""
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
 def decode_manifest(data: bytes) -> Manifest:
-    """Read `manifest.json`.
+    """Return the manifest from the bytes of `manifest.json`.
 
     Raises:
-        NoManifest: It is not JSON, lacks something, or is of another format.
+        NoManifest: It is not JSON, a field is missing or invalid, or the format is another one.
     """
     try:
         manifest = _decoder.decode(data)

@@ -1,4 +1,4 @@
-"""How long to wait between two facts of a recording when it is played again."""
+"""Pauses between the facts of a recording during playback."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 from arp.ledger.fact import Fact
 
 LONGEST_S: Final = 3.0
-"""A pause in the recording counts as at most this long: people go for lunch, and clocks jump."""
+"""Longest pause in seconds. Recordings contain long breaks, and clocks may jump."""
 
 
 class Pacing:
-    """Tells the pauses of a recording.
+    """Computes the pauses of a playback.
 
     Args:
-        speed: Times as fast as it was; 0 does not wait at all.
+        speed: Playback speed relative to the recording; 0 means no pauses.
     """
 
     def __init__(self, speed: float) -> None:
@@ -23,7 +23,7 @@ class Pacing:
         self._before: datetime | None = None
 
     def pause(self, fact: Fact) -> float:
-        """Return how many seconds to wait before a fact is shown; facts come in order."""
+        """Return the seconds to wait before showing a fact. Facts must be passed in order."""
         at, before = _time(fact), self._before
         self._before = at or before
         if not self._speed or at is None or before is None:
@@ -32,7 +32,7 @@ class Pacing:
 
 
 def _time(fact: Fact) -> datetime | None:
-    """Return when a fact was; `None` if it does not say so in a way that can be compared."""
+    """Return the time of a fact, or `None` if its timestamp is invalid or has no time zone."""
     try:
         at = datetime.fromisoformat(fact.timestamp)
     except ValueError:

@@ -1,10 +1,14 @@
-"""A pack, opened: its manifest and its parts, from a directory or a zip.
+"""Read a pack, which is a directory or a zip: its manifest and its parts.
 
-Theory of operation. Of a damaged zip as much is read as there is: an entry's bytes are decompressed
-here, without its checksum, so that whoever checks the facts comes to the first that is bad. What
-no export writes is refused when the pack is opened, before anything is read whose size a stranger
-chose: too many entries, two of one name, entries that share bytes, encrypted ones, names that lead
-out of the pack. Of a directory only regular files are read: a named pipe would never end.
+Theory of operation. A pack may be damaged or hostile.
+
+A damaged zip is read as far as possible. This module decompresses entries itself and ignores their
+checksums, so that a check of the facts can reach the first bad fact.
+
+A zip that no export can have written is refused on opening, before any part is read: too many
+entries, duplicate names, overlapping entries, encrypted entries, or names outside the pack.
+
+In a directory only regular files are read, because reading a named pipe might never end.
 """
 
 from __future__ import annotations
@@ -30,49 +34,52 @@ from arp.audit.evidence.manifest import (
 from arp.protocol.errors import LocalError
 
 CHUNK: Final = 1 << 20
-"""Read at once."""
+"""Size of a read in bytes."""
 
 MOST_LINE: Final = 64 << 20
-"""Of a line: no fact is as large, so what is longer is no line."""
+"""Maximum length of a line in bytes. No fact is this large."""
 
 MOST_DOCUMENT: Final = 256 << 20
-"""Of a part that is read whole: a small zip must not fill the memory."""
+"""Maximum size in bytes of a part that is read whole; otherwise a small zip could fill the memory.
+"""
 
 STEP: Final = 16 << 10
-"""Packed bytes decompressed at once."""
+"""Number of compressed bytes that are decompressed in one step."""
 
 MOST_DIRECTORY: Final = MOST_PARTS * 200
-"""Bytes of a zip's directory: an entry of an output has 46, its name 72, and some more if large."""
+"""Maximum size of a zip's central directory in bytes. The entry of an output takes 46 bytes, its
+name 72, and a large output some more."""
 
 _END: Final = struct.Struct("<4s4H2LH")
-"""The end of a zip: its mark, four counts, size and place of the directory, length of a comment."""
+"""End of central directory: signature, four counts, size and offset of the directory, length of the
+comment."""
 
 _END_64: Final = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR_64: Final = struct.Struct("<4sLQL")
-"""The same for a zip that is larger than 4 GiB, and where to find it."""
+"""Zip64 end of central directory (`_END_64`) and its locator, for zips larger than 4 GiB."""
 
 _READING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 _LOCAL_HEADER: Final = struct.Struct("<4s22xHH")
-"""Of an entry: its mark, and the lengths of its name and of what follows that."""
+"""Local header of an entry: signature, length of the name, length of the extra field."""
 
 
 class NoPack(LocalError):
-    """What was named is no pack, or so damaged that nothing of it can be checked."""
+    """The path is not a pack, or the pack is too damaged or unusual to be checked."""
 
 
 class PartMissing(LocalError):
-    """A part of a pack is not there, or cannot be read."""
+    """A part of a pack does not exist or cannot be read."""
 
 
 class Pack:
-    """A pack; a context manager closes it.
+    """An open pack; leaving the context closes it.
 
     Args:
-        path: Of a directory or a zip.
+        path: Path of a directory or a zip.
 
     Raises:
-        NoPack: It is neither, or has no manifest that can be read.
+        NoPack: The path is neither, the zip is refused, or the manifest cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +87,7 @@ class Pack:
         self._zip: zipfile.ZipFile | None = None
         if path.is_file():
             try:
-                self._zip = _opened(path)
+                self._zip = _open_zip(path)
             except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
                 raise NoPack(f"{path} is no pack: {error}") from error
         elif not path.is_dir():
@@ -88,7 +95,7 @@ class Pack:
         try:
             if self._zip is not None:
                 _check_entries(self._zip.infolist())
-            self._names = self._found()
+            self._names = self._find_names()
             self.manifest_bytes = self.read(MANIFEST, MOST_MANIFEST)
             self.manifest: Manifest = decode_manifest(self.manifest_bytes)
         except (NoManifest, NoPack, PartMissing) as error:
@@ -96,7 +103,7 @@ class Pack:
             raise NoPack(f"{path} is no pack: {error.message}") from error
 
     def close(self) -> None:
-        """Let go of the file. Harmless when repeated."""
+        """Close the file. May be called more than once."""
         if self._zip is not None:
             self._zip.close()
 
@@ -107,31 +114,32 @@ class Pack:
         self.close()
 
     def names(self) -> set[str]:
-        """Return the paths of everything in it that is no directory."""
+        """Return the paths of all entries that are not directories."""
         return self._names
 
-    def _found(self) -> set[str]:
+    def _find_names(self) -> set[str]:
         if self._zip is not None:
             return {entry.filename for entry in self._zip.infolist() if not entry.is_dir()}
         names, entries = set[str](), 0
-        for place, directories, files in os.walk(self.path):
+        for folder, directories, files in os.walk(self.path):
             entries += len(directories) + len(files)
             if entries > MOST_PARTS:
                 raise NoPack(f"it has more than {MOST_PARTS} entries")
-            linked = [one for one in directories if Path(place, one).is_symlink()]
-            inside = (Path(place, one).relative_to(self.path) for one in files + linked)
+            # `os.walk` does not enter these; listing them reports them as not in the manifest.
+            linked = [one for one in directories if Path(folder, one).is_symlink()]
+            inside = (Path(folder, one).relative_to(self.path) for one in files + linked)
             names.update(one.as_posix() for one in inside)
         return names
 
     def read(self, name: str, most: int = MOST_DOCUMENT) -> bytes:
-        """Return all of a part.
+        """Return the content of a part.
 
         Args:
-            name: Of the part.
-            most: Bytes that it may have.
+            name: Name of the part.
+            most: Maximum size in bytes.
 
         Raises:
-            PartMissing: There is none of that name, or it is larger than it may be.
+            PartMissing: The part does not exist, cannot be read, or is larger than `most`.
         """
         parts, size = list[bytes](), 0
         for chunk in self.chunks(name):
@@ -142,22 +150,23 @@ class Pack:
         return b"".join(parts)
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """Return a part's bytes; of a damaged zip those before the damage, then it ends.
+        """Yield the bytes of a part. In a damaged zip, the iterator ends at the damage.
 
         Raises:
-            PartMissing: There is none of that name.
+            PartMissing: The part does not exist or cannot be read.
         """
         if not _is_inside(name):
             raise PartMissing(f"{name!r:.80} is no path inside a pack")
         if self._zip is not None:
-            yield from self._unzipped(self._zip, name)
+            yield from self._zip_chunks(self._zip, name)
             return
-        place = self.path.joinpath(*PurePosixPath(name).parts)
+        path = self.path.joinpath(*PurePosixPath(name).parts)
         try:
-            if not place.resolve().is_relative_to(self.path.resolve()):
+            # A link inside the pack must not lead to a file outside it.
+            if not path.resolve().is_relative_to(self.path.resolve()):
                 raise PartMissing(f"{name!r:.80} lies outside of the pack")
-            # Not blocking: to open a named pipe would else wait for somebody to write into it.
-            with os.fdopen(os.open(place, _READING), "rb") as file:
+            # Non-blocking: opening a named pipe would otherwise wait for a writer.
+            with os.fdopen(os.open(path, _READING), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise PartMissing(f"{name!r:.80} is no regular file")
                 while chunk := file.read(CHUNK):
@@ -166,10 +175,12 @@ class Pack:
             raise PartMissing(f"{name!r:.80}: {error.strerror or error}") from error
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """Return a part's lines with their line breaks; the last one may lack it.
+        """Yield the lines of a part with their line breaks; the last one may have none.
+
+        A line longer than `MOST_LINE` ends the iteration.
 
         Raises:
-            PartMissing: There is none of that name.
+            PartMissing: The part does not exist or cannot be read.
         """
         held = b""
         for chunk in self.chunks(name):
@@ -182,7 +193,7 @@ class Pack:
             yield held
 
     @staticmethod
-    def _unzipped(pack: zipfile.ZipFile, name: str) -> Iterator[bytes]:
+    def _zip_chunks(pack: zipfile.ZipFile, name: str) -> Iterator[bytes]:
         try:
             entry = pack.getinfo(name)
         except KeyError:
@@ -193,21 +204,23 @@ class Pack:
         try:
             yield from _entry_bytes(file, entry)
         except (OSError, zlib.error, struct.error, ValueError):
-            return  # what is missing shows where its bytes are checked
+            return  # the check of size and hash reports the missing bytes
 
 
 def _is_inside(name: str) -> bool:
-    """Return whether a name is a path inside of a pack."""
+    """Return whether a name is a relative path that stays inside the pack."""
     pure = PurePosixPath(name)
     return bool(pure.parts) and not (pure.is_absolute() or ".." in pure.parts or "\\" in name)
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
-    """Open a zip whose directory is of a bounded size: all of it is read into the memory.
+def _open_zip(path: Path) -> zipfile.ZipFile:
+    """Open a zip after checking the size of its central directory.
+
+    `zipfile` reads the whole central directory into memory.
 
     Raises:
-        NoPack: It is too large.
-        zipfile.BadZipFile, OSError, ValueError: It is no zip.
+        NoPack: The central directory is too large.
+        zipfile.BadZipFile, OSError, ValueError: The file is not a zip.
     """
     with path.open("rb") as file:
         if _directory_size(file) > MOST_DIRECTORY:
@@ -216,25 +229,33 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _directory_size(file: IO[bytes]) -> int:
-    """Return how many bytes of a zip are its directory, at most; 0 if it is no zip.
+    """Return an upper bound of the size of a zip's central directory; 0 if the file is not a zip.
 
-    Where the end of a zip can be found in two ways, `zipfile` takes one of them.
+    The end record may be found in two ways, and `zipfile` uses either of them. So both are checked,
+    and the larger size counts.
     """
     length = file.seek(0, os.SEEK_END)
     start = max(0, length - _END.size - (1 << 16))
     file.seek(start)
     tail = file.read()
-    places = {len(tail) - _END.size, tail.rfind(b"PK\5\6")}
-    return max((_size_told(file, start, tail, place) for place in places), default=0)
+    offsets = {len(tail) - _END.size, tail.rfind(b"PK\5\6")}
+    return max((_declared_size(file, start, tail, offset) for offset in offsets), default=0)
 
 
-def _size_told(file: IO[bytes], start: int, tail: bytes, place: int) -> int:
-    """Return the size of the directory that an end of a zip tells; 0 if there is none."""
-    if place < 0 or tail[place : place + 4] != b"PK\5\6" or place + _END.size > len(tail):
+def _declared_size(file: IO[bytes], start: int, tail: bytes, offset: int) -> int:
+    """Return the directory size that an end record declares; 0 if there is no record at `offset`.
+
+    Args:
+        file: The zip.
+        start: Offset of `tail` in the file.
+        tail: Last bytes of the file.
+        offset: Offset of the end record in `tail`.
+    """
+    if offset < 0 or tail[offset : offset + 4] != b"PK\5\6" or offset + _END.size > len(tail):
         return 0
-    size = int(_END.unpack_from(tail, place)[5])
-    with suppress(struct.error, OSError):  # there is no larger record: the size above holds
-        file.seek(start + place - _LOCATOR_64.size - _END_64.size)
+    size = int(_END.unpack_from(tail, offset)[5])
+    with suppress(struct.error, OSError):  # without a Zip64 record, the size above applies
+        file.seek(start + offset - _LOCATOR_64.size - _END_64.size)
         record = _END_64.unpack(file.read(_END_64.size))
         locator = _LOCATOR_64.unpack(file.read(_LOCATOR_64.size))
         if (record[0], locator[0]) == (b"PK\6\6", b"PK\6\7"):
@@ -243,10 +264,10 @@ def _size_told(file: IO[bytes], start: int, tail: bytes, place: int) -> int:
 
 
 def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
-    """Refuse a zip that no export has written.
+    """Refuse a zip that no export can have written.
 
     Raises:
-        NoPack: The message says which entry is wrong.
+        NoPack: The zip is refused; the message names the entry.
     """
     if len(entries) > MOST_PARTS:
         raise NoPack(f"it has more than {MOST_PARTS} entries")
@@ -266,25 +287,28 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _entry_bytes(file: IO[bytes], entry: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Return the bytes of an entry, as far as they can be made out."""
+    """Yield the bytes of an entry, as far as they can be read."""
     file.seek(entry.header_offset)
     mark, name_size, extra_size = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
     if mark != b"PK\x03\x04":
         return
-    place = entry.header_offset + _LOCAL_HEADER.size + name_size + extra_size
-    end = place + entry.compress_size
+    position = entry.header_offset + _LOCAL_HEADER.size + name_size + extra_size
+    end = position + entry.compress_size
     stream = zlib.decompressobj(-15) if entry.compress_type == zipfile.ZIP_DEFLATED else None
-    while place < end:
-        file.seek(place)  # others may read other parts meanwhile
-        packed = file.read(min(STEP, end - place))
+    while position < end:
+        file.seek(position)  # another iterator may have moved the position of the shared file
+        packed = file.read(min(STEP, end - position))
         if not packed:
             return
-        place += len(packed)
-        yield from (packed,) if stream is None else _inflated(stream, packed)
+        position += len(packed)
+        yield from (packed,) if stream is None else _inflate(stream, packed)
 
 
-def _inflated(stream: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
-    """Decompresses a step; one that meets the damage is taken again, byte by byte."""
+def _inflate(stream: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
+    """Yield the decompressed bytes of one step.
+
+    A step that fails is repeated byte by byte, so that the bytes before the damage are not lost.
+    """
     before = stream.copy()
     try:
         yield stream.decompress(packed, CHUNK)

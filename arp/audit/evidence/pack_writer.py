@@ -1,9 +1,10 @@
-"""Writes a pack aside and return it its name when it is whole and durable.
+"""Write a pack to a temporary directory and rename it when it is complete and durable.
 
-Theory of operation. Parts go into a directory beside the target whose name begins with a dot. When
-all are there and synced, the manifest is written, and the directory is renamed to the target; for a
-zip, the directory is packed into a file beside it and that is renamed. A process that is killed
-leaves the aside directory, never a half pack under the final name.
+Theory of operation. Parts are written to a temporary directory next to the target; its name begins
+with a dot. When all parts are written and synced, the manifest is written and the directory is
+renamed to the target. For a zip, the files are packed into a zip in the temporary directory, and
+the zip is renamed. If the process is killed, the temporary directory remains, but the target never
+holds an incomplete pack.
 """
 
 from __future__ import annotations
@@ -22,26 +23,28 @@ from arp.protocol.errors import LocalError
 from arp.store.directory import sync_directory
 
 UNFINISHED: Final = ".unfinished-"
-"""In the name of what is not whole: may be deleted when no export runs."""
+"""Prefix of temporary files and directories. They may be deleted when no export is running."""
 
 ZIP: Final = ".zip"
 
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""Of every entry of a zip: equal parts make equal zips; when it was made, the manifest says."""
+"""Modification time of every zip entry, so that equal parts give equal zips. The manifest records
+the time of the export."""
 
 
 class PackUnwritable(LocalError):
-    """A pack cannot be written there; whatever had its name is unchanged."""
+    """The pack cannot be written to its target. An existing file or directory is unchanged."""
 
 
 class PackWriter:
-    """A pack that is being written; a context manager removes what was not finished.
+    """A pack that is being written; leaving the context removes an unfinished pack.
 
     Args:
-        target: Of the pack; a zip if it ends in `.zip`, else a directory. Nothing may be there.
+        target: Path of the pack, which must not exist; a zip if it ends in `.zip`, else a
+            directory.
 
     Raises:
-        PackUnwritable: Something is there, or the disk refuses.
+        PackUnwritable: The target exists, or the disk refuses the write.
     """
 
     def __init__(self, target: Path) -> None:
@@ -50,7 +53,7 @@ class PackWriter:
             raise PackUnwritable(f"{target} is there already; name another, or remove it")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._aside = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target.parent))
+            self._temporary = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target.parent))
         except OSError as error:
             raise _unwritable(target, error) from error
         self._open: dict[str, _OpenPart] = {}
@@ -62,36 +65,36 @@ class PackWriter:
         for part in self._open.values():
             with suppress(OSError):
                 part.file.close()
-        shutil.rmtree(self._aside, ignore_errors=True)
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
     def add(self, name: str, data: bytes) -> None:
-        """Add bytes to the end of a part; the first make it.
+        """Append bytes to a part. The first call creates the part.
 
         Raises:
-            PackUnwritable: The disk refuses.
+            PackUnwritable: The disk refuses the write.
         """
         try:
             if name not in self._open:
-                self._open[name] = _OpenPart(self._place(name))
+                self._open[name] = _OpenPart(self._part_path(name))
             self._open[name].add(data)
         except OSError as error:
             raise _unwritable(self.target, error) from error
 
     @property
     def count(self) -> int:
-        """Return how many parts there are."""
+        """Number of parts."""
         return len(self._open)
 
-    def _place(self, name: str) -> Path:
-        place = self._aside.joinpath(*PurePosixPath(name).parts)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return place
+    def _part_path(self, name: str) -> Path:
+        path = self._temporary.joinpath(*PurePosixPath(name).parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
     def close_parts(self) -> list[Part]:
-        """Make the parts durable, and return their sizes and hashes.
+        """Sync and close the parts; return them, sorted by name, with their sizes and hashes.
 
         Raises:
-            PackUnwritable: The disk refuses.
+            PackUnwritable: The disk refuses the write.
         """
         try:
             return [part.close(name) for name, part in sorted(self._open.items())]
@@ -99,32 +102,35 @@ class PackWriter:
             raise _unwritable(self.target, error) from error
 
     def finish(self, manifest: Manifest) -> str:
-        """Give the pack its name; return the SHA-256 of its manifest, which covers all of it.
+        """Write the manifest and rename the pack to its target.
 
         Args:
-            manifest: With the parts that `close_parts` gave.
+            manifest: Manifest that lists the parts returned by `close_parts`.
+
+        Returns:
+            The SHA-256 of the manifest, which covers the whole pack.
 
         Raises:
-            PackUnwritable: The disk refuses, or the name is taken by now.
+            PackUnwritable: The disk refuses the write, or the rename fails.
         """
         data = encode_manifest(manifest)
         self.add(MANIFEST, data)
         try:
             self._open[MANIFEST].close(MANIFEST)
-            for directory in {self._aside, *(one.path.parent for one in self._open.values())}:
+            for directory in {self._temporary, *(one.path.parent for one in self._open.values())}:
                 sync_directory(directory)
             if self.target.suffix == ZIP:
-                self._zipped().replace(self.target)
+                self._write_zip().replace(self.target)
             else:
-                self._aside.rename(self.target)
+                self._temporary.rename(self.target)
             sync_directory(self.target.parent)
         except OSError as error:
             raise _unwritable(self.target, error) from error
         return sha256(data).hexdigest()
 
-    def _zipped(self) -> Path:
-        """Put the prepared files into a zip, the manifest first; return the file, durable."""
-        zipped = self._aside / f"pack{ZIP}"
+    def _write_zip(self) -> Path:
+        """Pack the files into a zip, manifest first, and sync it; return its path."""
+        zipped = self._temporary / f"pack{ZIP}"
         zipped.touch(0o600, exist_ok=False)
         with zipped.open("r+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as pack:
@@ -145,7 +151,7 @@ class PackWriter:
 
 
 class _OpenPart:
-    """A part that is written."""
+    """A part that is being written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

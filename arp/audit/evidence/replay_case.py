@@ -1,9 +1,9 @@
-"""A replay case: what was put into a session, and what must come of it again.
+"""A replay case: the inputs of a session, and the facts that a replay must produce again.
 
-Theory of operation. A case is made of facts and compared with facts. Both go through the same
-reduction: what differs from run to run (times, process numbers, sizes of packets) is left out, each
-id is replaced by its kind and the order in which it appeared, and neighbouring pieces of text are
-joined. Then two runs that did the same give equal lists, turn by turn.
+Theory of operation. A case is made from the facts of a recording, and a replay is compared by its
+facts. Both are reduced in the same way: values that differ from run to run (times, process ids,
+packet sizes) are removed, each id is replaced by its kind and its order of appearance, and adjacent
+pieces of text are joined. Two runs with the same behaviour then give equal lists, turn by turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arp.protocol.json_value import Json, JsonObject
 FORMAT: Final = "arp-case-2"
 
 CASE: Final = "case.json"
-"""What a case is called."""
+"""File name of a case."""
 
 COMPARED: Final = (
     "turn.completed",
@@ -52,30 +52,31 @@ COMPARED: Final = (
     "job.",
     "runtime.error",
 )
-"""Beginnings of the types that must come again; the others tell of the machinery around."""
+"""Prefixes of the types that a replay must produce again; other facts describe the server."""
 
 VOLATILE: Final = frozenset(
     ("durationMs", "pid", "usage", "inputId", "cwd", "resetsAt", "retryAfterS", "progress")
 )
-"""Fields of a payload that differ from run to run."""
+"""Payload fields that differ from run to run."""
 
 BEGINNING: Final = frozenset(
     ("task.started", "task.retrying", "task.attempt.started", "job.item.started")
 )
-"""Facts of the task that a turn is submitted for, by which whoever asks begins the attempt."""
+"""Types of the facts with which a caller starts the attempt of a task around its turn."""
 
 INTERRUPTED: Final = "interrupted"
-"""Why a turn ended that a server could not finish."""
+"""`statusReason` of a turn that the server could not finish."""
 
-_OF_ONE_RUN: Final = frozenset(("digest", "editable", "input"))
-"""Fields of facts about a question that differ from run to run: the digest of an input with a
-secret is salted, such an input cannot be edited, and an answer has the id that its sender chose."""
+_RUN_SPECIFIC: Final = frozenset(("digest", "editable", "input"))
+"""Fields of facts about a question that differ from run to run. The digest of an input with a
+secret is salted, such an input cannot be edited, and the id of an answer is chosen by its sender.
+"""
 
 _TERMS: Final = ("scope", "reason", "updated_input")
-"""What an answer to a permission says besides yes or no."""
+"""Payload fields of an answer to a permission question, besides yes or no."""
 
 _NAMING: Final = frozenset(("id", "target", "component_id", "source_component", "after", "before"))
-"""Fields inside a payload that name something; each run may choose other names."""
+"""Payload fields that hold a name; each run may choose other names."""
 
 _TEXT: Final = frozenset(("model.delta", "reasoning.delta"))
 
@@ -95,98 +96,109 @@ _IDS: Final = (
 
 
 class NoCase(LocalError):
-    """Bytes that are no replay case of this format."""
+    """The bytes are not a replay case of this format."""
 
 
 class Expected(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A fact, reduced to what must come again."""
+    """A fact, reduced to what a replay must produce again."""
 
     type: str
     ids: dict[str, str]
     payload: JsonObject
     status_reason: str | None = None
     sequence: int = 0
-    """Its position in its own log; not compared."""
+    """Sequence number in its own log; not compared."""
 
     def same_as(self, other: Expected) -> bool:
-        """Return whether two runs did the same here."""
+        """Return whether two facts are equal, apart from their sequence numbers."""
         return msgspec.structs.replace(self, sequence=0) == msgspec.structs.replace(
             other, sequence=0
         )
 
 
 class Response(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An answer to a question of the turn: given, or declined."""
+    """An answer to a question of the turn; it may decline the question."""
 
     action: str
-    """The question, as `Expected.ids` names it."""
+    """Name of the question in `Expected.ids`."""
     after: int
-    """How many of the facts had come before it."""
+    """Number of the turn's facts before the answer."""
     input: JsonObject
-    """`input_type` and `data`, as they were sent."""
+    """`input_type` and `data` of the answer."""
 
 
 class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One turn: what was asked, answered and expected."""
+    """One turn: its input, its answers and its expected facts."""
 
     turn_id: str
-    """In the log that the case is of."""
+    """Turn id in the recording."""
     input: JsonObject
-    """`input_type` and `data`."""
+    """`input_type` and `data` of the input."""
     responses: list[Response] = field(default_factory=lambda: list[Response]())
-    """To its questions, in order; those that got none are not in it."""
+    """Answers to the turn's questions, in order. Unanswered questions have no entry."""
     is_cancelled: bool = False
-    """Somebody stopped it."""
+    """Whether the turn was cancelled."""
     is_unfinished: bool = False
-    """It had not ended, or the server stopped it: what it did until then must come again, and
-    whatever follows is not compared."""
+    """Whether the turn had not ended, or was stopped by the server. The replay must repeat its
+    facts; later facts are not compared."""
     stopped_after: int | None = None
-    """How many of the facts had come when somebody wanted it to stop; those behind came of that.
-    `None`: all but the last."""
+    """Number of facts before the cancel request; the later facts are its consequences. `None` means
+    all facts but the last."""
     stopped_characters: int | None = None
-    """Of the last of them, if it is a text; `None`: all of it."""
+    """Length in characters of the last fact before the cancel request, if it is a text; `None`
+    means its full length."""
     facts: list[Expected] = field(default_factory=lambda: list[Expected]())
     thread_id: str | None = None
-    """Its thread, where that is not the session's first."""
+    """Thread of the turn; `None` means the first thread of the session."""
 
     def is_to_be_stopped(self, found: list[Expected]) -> bool:
-        """Return whether all has come again that the turn had done before it was stopped.
+        """Return whether the replay has reached the point where the recorded turn was stopped.
 
         Args:
-            found: What came of it again so far.
+            found: Facts of the replayed turn so far.
         """
         if not (self.is_cancelled or self.is_unfinished):
             return False
         after = len(self.facts) if self.is_unfinished else self.stopped_after
         before = len(self.facts[: -1 if after is None else after])
-        return self._has_come(before, found, self.stopped_characters)
+        return self._has_found(before, found, self.stopped_characters)
 
     def is_due(self, response: Response, found: list[Expected]) -> bool:
-        """Return whether everything has come again that had come before an answer."""
-        return self._has_come(response.after, found)
+        """Return whether the replay has reached the point where an answer was given."""
+        return self._has_found(response.after, found)
 
-    def _has_come(self, count: int, found: list[Expected], characters: int | None = None) -> bool:
-        """Return whether the first facts have come again, the last of them with its text."""
+    def _has_found(self, count: int, found: list[Expected], characters: int | None = None) -> bool:
+        """Return whether the first `count` facts were found.
+
+        Args:
+            count: Number of expected facts.
+            found: Facts of the replayed turn so far.
+            characters: Minimum text length of the last of them; `None` means its full text.
+        """
         if not count or len(found) < count:
             return not count
         least = _size(self.facts[count - 1]) if characters is None else characters
         return _size(found[count - 1]) >= least
 
     def has_left(self, found: list[Expected]) -> bool:
-        """Return whether the newest fact that can grow no more is not the expected one."""
-        place = len(found) - 2
-        if place < 0 or (self.is_unfinished and place >= len(self.facts) - 1):
+        """Return whether the replay deviates from the expected facts.
+
+        Only the newest complete fact is compared: the one before the last, because text may still
+        be appended to the last.
+        """
+        index = len(found) - 2
+        if index < 0 or (self.is_unfinished and index >= len(self.facts) - 1):
             return False
-        return place >= len(self.facts) or not self.facts[place].same_as(found[place])
+        return index >= len(self.facts) or not self.facts[index].same_as(found[index])
 
 
 def _size(fact: Expected) -> int:
-    """Return how many characters of a text a fact has."""
+    """Return the length of a fact's text in characters."""
     return len(str(fact.payload.get("text", "")))
 
 
 class Case(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A session that can be run again."""
+    """A recorded session that can be replayed."""
 
     format: str = FORMAT
     schema_version: str = SCHEMA_VERSION
@@ -194,18 +206,18 @@ class Case(Struct, frozen=True, kw_only=True, rename="camel"):
     runtime_id: str
     workflow: str
     through: int
-    """The last fact that was looked at."""
+    """Sequence number of the last fact that was read."""
     turns: list[TurnCase]
 
 
 class CaseMaker:
-    """Makes a case from the facts of a session, in order, or of a part of it."""
+    """Makes a case from the facts of a session, or of a part of it, in order."""
 
     def __init__(self) -> None:
         self._turns: dict[str, TurnCase] = {}
         self._ended: set[str] = set()
-        self._begun: dict[str, tuple[str | None, str | None]] = {}
-        """Turns → the task and the run that each was submitted for."""
+        self._submitted_for: dict[str, tuple[str | None, str | None]] = {}
+        """Task id and run id that each turn was submitted for, by turn id."""
         self._reducer = Reducer()
         self._workflow = ""
         self._runtime_id = self._session_id = "unknown"
@@ -213,7 +225,7 @@ class CaseMaker:
         self._first_thread: str | None = None
 
     def take(self, fact: Fact) -> None:
-        """Take the next fact."""
+        """Process the next fact."""
         self._through, self._session_id = fact.sequence, fact.session_id
         self._runtime_id = fact.runtime_id
         if fact.type == "session.created":
@@ -226,9 +238,9 @@ class CaseMaker:
             thread = fact.thread_id if fact.thread_id != self._first_thread else None
             submitted = part(fact.payload, "input")
             self._turns[turn_id] = TurnCase(turn_id, submitted, thread_id=thread)
-            self._begun[turn_id] = fact.task_id, fact.run_id
+            self._submitted_for[turn_id] = fact.task_id, fact.run_id
         turn = self._turns.get(turn_id)
-        if turn is None or turn_id in self._ended or self._is_of_the_caller(fact, turn_id):
+        if turn is None or turn_id in self._ended or self._is_from_caller(fact, turn_id):
             return
         if fact.type == "run.status" and fact.status == "cancelling":
             if turn.stopped_after is None:
@@ -238,11 +250,14 @@ class CaseMaker:
                     stopped_characters=_size(turn.facts[-1]) if turn.facts else None,
                 )
             return
-        before = len(turn.facts) - int(_marks_a_question(turn.facts[-1:], fact))
+        # The fact that marks the component as answered comes before `action.resolved` but is caused
+        # by the answer. If it counted, a replay would wait for it and never answer.
+        before = len(turn.facts) - int(_marks_answered(turn.facts[-1:], fact))
         if fact.type in ("turn.completed", "turn.failed"):
             self._ended.add(turn_id)
             if fact.status_reason == INTERRUPTED:
-                while turn.facts and _came_of_the_end(turn.facts[-1]):
+                # These facts say what the shutdown cut off; a replay will not be cut off there.
+                while turn.facts and _is_from_interruption(turn.facts[-1]):
                     turn.facts.pop()
                 self._turns[turn_id] = msgspec.structs.replace(turn, is_unfinished=True)
                 return
@@ -251,25 +266,30 @@ class CaseMaker:
         self._reducer.add(turn.facts, fact)
         if fact.type == "action.resolved" and isinstance(fact.payload.get("input"), dict):
             named = turn.facts[-1].ids.get("action_id", "unknown")
-            turn.responses.append(Response(named, before, _sent(fact.payload["input"])))
+            turn.responses.append(
+                Response(named, before, _replayable_answer(fact.payload["input"]))
+            )
 
-    def _is_of_the_caller(self, fact: Fact, turn_id: str) -> bool:
-        """Return whether whoever began the turn recorded a fact: the agent will not do it again."""
-        task_id, run_id = self._begun[turn_id]
+    def _is_from_caller(self, fact: Fact, turn_id: str) -> bool:
+        """Return whether the caller that submitted the turn recorded a fact.
+
+        The agent will not record this fact in a replay.
+        """
+        task_id, run_id = self._submitted_for[turn_id]
         is_of_run = fact.task_id == task_id and fact.run_id in (None, run_id)
         return fact.type in BEGINNING and run_id is not None and is_of_run
 
     def case(self) -> Case:
-        """Return the case of what was taken."""
+        """Return the case made from the facts so far."""
         return Case(
             session_id=self._session_id,
             runtime_id=self._runtime_id,
             workflow=self._workflow,
             through=self._through,
-            turns=[self._finished(turn) for turn in self._turns.values()],
+            turns=[self._completed_case(turn) for turn in self._turns.values()],
         )
 
-    def _finished(self, turn: TurnCase) -> TurnCase:
+    def _completed_case(self, turn: TurnCase) -> TurnCase:
         is_over = turn.turn_id in self._ended and not turn.is_unfinished
         if is_over and turn.is_cancelled:
             return turn
@@ -278,18 +298,18 @@ class CaseMaker:
         )
 
 
-def _sent(submitted: JsonObject) -> JsonObject:
-    """Return an answer so that it fits the same question of another run."""
+def _replayable_answer(submitted: JsonObject) -> JsonObject:
+    """Return an answer in a form that fits the same question of another run."""
     data = part(submitted, "data")
     payload = part(data, "payload")
-    if "digest" in payload:  # of the input that was shown then
+    if "digest" in payload:  # it refers to the input that was shown in the recording
         rest = {name: value for name, value in payload.items() if name != "digest"}
         data = {**data, "payload": rest}
     return {"input_type": text(submitted, "input_type") or "text", "data": data}
 
 
-def _marks_a_question(last: list[Expected], resolved: Fact) -> bool:
-    """Return whether the last fact shows an answer on the screens: it came of the answer."""
+def _marks_answered(last: list[Expected], resolved: Fact) -> bool:
+    """Return whether the last fact marks the component of the resolved question as answered."""
     if resolved.type != "action.resolved" or not last or last[0].type != "artifact.changed":
         return False
     changes = last[0].payload.get("changes")
@@ -300,47 +320,56 @@ def _marks_a_question(last: list[Expected], resolved: Fact) -> bool:
     return last[0].sequence == resolved.sequence - 1 and "props.state" in paths
 
 
-def _asked_or_answered(payload: JsonObject) -> JsonObject:
-    """Return the payload of a fact about a question without what is of one run only."""
-    said = part(part(part(payload, "input"), "data"), "payload")
-    terms = {name: said[name] for name in _TERMS if name in said}
-    kept = {name: value for name, value in payload.items() if name not in _OF_ONE_RUN}
+def _comparable_question(payload: JsonObject) -> JsonObject:
+    """Return the payload of a fact about a question without the fields that differ between runs."""
+    answer = part(part(part(payload, "input"), "data"), "payload")
+    terms = {name: answer[name] for name in _TERMS if name in answer}
+    kept = {name: value for name, value in payload.items() if name not in _RUN_SPECIFIC}
     return {**kept, "terms": terms} if terms else kept
 
 
-def _came_of_the_end(fact: Expected) -> bool:
-    """Return whether a fact says that something did not end by itself: its turn was interrupted."""
-    if fact.type == "runtime.error":  # the server says that it stopped
+def _is_from_interruption(fact: Expected) -> bool:
+    """Return whether a fact is a consequence of the interruption of its turn."""
+    if fact.type == "runtime.error":  # the server reports its shutdown
         return True
     return "cancelled" in [fact.payload.get(name) for name in ("error", "reason", "decision")]
 
 
 def _ids_of_task(fact: Fact) -> tuple[str, ...]:
-    """Return the ids of a fact of a task; older versions told the run of attempts alone."""
+    """Return the id fields to compare in a fact of a task.
+
+    Older versions recorded the run id only for attempts, so it is compared only there.
+    """
     is_of_attempt = fact.type.startswith("task.attempt.")
     return _IDS if is_of_attempt else tuple(name for name in _IDS if name != "run_id")
 
 
 class Reducer:
-    """Reduces facts to what must come again."""
+    """Reduces facts to what a replay must produce again."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
 
     def add(self, facts: list[Expected], fact: Fact) -> None:
-        """Add a fact to those of its turn, or to the text before it; pass over the rest."""
+        """Append a fact to those of its turn, or join its text to the last one.
+
+        Facts of types that are not compared are ignored.
+        """
         if not fact.type.startswith(COMPARED):
             return
         names = _IDS if not fact.type.startswith("task.") else _ids_of_task(fact)
         ids = {
-            name: self._named(name, getattr(fact, name)) for name in names if getattr(fact, name)
+            name: self._placeholder(name, getattr(fact, name))
+            for name in names
+            if getattr(fact, name)
         }
         is_of_question = fact.type.startswith(("action.", "permission."))
-        told = _asked_or_answered(fact.payload) if is_of_question else fact.payload
-        if fact.type == "tool.result":  # counts what was redacted; preview and hash have the rest
-            told = {name: value for name, value in told.items() if name != "characters"}
-        payload: JsonObject = self._reduced(told)
+        compared = _comparable_question(fact.payload) if is_of_question else fact.payload
+        if fact.type == "tool.result":
+            # The count includes redacted text; preview and hash cover the rest.
+            compared = {name: value for name, value in compared.items() if name != "characters"}
+        payload: JsonObject = self._reduced(compared)
         last = facts[-1] if facts else None
         if fact.type in _TEXT and last is not None and last.type == fact.type:
             joined = f"{last.payload.get('text', '')}{payload.get('text', '')}"
@@ -348,8 +377,8 @@ class Reducer:
             return
         facts.append(Expected(fact.type, ids, payload, fact.status_reason, fact.sequence))
 
-    def _named(self, kind: str, value: str) -> str:
-        """Return what replaces an id: its kind, and its number among those of its kind."""
+    def _placeholder(self, kind: str, value: str) -> str:
+        """Return the replacement of an id: its kind and its order of appearance in that kind."""
         if value in NOT_KNOWN:
             return value
         if value not in self._names:
@@ -360,7 +389,7 @@ class Reducer:
     def _reduced(self, value: Json) -> Json:
         if isinstance(value, dict):
             return {
-                name: self._named("name", inner)
+                name: self._placeholder("name", inner)
                 if name in _NAMING and isinstance(inner, str)
                 else self._reduced(inner)
                 for name, inner in value.items()
@@ -372,28 +401,29 @@ class Reducer:
 
 
 class Difference(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The first place at which a run is not as the case expects."""
+    """The first difference between a replay and its case."""
 
     turn_id: str
-    """In the log that the case is of."""
+    """Turn id in the recording."""
     sequence: int
-    """There: of the fact that was expected, or of the last one before."""
+    """Sequence number in the recording of the expected fact, or of the last expected fact if the
+    replay has more."""
     where: str
-    """What differs: `type`, `payload.text` …"""
+    """Path of the field that differs, such as `payload.text`; `missing` or `added` for a fact."""
     expected: Json = None
     found: Json = None
 
 
 def first_difference(expected: TurnCase, found: list[Expected]) -> Difference | None:
-    """Compare the facts of a turn with those that came of it again."""
-    for place, one in enumerate(expected.facts):
-        if place == len(found):
+    """Return the first difference between a turn and its replay; `None` if there is none."""
+    for index, one in enumerate(expected.facts):
+        if index == len(found):
             return Difference(expected.turn_id, one.sequence, "missing", one.type)
-        came = found[place]
-        if expected.is_unfinished and place == len(expected.facts) - 1:
-            came = _begun_like(one, came)
-        if not one.same_as(came):
-            where, wanted, actual = _differing(one, came)
+        actual_fact = found[index]
+        if expected.is_unfinished and index == len(expected.facts) - 1:
+            actual_fact = _cut_to_length(one, actual_fact)
+        if not one.same_as(actual_fact):
+            where, wanted, actual = _differing(one, actual_fact)
             return Difference(expected.turn_id, one.sequence, where, wanted, actual)
     if len(found) > len(expected.facts) and not expected.is_unfinished:
         last = expected.facts[-1].sequence if expected.facts else 0
@@ -401,8 +431,11 @@ def first_difference(expected: TurnCase, found: list[Expected]) -> Difference | 
     return None
 
 
-def _begun_like(expected: Expected, found: Expected) -> Expected:
-    """Return what came, of a text as much as had been said: an unfinished turn was cut there."""
+def _cut_to_length(expected: Expected, found: Expected) -> Expected:
+    """Return the found fact with its text cut to the expected length.
+
+    The text of an unfinished turn was cut off in the recording, so only its beginning is compared.
+    """
     if expected.type not in _TEXT or found.type != expected.type:
         return found
     size = len(expected.payload.get("text", ""))
@@ -411,7 +444,7 @@ def _begun_like(expected: Expected, found: Expected) -> Expected:
 
 
 def _differing(expected: Expected, found: Expected) -> tuple[str, Json, Json]:
-    """Return which field differs first, and both of its values."""
+    """Return the path of the first field that differs, its expected and its found value."""
     mine: Json = {**msgspec.to_builtins(expected), "sequence": 0}
     its: Json = {**msgspec.to_builtins(found), "sequence": 0}
     path: list[str] = []
@@ -425,9 +458,10 @@ def _differing(expected: Expected, found: Expected) -> tuple[str, Json, Json]:
 
 
 def obstacle(case: Case) -> str | None:
-    """Return why a case cannot be run again; `None`: it can.
+    """Return why a case cannot be replayed; `None` if it can.
 
-    A file lies beside the ledger of its session and in no case; a new session has no such file.
+    Uploaded files are stored outside the ledger and are not part of a case, so a new session does
+    not have them.
     """
     for turn in case.turns:
         data = part(turn.input, "data")
@@ -441,10 +475,10 @@ _decoder = msgspec.json.Decoder(Case)
 
 
 def decode_case(data: bytes) -> Case:
-    """Read a case.
+    """Return the case from its JSON bytes.
 
     Raises:
-        NoCase: It is not JSON, lacks something, or is of another format.
+        NoCase: It is not JSON, a field is missing or invalid, or the format is another one.
     """
     try:
         case = _decoder.decode(data)

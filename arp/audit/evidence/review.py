@@ -1,6 +1,6 @@
-"""A review template in Markdown, filled from the facts: what a reviewer need not look for.
+"""Write a review template in Markdown, filled in from the facts of a session.
 
-What the session said is quoted as code, so that nothing in it becomes a part of the document.
+Text of the session is quoted as code, so that it cannot become Markdown of the document.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.safe_text import sanitise, sanitise_line
 
 REVIEW: Final = "review.md"
-"""What a review is called."""
+"""File name of a review."""
 
 MOST_ROWS: Final = 200
-"""Of a table; a pack has all of them."""
+"""Maximum number of rows in a table; a pack contains all of them."""
 
 QUESTIONS: Final = (
     "Did the session do what was asked?",
@@ -27,7 +27,7 @@ QUESTIONS: Final = (
     "Was each permission decided by whom it should be?",
     "Is what is missing above acceptable?",
 )
-"""What only a person can answer."""
+"""Questions that only a person can answer."""
 
 _TITLES: Final = {
     "tasks.json": "Tasks",
@@ -48,60 +48,64 @@ _TITLES: Final = {
 
 
 MOST_TEXT: Final = 4000
-"""Characters of an input or an answer; a pack has all of them."""
+"""Maximum number of characters of an input or an answer; a pack contains all of them."""
 
 
 class Words:
-    """What was said in each turn, from facts in order; a maker that makes no part of its own."""
+    """Collects the input, the answer and the shown components of each turn, from facts in order.
+
+    It is passed to `Evidence` as a maker of parts, but makes no parts.
+    """
 
     def __init__(self) -> None:
-        self._asked: dict[str, str] = {}
-        self._answered: dict[str, list[str]] = {}
+        self._inputs: dict[str, str] = {}
+        self._answers: dict[str, list[str]] = {}
         self._sizes: dict[str, int] = {}
-        """Characters of each answer, also of what is not kept."""
+        """Length of each answer in characters, including text that was not kept."""
         self._shown: dict[str, dict[str, None]] = {}
-        """Types of the components that a turn showed."""
+        """Types of the components that each turn showed, in order."""
 
     def take(self, fact: Fact) -> None:
-        """Take a fact."""
+        """Process the next fact."""
         turn_id, payload = fact.turn_id, fact.payload
         if turn_id is None:
             return
         if fact.type in ("turn.submitted", "queue.changed") and "input" in payload:
-            self._asked[turn_id] = input_text(part(payload, "input"))
+            self._inputs[turn_id] = input_text(part(payload, "input"))
         elif fact.type == "model.delta":
-            self._say(turn_id, payload.get("text"))
+            self._append_answer(turn_id, payload.get("text"))
         elif fact.type == "artifact.changed":
-            for component in _brought(payload.get("changes")):
+            for component in _added_components(payload.get("changes")):
                 if component.get("type") == "text":
-                    self._say(turn_id, part(component, "props").get("content"), "\n")
+                    self._append_answer(turn_id, part(component, "props").get("content"), "\n")
                 else:
                     name = text(component, "type") or "unknown"
                     self._shown.setdefault(turn_id, {})[name] = None
 
-    def _say(self, turn_id: str, value: Json, before: str = "") -> None:
+    def _append_answer(self, turn_id: str, value: Json, before: str = "") -> None:
         if not isinstance(value, str):
             return
         size = self._sizes.get(turn_id, 0)
         value = before + value if size else value
-        self._answered.setdefault(turn_id, []).append(value[: max(MOST_TEXT - size, 0)])
+        self._answers.setdefault(turn_id, []).append(value[: max(MOST_TEXT - size, 0)])
         self._sizes[turn_id] = size + len(value)
 
     def documents(self) -> dict[str, bytes]:
-        """Return no part."""
+        """Return an empty mapping."""
         return {}
 
     @property
     def turns(self) -> list[str]:
-        """Return the turns of which something was said, in the order of their inputs."""
-        return list(self._asked | self._answered | self._shown)
+        """Ids of the turns that have content, in the order of their inputs."""
+        return list(self._inputs | self._answers | self._shown)
 
     def told(self, turn_id: str) -> Iterator[str]:
-        """Yield what was said in a turn, as lines of Markdown."""
-        if turn_id in self._asked:
-            yield from ("Input:", "", *_block(self._asked[turn_id], len(self._asked[turn_id])), "")
-        if turn_id in self._answered:
-            answer = "".join(self._answered[turn_id])
+        """Yield the content of a turn as lines of Markdown."""
+        if turn_id in self._inputs:
+            content = self._inputs[turn_id]
+            yield from ("Input:", "", *_block(content, len(content)), "")
+        if turn_id in self._answers:
+            answer = "".join(self._answers[turn_id])
             yield from ("Answer:", "", *_block(answer, self._sizes[turn_id]), "")
         else:
             yield from ("No text was answered.", "")
@@ -110,8 +114,8 @@ class Words:
             yield from (f"It showed: {shown}", "")
 
 
-def _brought(changes: Json) -> Iterator[JsonObject]:
-    """Yield the components that changes of a surface bring."""
+def _added_components(changes: Json) -> Iterator[JsonObject]:
+    """Yield the components that are added by changes of a surface."""
     for change in _objects(changes):
         yield from _objects(change.get("render"))
         for op in _objects(change.get("patch")):
@@ -123,7 +127,7 @@ def _objects(value: Json) -> list[JsonObject]:
 
 
 def _block(content: str, size: int) -> Iterator[str]:
-    """Yield a text as a block of code, in which no line can end the block."""
+    """Yield a text as a code block. Its fence is longer than any run of backticks in the text."""
     shown = sanitise(content[:MOST_TEXT])
     fence = "`" * max(3, _longest_run(shown) + 1)
     yield f"{fence}text"
@@ -136,13 +140,13 @@ def _block(content: str, size: int) -> Iterator[str]:
 def review(
     evidence: Evidence, evidence_id: str, created_at: str, words: Words | None = None
 ) -> str:
-    """Return the document.
+    """Return the review as Markdown.
 
     Args:
-        evidence: Of everything that is to be reviewed.
-        evidence_id: Of the review.
-        created_at: RFC 3339.
-        words: What was said in its turns.
+        evidence: Evidence of the reviewed facts.
+        evidence_id: Id of the review.
+        created_at: Time of the review, in RFC 3339.
+        words: Content of the turns; `None` omits that section.
     """
     lines = [*_head(evidence, evidence_id, created_at), *_turns(evidence)]
     lines += ["", "## What was said", "", *_words(words)] if words is not None else []
@@ -182,13 +186,13 @@ def _turns(evidence: Evidence) -> Iterator[str]:
     yield "| turn | status | why | first fact | last fact |"
     yield "| --- | --- | --- | --- | --- |"
 
-    def is_told(entry: JsonObject) -> bool:
+    def is_in_scope(entry: JsonObject) -> bool:
         return evidence.scope.turn_id in (None, entry.get("turnId"))
 
-    for turn in filter(is_told, thread.get("turns", [])):
+    for turn in filter(is_in_scope, thread.get("turns", [])):
         names = ("turnId", "status", "statusReason", "firstSequence", "lastSequence")
         yield _row(turn.get(name) for name in names)
-    incidents = [one for one in thread.get("incidents", []) if is_told(one)]
+    incidents = [one for one in thread.get("incidents", []) if is_in_scope(one)]
     if incidents:
         yield from ("", "Incidents:", "")
     for incident in incidents[:MOST_ROWS]:
@@ -214,8 +218,8 @@ def _table(document: JsonObject) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for item in items[:MOST_ROWS]:
         name = next(iter(item))
-        place = f"{item['firstSequence']} to {item['lastSequence']}"
-        yield _row((item[name], item["outcome"], _said(item), place))
+        span = f"{item['firstSequence']} to {item['lastSequence']}"
+        yield _row((item[name], item["outcome"], _summary(item), span))
     if len(items) > MOST_ROWS:
         yield ""
         yield f"{len(items) - MOST_ROWS} more are in the pack."
@@ -229,17 +233,17 @@ def _table(document: JsonObject) -> Iterator[str]:
         yield f"In all: {', '.join(f'{amount:g} {name}' for name, amount in amounts.items())}"
 
 
-_SAID: Final = ("error", "reason", "objective", "decision", "message", "model", "name", "tool")
+_GIST: Final = ("error", "reason", "objective", "decision", "message", "model", "name", "tool")
 
 
-def _said(item: JsonObject) -> str:
-    """Return the gist: the last fact that says something."""
+def _summary(item: JsonObject) -> str:
+    """Return a short summary of an item, from its last fact that has one."""
     for fact in reversed(item["facts"]):
         payload = fact["payload"]
         denied = part(payload, "deniedBy")
         if denied:
             return f"denied by {denied.get('kind')} {denied.get('name')}"
-        value = text(payload, *_SAID)
+        value = text(payload, *_GIST)
         if value is not None:
             return value
     return ""
@@ -250,8 +254,8 @@ def _gaps(evidence: Evidence) -> Iterator[str]:
     if not gaps:
         yield "None that the facts show."
     for gap in gaps:
-        places = ", ".join(map(str, gap.sequences))
-        yield f"- {gap.part}: {gap.reason} ({gap.state}; facts {places})"
+        sequences = ", ".join(map(str, gap.sequences))
+        yield f"- {gap.part}: {gap.reason} ({gap.state}; facts {sequences})"
 
 
 def _row(values: Iterable[Json]) -> str:
@@ -259,7 +263,7 @@ def _row(values: Iterable[Json]) -> str:
 
 
 def quoted(value: Json) -> str:
-    """Return a value as code in one line of Markdown; nothing for `None`."""
+    """Return a value as inline Markdown code on one line; empty for `None` or an empty string."""
     if value is None or value == "":
         return ""
     shown = sanitise_line(str(value).replace("\n", " "))[:200]

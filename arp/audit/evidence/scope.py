@@ -1,11 +1,11 @@
-"""Which facts an export is about: neighbours, from the first to the last of what is meant.
+"""Find the range of facts that an export covers.
 
-A chain has no holes, so what lies between the facts of a turn is in its pack too; the sections tell
-of the turn alone.
+A chain has no holes. So the pack of a turn contains every fact from the first to the last fact of
+the turn, including facts of other turns between them. The sections describe only the turn.
 
-What a task did is known from the turns of its attempts: a tool call has the id of its turn and no
-id of a task. So a turn that was submitted for a task, or in which an attempt of it began, belongs
-to the task with all of its facts but those that name another task.
+A tool call has the id of its turn but no task id, so the facts of a task are found through its
+turns. A turn belongs to a task if it was submitted for the task, or if an attempt of the task began
+in it. All facts of such a turn belong to the task, except those that name another task.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from arp.audit.evidence.sections import NOT_KNOWN
 from arp.ledger.fact import Fact, decode
 
 _JOINING = frozenset(("turn.submitted", "task.attempt.started"))
-"""Types that join their turn to the task that they name."""
+"""Types of the facts that assign their turn to the task that they name."""
 
 _NO_TURNS: frozenset[str] = frozenset()
 
 
 class _Ids(Struct, rename="camel", gc=False):
-    """What of a fact says to which scope it belongs."""
+    """The fields of a fact that decide whether it belongs to a scope."""
 
     type: str
     thread_id: str | None = None
@@ -39,12 +39,12 @@ _decoder = msgspec.json.Decoder(_Ids)
 
 
 def is_of(fact: Fact | _Ids, scope: Scope, turns: AbstractSet[str] = _NO_TURNS) -> bool:
-    """Return whether a fact belongs to what the scope names.
+    """Return whether a fact belongs to a scope.
 
     Args:
-        fact: Of the session.
-        scope: What is exported.
-        turns: The turns of the task that the scope names, as `Range` finds them.
+        fact: A fact of the session.
+        scope: Exported part of the session.
+        turns: Turns of the scope's task, found by `Range`.
     """
     return (
         scope.thread_id in (None, fact.thread_id)
@@ -57,11 +57,11 @@ def is_of(fact: Fact | _Ids, scope: Scope, turns: AbstractSet[str] = _NO_TURNS) 
 
 
 class FactRange(Struct, frozen=True):
-    """Which facts go into a pack, and which turns belong to the task that its scope names."""
+    """Range of the facts in a pack, with the turns of its scope's task."""
 
     first: int = 1
     through: int | None = None
-    """`None`: all that come."""
+    """Sequence number of the last fact; `None` means no limit."""
     turns: frozenset[str] = frozenset()
 
 
@@ -69,7 +69,7 @@ ALL = FactRange()
 
 
 class Range:
-    """Finds the first and the last fact of a scope, and the turns of its task."""
+    """Finds the first and last fact of a scope, and the turns of its task."""
 
     def __init__(self, scope: Scope) -> None:
         self.turns: set[str] = set()
@@ -77,42 +77,42 @@ class Range:
         self._first = self._last = 0
         self._scope = scope
         self._spans: dict[str, tuple[int, int]] = {}
-        """First and last fact of each turn, without those that name a task; a turn is found to be
-        one of the task when some of its facts have passed."""
+        """First and last fact of each turn, not counting facts that name a task. They are kept for
+        all turns, because a turn may be assigned to the task after some of its facts."""
         named = (scope.thread_id, scope.turn_id)
         self._marks = [one.encode() for one in named if one is not None and one.isalnum()]
 
     @property
     def first(self) -> int:
-        """Return the first sequence; 0: no fact of the scope was found yet."""
-        found = [self._first, *(first for first, _ in self._joined())]
+        """Sequence number of the first fact of the scope; 0 if none was found yet."""
+        found = [self._first, *(first for first, _ in self._task_spans())]
         return min(filter(None, found), default=0)
 
     @property
     def last(self) -> int:
-        """Return the last sequence; 0: no fact of the scope was found yet."""
-        return max([self._last, *(last for _, last in self._joined())])
+        """Sequence number of the last fact of the scope; 0 if none was found yet."""
+        return max([self._last, *(last for _, last in self._task_spans())])
 
     @property
     def bounds(self) -> FactRange:
-        """Return what was found."""
+        """The range that was found."""
         return FactRange(self.first, self.last, frozenset(self.turns))
 
-    def _joined(self) -> list[tuple[int, int]]:
+    def _task_spans(self) -> list[tuple[int, int]]:
         return [self._spans[turn] for turn in self.turns if turn in self._spans]
 
     def take(self, page: Iterable[tuple[int, bytes]]) -> None:
-        """Take facts with their sequences, in order."""
+        """Process facts with their sequence numbers, in order."""
         if self._scope.task_id is not None:
             for sequence, body in page:
-                self._take_of_task(sequence, _decoder.decode(body))
+                self._add_of_task(sequence, _decoder.decode(body))
             return
         for sequence, body in page:
-            # A search in the bytes is a tenth of the cost of reading the fact.
+            # Searching the bytes for the ids costs a tenth of decoding the fact.
             if all(mark in body for mark in self._marks) and is_of(decode(body), self._scope):
                 self._add(sequence)
 
-    def _take_of_task(self, sequence: int, fact: _Ids) -> None:
+    def _add_of_task(self, sequence: int, fact: _Ids) -> None:
         turn_id = fact.turn_id if fact.turn_id not in NOT_KNOWN else None
         if is_of(fact, self._scope):
             self._add(sequence)

@@ -1,9 +1,9 @@
-"""The sections of a pack: facts of one kind, joined by the id that they share.
+"""The sections of a pack: facts of one kind, joined by a common id.
 
-Theory of operation. A section is a row of a table: which facts, and the id that joins them. What it
-tells is what the facts say, in order and with their sequences; nothing is concluded from prose or
-from nearness in time. A fact that has no such id, or says that it is not known, is told apart and
-makes a gap.
+Theory of operation. The table `ROWS` defines each section by the types of its facts and by the id
+that joins them. A section lists these facts in order, with their sequence numbers. Nothing is
+inferred from text or from closeness in time. Facts whose id is missing or not known are listed
+separately and reported as a gap.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from arp.ledger.payload_fields import Export
 from arp.protocol.json_value import Json, JsonObject
 
 NOT_KNOWN: Final = frozenset(("unknown", "unavailable", "stale"))
-"""Stand for a correlation that there is none of (ledger.md 1)."""
+"""Values of an id that mean that it is not known. Source: ledger.md 1."""
 
 MOST_SEQUENCES: Final = 20
-"""Named in a gap; `count` says how many there are."""
+"""Maximum number of sequence numbers in a gap; `count` is the number of all facts."""
 
 MOST_TOLD: Final = 1000
-"""Facts of one id that are told singly; of a process that writes for days the rest is counted."""
+"""Maximum number of facts listed for one id; the rest is only counted."""
 
 
 class SectionRow(Struct, frozen=True):
-    """What a section is made of."""
+    """Definition of a section."""
 
     key: str
-    """The field of a fact that joins it to others."""
+    """Name of the id field that joins the facts."""
     families: str
-    """Beginnings of types."""
+    """Prefixes of the types of its facts, separated by spaces."""
     without: str = ""
-    """Types of these families that are only counted: there are many, and each says little."""
+    """Types in these families that are only counted, because they are many and say little."""
 
 
 ROWS: Final[dict[str, SectionRow]] = {
@@ -59,7 +59,7 @@ ROWS: Final[dict[str, SectionRow]] = {
     "cost.json": SectionRow("turnId", "cost."),
     "verification.json": SectionRow("evidenceId", "evidence."),
 }
-"""Part of the pack → its content."""
+"""Definition of each section, by part name."""
 
 _NAMES: Final = (
     "threadId", "turnId", "stepId", "toolCallId", "actionId", "taskId", "runId", "requestId",
@@ -71,20 +71,20 @@ _values: Final = attrgetter(*[ATTRIBUTES[name] for name in _NAMES])
 
 
 def ids_of(fact: Fact) -> JsonObject:
-    """Return the correlations that a fact has, in the profile's spelling."""
+    """Return the correlation ids of a fact, spelled as in the profile."""
     values = _values(fact)
     return {name: value for name, value in zip(_NAMES, values, strict=True) if value is not None}
 
 
 def told(fact: Fact) -> JsonObject:
-    """Return a fact as a section shows it; of long values the beginning."""
+    """Return a fact as listed in a section. Long values are cut."""
     payload: dict[str, Json] = {name: brief(value) for name, value in fact.payload.items()}
     entry: JsonObject = {"sequence": fact.sequence, "timestamp": fact.timestamp, "type": fact.type}
     return {**entry, **ids_of(fact), "payload": payload}
 
 
 class PackSection:
-    """One section of a pack, from facts in order."""
+    """One section of a pack, built from facts in order."""
 
     def __init__(self, part: str, row: SectionRow) -> None:
         self.part = part
@@ -98,22 +98,22 @@ class PackSection:
         self._totals = Totals() if part == "cost.json" else None
 
     def is_about(self, fact_type: str) -> bool:
-        """Return whether facts of a type stand in it."""
+        """Return whether the section contains facts of a type."""
         return fact_type.startswith(self._families)
 
     def take(self, fact: Fact) -> None:
-        """Take a fact that it is about."""
-        key, is_told = self._key_of(fact), fact.type not in self._without
+        """Process the next fact of the section."""
+        key, is_listed = self._key_of(fact), fact.type not in self._without
         if self._totals is not None:
             self._totals.take(fact)
         if key is not None and key not in NOT_KNOWN:
-            self._join(key, fact, is_told)
-        elif is_told:
+            self._join(key, fact, is_listed)
+        elif is_listed:
             self._unjoined_count += 1
             if len(self._unjoined) < MOST_TOLD:
                 self._unjoined.append(told(fact))
 
-    def _join(self, key: str, fact: Fact, is_told: bool) -> None:
+    def _join(self, key: str, fact: Fact, is_listed: bool) -> None:
         item = self._items.get(key)
         if item is None:
             item = {"firstSequence": fact.sequence, "lastSequence": 0, "outcome": ""}
@@ -121,20 +121,20 @@ class PackSection:
         item["lastSequence"] = fact.sequence
         counts = item["counts"]
         counts[fact.type] = counts.get(fact.type, 0) + 1
-        if is_told:
+        if is_listed:
             item["outcome"] = fact.type
             if len(item["facts"]) < MOST_TOLD:
                 item["facts"].append(told(fact))
 
     @property
     def state(self) -> Export:
-        """Whether there is something in it, and whether all of it can be joined."""
+        """State of the section: `missing_correlation` if facts could not be joined."""
         if self._unjoined_count:
             return "missing_correlation"
         return "exported" if self._items else "not_applicable"
 
     def gaps(self) -> list[Gap]:
-        """Return what could not be joined."""
+        """Return the gap of the facts that could not be joined, if there are any."""
         if not self._unjoined_count:
             return []
         first = tuple(one["sequence"] for one in self._unjoined[:MOST_SEQUENCES])
@@ -142,7 +142,7 @@ class PackSection:
         return [Gap(self.part, "missing_correlation", reason, self._unjoined_count, first)]
 
     def document(self) -> JsonObject:
-        """Return the section."""
+        """Return the section as JSON."""
         more: JsonObject = {
             "unjoined": self._unjoined,
             "totals": self._totals.document() if self._totals is not None else None,
@@ -155,14 +155,14 @@ class PackSection:
 
 
 class Totals:
-    """What was recorded of costs, added up. Estimates are not: a cost may follow each."""
+    """Sums of the recorded costs. Estimates are excluded, because a cost may follow each one."""
 
     def __init__(self) -> None:
         self._amounts: dict[str, float] = {}
         self._tokens: dict[str, int] = {}
 
     def take(self, fact: Fact) -> None:
-        """Take a fact of `cost.`."""
+        """Process the next `cost.` fact."""
         if fact.type != "cost.recorded":
             return
         amount, currency = fact.payload.get("amount"), fact.payload.get("currency")
@@ -174,7 +174,7 @@ class Totals:
                 self._tokens[name] = self._tokens.get(name, 0) + count
 
     def document(self) -> JsonObject:
-        """Return amounts by currency, and tokens."""
+        """Return the amounts by currency and the tokens; empty if nothing was recorded."""
         has_any = self._tokens or self._amounts
         return {"amounts": self._amounts, **self._tokens} if has_any else {}
 
@@ -182,25 +182,34 @@ class Totals:
 MANY: Final = frozenset(
     ("model.delta", "reasoning.delta", "tool.progress", "process.output", "process.input")
 )
-"""Types of which neighbours of one turn share a line."""
+"""Types whose adjacent facts share one line, if they have the same turn and tool call."""
 
-_SAID: Final = ("error", "reason", "message", "objective", "decision", "tool", "model", "hook")
-"""What of a payload a line tells: the first of these that there is."""
+_GIST: Final = (
+    "error",
+    "reason",
+    "message",
+    "objective",
+    "decision",
+    "tool",
+    "model",
+    "hook",
+)
+"""Payload fields that may give the text of a line; the first one present is used."""
 
 _encoder = msgspec.json.Encoder()
 
 
 class Timeline:
-    """Lines of a timeline, from facts in order."""
+    """Builds the lines of a timeline, from facts in order."""
 
     def __init__(self) -> None:
         self._open: JsonObject | None = None
-        """A line to which the next fact may still be added."""
+        """Line that the next fact may still join."""
 
     def take(self, fact: Fact) -> bytes:
-        """Return the lines that a fact completes; often none or one."""
+        """Process the next fact and return the line that it completes, or no bytes."""
         held = self._open
-        if held is not None and fact.type in MANY and _goes_on(held, fact):
+        if held is not None and fact.type in MANY and _shares_line(held, fact):
             held["throughSequence"] = fact.sequence
             held["count"] = held.get("count", 1) + 1
             return b""
@@ -208,18 +217,18 @@ class Timeline:
         return done
 
     def finish(self) -> bytes:
-        """Return the last line."""
+        """Return the last line, or no bytes if there is none."""
         held, self._open = self._open, None
         return b"" if held is None else _encoder.encode(held) + b"\n"
 
 
 def _entry(fact: Fact) -> JsonObject:
     entry: JsonObject = {"sequence": fact.sequence, "timestamp": fact.timestamp, "type": fact.type}
-    value = text(fact.payload, *_SAID)
+    value = text(fact.payload, *_GIST)
     return {**entry, **ids_of(fact), **({"said": value} if value is not None else {})}
 
 
-def _goes_on(held: JsonObject, fact: Fact) -> bool:
+def _shares_line(held: JsonObject, fact: Fact) -> bool:
     return (held["type"], held.get("turnId"), held.get("toolCallId")) == (
         fact.type,
         fact.turn_id,
@@ -230,14 +239,14 @@ def _goes_on(held: JsonObject, fact: Fact) -> bool:
 SPINE: Final = (
     "runtimeId", "sessionId", "threadId", "turnId", "taskId", "runId", "traceId",
 )  # fmt: skip
-"""In the profile's spelling (evidence.md 1)."""
+"""Names of the seven correlation ids, spelled as in the profile. Source: evidence.md 1."""
 
 MOST_IDS: Final = 1000
-"""Of one kind that are listed."""
+"""Maximum number of ids listed for one name."""
 
 
 class CorrelationIds:
-    """Gathers the ids of the facts that are exported."""
+    """Collects the correlation ids of the exported facts."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, None]] = {name: {} for name in SPINE}
@@ -245,7 +254,7 @@ class CorrelationIds:
         self._newest_runtime = ""
 
     def take(self, fact: Fact) -> None:
-        """Take a fact."""
+        """Process the next fact."""
         self._newest_runtime = fact.runtime_id
         for written in SPINE:
             value: str | None = getattr(fact, ATTRIBUTES[written])
@@ -257,10 +266,10 @@ class CorrelationIds:
                 self._seen[written][value] = None
 
     def document(self) -> JsonObject:
-        """Return each id that there is: `turnId` if there is one, `turnIds` if there are several.
+        """Return the collected ids: `turnId` for a single turn id, `turnIds` for several.
 
-        Of several runtimes that wrote a session the newest is `runtimeId` besides: it has the
-        session now, and the profile wants one.
+        If several runtimes wrote the session, `runtimeId` is added with the newest one: that
+        runtime has the session now, and the profile requires a `runtimeId`.
         """
         spine: JsonObject = {}
         for name, seen in self._seen.items():
@@ -273,7 +282,7 @@ class CorrelationIds:
         return spine
 
     def states(self) -> dict[str, Export]:
-        """Return of each of the seven ids whether it is present, applies, and is known."""
+        """Return the state of each of the seven ids, by name."""
         return {name: self._state(name) for name in SPINE}
 
     def _state(self, name: str) -> Export:
@@ -282,26 +291,26 @@ class CorrelationIds:
         return "missing_correlation" if name in self._not_known else "not_applicable"
 
 
-_TOLD: Final[dict[str, tuple[str, Export, str]]] = {
+_REPORTED_GAPS: Final[dict[str, tuple[str, Export, str]]] = {
     "output.truncated": ("outputs", "exported", "only a part of these outputs was kept"),
     "output.redacted": (FACTS, "exported", "secrets were taken out before this was recorded"),
     "runtime.warning": ("timeline.jsonl", "exported", "the runtime warned"),
     "snapshot.repaired": (FACTS, "exported", "the server was interrupted and mended the session"),
 }
-"""Type of a fact → the part that it is about, how that stands, and what is to be said."""
+"""Gap that a fact of a type reports: part, state and reason."""
 
 
 class Gaps:
-    """Gathers what the exported facts say of gaps."""
+    """Collects the gaps that the exported facts report."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, Export, str], tuple[int, tuple[int, ...]]] = {}
         self._running: dict[str, int] = {}
 
     def take(self, fact: Fact) -> None:
-        """Take a fact."""
-        if fact.type in _TOLD:
-            self._add(_TOLD[fact.type], fact.sequence)
+        """Process the next fact."""
+        if fact.type in _REPORTED_GAPS:
+            self._add(_REPORTED_GAPS[fact.type], fact.sequence)
         if fact.type not in REQUIRED_IDS:
             reason = f"this version does not know what {fact.type} means"
             self._add((FACTS, "unsupported", reason), fact.sequence)
@@ -319,7 +328,7 @@ class Gaps:
         self._found[gap] = (count + 1, sequences)
 
     def all(self) -> list[Gap]:
-        """Return the gaps, in the order in which they were met."""
+        """Return the gaps in the order of their first facts; turns that had not ended come last."""
         found = [Gap(*gap, count, sequences) for gap, (count, sequences) in self._found.items()]
         if self._running:
             begun = tuple(self._running.values())

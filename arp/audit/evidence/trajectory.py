@@ -1,9 +1,9 @@
-"""A trajectory in the Agent Trajectory Interchange Format (ATIF), made of facts.
+"""Make a trajectory in the Agent Trajectory Interchange Format (ATIF) from facts.
 
-Theory of operation. A step of the agent is what came of one request to a model: what it said,
-which tools it called, what they gave. Where an agent does not note its requests, a step ends when
-text follows the result of a tool. What is not known is left out: ATIF has every field but a few
-optional, and an invented one would be read as measured.
+Theory of operation. A step of the agent covers one request to a model: the text, the tool calls and
+their results. If an agent does not record its requests, a step ends when text follows the result
+of a tool. Unknown values are omitted, because most ATIF fields are optional and a reader would take
+an invented value for a measurement.
 
 Source: Harbor, RFC 0001 (ATIF), version 1.8.
 """
@@ -21,25 +21,25 @@ from arp.protocol.json_value import Json, JsonObject
 VERSION: Final = "ATIF-v1.8"
 
 TRAJECTORY: Final = "trajectory.json"
-"""Its part in a pack."""
+"""Name of its part in a pack."""
 
 _TOKENS: Final = {
     "inputTokens": "prompt_tokens",
     "outputTokens": "completion_tokens",
     "cachedInputTokens": "cached_tokens",
 }
-"""Field of `cost.recorded` → field of a step's metrics."""
+"""Field of a step's metrics for each field of `cost.recorded`."""
 
 
 class Agent(msgspec.Struct, frozen=True):
-    """Who acted."""
+    """The agent of a trajectory."""
 
     name: str
     version: str = "unknown"
 
 
 class TrajectoryStep:
-    """A step of the agent that is still open."""
+    """A step of the agent, still open."""
 
     def __init__(self, fact: Fact) -> None:
         self.timestamp = fact.timestamp
@@ -54,7 +54,7 @@ class TrajectoryStep:
         self.costs: dict[str, float] = {}
 
     def document(self, number_of: int) -> JsonObject:
-        """Return the step as ATIF has it."""
+        """Return the step in ATIF, with its number."""
         entry: JsonObject = {
             "step_id": number_of,
             "timestamp": self.timestamp,
@@ -74,11 +74,11 @@ class TrajectoryStep:
 
 
 class Trajectory:
-    """Makes `trajectory.json`, from facts in order; a maker of further parts of a pack.
+    """Makes the part `trajectory.json` of a pack, from facts in order.
 
     Args:
-        trajectory_id: Of the document.
-        agent: Who acted.
+        trajectory_id: Id of the document.
+        agent: Agent of the trajectory.
     """
 
     def __init__(self, trajectory_id: str, agent: Agent) -> None:
@@ -91,14 +91,14 @@ class Trajectory:
         self._totals: dict[str, float] = {}
 
     def take(self, fact: Fact) -> None:
-        """Take a fact; one that is no part of a trajectory is passed over."""
+        """Process the next fact. Facts that a trajectory does not contain are ignored."""
         self._session_id = self._session_id or fact.session_id
         payload = fact.payload
         match fact.type:
             case "turn.submitted":
-                self._person(fact, input_text(part(payload, "input")))
+                self._add_user_step(fact, input_text(part(payload, "input")))
             case "action.resolved" if payload.get("decision") == "answered":
-                self._person(fact, _plain(payload.get("answer")))
+                self._add_user_step(fact, _as_text(payload.get("answer")))
             case "model.requested":
                 self._close()
                 step = self._step(fact)
@@ -106,21 +106,21 @@ class Trajectory:
                 step.model = text(payload, "model")
                 self._model = self._model or step.model
             case "model.delta":
-                self._speaking(fact).said.append(_said(payload))
+                self._step_for_text(fact).said.append(_text_of(payload))
             case "reasoning.delta" | "reasoning.summary":
-                self._speaking(fact).thought.append(_said(payload))
+                self._step_for_text(fact).thought.append(_text_of(payload))
             case "tool.started" | "tool.args":
-                self._called(fact)
+                self._add_call(fact)
             case "tool.result" | "tool.failed":
-                self._resulted(fact)
+                self._add_result(fact)
             case "cost.recorded":
-                self._cost(fact)
+                self._add_cost(fact)
             case "turn.completed" | "turn.failed":
                 self._close()
             case _:
                 pass
 
-    def _person(self, fact: Fact, message: str) -> None:
+    def _add_user_step(self, fact: Fact, message: str) -> None:
         self._close()
         entry: JsonObject = {"timestamp": fact.timestamp, "source": "user", "message": message}
         extra = {"sequence": fact.sequence, "turnId": fact.turn_id}
@@ -131,13 +131,16 @@ class Trajectory:
             self._open = TrajectoryStep(fact)
         return self._open
 
-    def _speaking(self, fact: Fact) -> TrajectoryStep:
-        """Return the step that text belongs to: a new one behind the result of a tool."""
+    def _step_for_text(self, fact: Fact) -> TrajectoryStep:
+        """Return the step that text belongs to.
+
+        If requests are not recorded, text after the result of a tool starts a new step.
+        """
         if self._open is not None and self._open.results and not self._open.requests:
             self._close()
         return self._step(fact)
 
-    def _called(self, fact: Fact) -> None:
+    def _add_call(self, fact: Fact) -> None:
         calls = self._step(fact).calls
         name = fact.tool_call_id or "unknown"
         call = calls.setdefault(
@@ -148,7 +151,7 @@ class Trajectory:
         if "args" in fact.payload:
             call["arguments"] = _arguments(fact.payload["args"])
 
-    def _resulted(self, fact: Fact) -> None:
+    def _add_result(self, fact: Fact) -> None:
         step, payload = self._step(fact), fact.payload
         is_error = fact.type == "tool.failed"
         content = payload.get("error") if is_error else payload.get("preview")
@@ -156,10 +159,10 @@ class Trajectory:
         if fact.output_ref is not None:
             extra["outputRef"] = fact.output_ref
         known = {"source_call_id": fact.tool_call_id} if fact.tool_call_id in step.calls else {}
-        step.results.append({**known, "content": _plain(content), "extra": extra})
+        step.results.append({**known, "content": _as_text(content), "extra": extra})
 
-    def _cost(self, fact: Fact) -> None:
-        """Add what a request took to the step that is open, and to the totals."""
+    def _add_cost(self, fact: Fact) -> None:
+        """Add the cost of a request to the open step and to the totals."""
         costs: dict[str, float] = {}
         for name in _TOKENS:
             if (count := whole(fact.payload, name)) is not None:
@@ -178,13 +181,13 @@ class Trajectory:
             self._open = None
 
     def document(self, extra: JsonObject | None = None) -> JsonObject:
-        """Return the trajectory, with what is still open as its last step.
+        """Return the trajectory; an open step becomes its last step.
 
-        One in which nothing happened has a single step of the system that says so, since ATIF wants
-        one at least.
+        ATIF requires at least one step. So an empty trajectory has a single step of the system
+        with the message "nothing happened".
 
         Args:
-            extra: What the root tells besides.
+            extra: Additional data for `extra` of the root object.
         """
         self._close()
         steps = self._steps or [{"step_id": 1, "source": "system", "message": "nothing happened"}]
@@ -203,10 +206,10 @@ class Trajectory:
 
 
 def required_field_status(document: JsonObject) -> JsonObject:
-    """Return which fields a trajectory has that a benchmark needs, in the profile's names.
+    """Return whether a trajectory has each field that a benchmark requires, by the profile's names.
 
-    A call without a result, as one that was interrupted, makes `observation` false; where no tool
-    was called, nothing is missing.
+    A call without a result, such as an interrupted one, makes `steps[].observation` false. Without
+    tool calls it is true.
     """
     steps: list[JsonObject] = document["steps"]
     calls = [{call["tool_call_id"] for call in step.get("tool_calls", ())} for step in steps]
@@ -227,25 +230,25 @@ def required_field_status(document: JsonObject) -> JsonObject:
 
 
 def input_text(given: JsonObject) -> str:
-    """Return what a person asked: the text, or all of it as JSON."""
+    """Return an input as text: its text if it has nothing else, or its data as JSON."""
     data = part(given, "data")
     typed = data.get("text")
-    return typed if isinstance(typed, str) and len(data) == 1 else _plain(data)
+    return typed if isinstance(typed, str) and len(data) == 1 else _as_text(data)
 
 
-def _said(payload: JsonObject) -> str:
+def _text_of(payload: JsonObject) -> str:
     value = payload.get("text")
     return value if isinstance(value, str) else ""
 
 
-def _plain(value: Json) -> str:
+def _as_text(value: Json) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _arguments(value: Json) -> JsonObject:
-    """Return a tool's arguments as the object that ATIF wants."""
+    """Return a tool's arguments as an object, as ATIF requires."""
     try:
         read = msgspec.json.decode(value) if isinstance(value, str) else value
     except msgspec.DecodeError:
@@ -254,7 +257,7 @@ def _arguments(value: Json) -> JsonObject:
 
 
 def _metrics(costs: dict[str, float]) -> JsonObject:
-    """Return what a step cost; amounts in other currencies than dollars are in `extra`."""
+    """Return the metrics of a step; amounts in currencies other than USD are put into `extra`."""
     metrics: JsonObject = {_TOKENS[name]: costs[name] for name in _TOKENS if name in costs}
     if "USD" in costs:
         metrics["cost_usd"] = costs["USD"]

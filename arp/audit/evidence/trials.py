@@ -1,7 +1,7 @@
-"""Benchmark trials, whole: each with what it ran on, what it scored, and where its parts lie.
+"""Collect all benchmark trials of a session: configuration, reward and references to the evidence.
 
-The read model keeps a window of them; an export and a comparison need all, so they are read here
-from the facts themselves.
+The read model keeps only the newest trials. An export and a comparison need all of them, so this
+module reads them from the facts.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from arp.protocol.errors import LocalError
 from arp.protocol.json_value import Json, JsonObject
 
 TRIAL: Final = "trial.json"
-"""Its part in a pack."""
+"""Name of its part in a pack."""
 
 TIMEOUT: Final = "timeout"
-"""The reason of a trial that failed because it took too long."""
+"""`reason` of a trial that failed because it exceeded its time limit."""
 
 TrialStatus: TypeAlias = Literal["running", "completed", "failed"]
 
 OF_HARBOR: Final = ("harborJobRef", "harborTrialRef", "taskTomlRef")
-"""What the profile has in `benchmark` of a pack; a fact may have it there or in `refs`."""
+"""References that the profile puts into `benchmark` of a pack. A fact may have them there or in
+`refs`."""
 
 REFS: Final = (
     *OF_HARBOR,
@@ -46,16 +47,16 @@ REFS: Final = (
     "artifactManifestRef",
     "agentQcReportRef",
 )
-"""What the evidence of a trial must name to be whole (evidence.md 6)."""
+"""References that complete evidence of a trial must have. Source: evidence.md 6."""
 
 SHOWN_REFS: Final = (*REFS, "harborTrialResultRef", "harborVerifierStdoutRef")
-"""What `refs` of a trial always has; Harbor may have no such file."""
+"""References that `refs` of a trial always lists, even if Harbor has no such file."""
 
 EXPORTED: Final = "exported"
 
 
 class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """One run of a benchmark's task under a configuration."""
+    """One run of a benchmark task with a configuration."""
 
     session_id: str
     trial_id: str
@@ -65,7 +66,7 @@ class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
     thread_id: str | None = None
     turn_id: str | None = None
     turn_status: str | None = None
-    """How its turn ended; `None`: it has not, or not that anybody noted."""
+    """Status with which its turn ended; `None` if no end was recorded."""
     benchmark: JsonObject = field(default_factory=lambda: dict[str, Any]())
     refs: JsonObject = field(default_factory=lambda: dict[str, Any]())
     reward: float | None = None
@@ -78,12 +79,12 @@ class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
     @property
     def has_timed_out(self) -> bool:
-        """Whether it failed because it took too long."""
+        """Whether the trial failed because it exceeded its time limit."""
         return self.status == "failed" and self.reason == TIMEOUT
 
     @property
     def missing(self) -> list[str]:
-        """What its evidence lacks: nothing if it is whole."""
+        """Names of what its evidence lacks; empty if the evidence is complete."""
         lacking = [] if self.status != "running" else ["end"]
         if self.reward is None:
             lacking.append("reward")
@@ -92,25 +93,25 @@ class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
 
 def refs_of_pack(path: str) -> dict[str, str]:
-    """Return where the parts of a trial are in its pack.
+    """Return the references to the parts of a trial in its pack.
 
     Args:
-        path: Of the pack.
+        path: Path of the pack.
     """
     parts = (TRAJECTORY, FACTS)
     return {name: f"{path}#{part}" for name, part in zip(EXPORT_REFS, parts, strict=True)}
 
 
 class TrialBook:
-    """All trials of a session, from its facts in order; facts of another kind are passed over."""
+    """All trials of a session, built from its facts in order. Other facts are ignored."""
 
     def __init__(self) -> None:
         self.trials: dict[str, Trial] = {}
 
     def take(self, fact: Fact) -> None:
-        """Take a fact."""
+        """Process the next fact."""
         if fact.type == "evidence.changed":
-            self._exported(fact)
+            self._add_pack_refs(fact)
         if fact.type in ("turn.completed", "turn.failed"):
             self._turn_ended(fact)
         if not fact.type.startswith(("benchmark.trial.", "benchmark.reward.")):
@@ -144,8 +145,8 @@ class TrialBook:
             if trial.turn_id == fact.turn_id:
                 trial.turn_status = text(fact.payload, "status") or "failed"
 
-    def _exported(self, fact: Fact) -> None:
-        """Record where what was exported from here lies, unless somebody named it before."""
+    def _add_pack_refs(self, fact: Fact) -> None:
+        """Add references to an exported pack to its trial; references already set are kept."""
         trial = self.trials.get(text(renamed_object(fact.benchmark), "trialId") or "")
         path = text(renamed_object(fact.refs), "path")
         if trial is not None and path is not None:
@@ -167,10 +168,7 @@ class TrialBook:
 
 
 class TrialPart:
-    """Makes `trial.json`: one trial in the profile's names, with the facts that say so.
-
-    A maker of further parts of a pack.
-    """
+    """Makes the part `trial.json` of a pack: one trial in the profile's names, with its facts."""
 
     def __init__(self, trial_id: str) -> None:
         self._id = trial_id
@@ -180,7 +178,7 @@ class TrialPart:
         self._measured = Measured()
 
     def take(self, fact: Fact) -> None:
-        """Take a fact."""
+        """Process the next fact."""
         self._measured.take(fact)
         if not fact.type.startswith("benchmark."):
             return
@@ -192,19 +190,20 @@ class TrialPart:
         self._events.append(msgspec.to_builtins(fact))
 
     def extra(self) -> JsonObject:
-        """Return what a trajectory says about its trial."""
+        """Return the data about the trial that its trajectory contains."""
         trial = self._book.trials.get(self._id)
         if trial is None:
             return {}
         return {"benchmark": trial.benchmark, "taskId": trial.task_id, "runId": trial.run_id}
 
     def document(self, field_status: JsonObject) -> JsonObject:
-        """Return the trial: its ids, where its parts lie, its score, and the facts that say so.
+        """Return the trial: ids, references, metrics, reward and the facts that they come from.
 
-        What is not known is `unavailable`; a trajectory that nobody named is the one in the pack.
+        Unknown values are `unavailable`. If no fact names a trajectory, the reference is to the one
+        in the pack.
 
         Args:
-            field_status: Of the trajectory in the pack; see `required_field_status`.
+            field_status: Result of `required_field_status` for the trajectory in the pack.
 
         Source: evidence.md 6, and the profile's evidence boundary.
         """
@@ -260,7 +259,7 @@ class TrialPart:
 
 
 class Measured:
-    """What the turn of a trial took, from its facts; what no fact says is left out."""
+    """Measurements of a trial's turn, from its facts; a value that no fact gives is `None`."""
 
     def __init__(self) -> None:
         self._began: str | None = None
@@ -271,7 +270,7 @@ class Measured:
         self._files: set[str] = set()
 
     def take(self, fact: Fact) -> None:
-        """Take a fact."""
+        """Process the next fact."""
         payload = fact.payload
         match fact.type:
             case "turn.started":
@@ -309,7 +308,7 @@ class Measured:
 
 
 def _decision_inputs(trial: Trial, failure: str) -> JsonObject:
-    """Return what a gate looks at; the decision itself is not ours."""
+    """Return the values that a gate uses for its decision, which is made elsewhere."""
     has_manifest = trial.refs.get("artifactManifestRef") not in (None, NOT_KNOWN)
     is_eligible = not trial.missing and failure == "none" and trial.p0_regressions == 0
     return _without_none(
@@ -326,15 +325,15 @@ def _without_none(**fields: Json) -> JsonObject:
 
 
 class NoTrial(LocalError):
-    """Bytes that are no trial of the profile."""
+    """The bytes are not a trial of the profile."""
 
 
 class TrialPack(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What `trial.json` says, in the profile's names; other fields are passed over."""
+    """Content of `trial.json`, in the profile's names. Unknown fields are ignored."""
 
     schema_version: str
     benchmark: JsonObject
-    """Dataset, task, trial, configuration, where Harbor keeps them."""
+    """Dataset, task, trial and configuration, with references to the files of Harbor."""
     runtime_correlation: JsonObject
     refs: JsonObject = {}
     metrics: JsonObject = {}
@@ -343,17 +342,17 @@ class TrialPack(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     reward: JsonObject = {}
     status: str | None = None
     missing: list[str] = []
-    """What its evidence lacks, where somebody looked."""
+    """Names of what the evidence lacks, if the writer of the file checked it."""
 
 
 _decoder = msgspec.json.Decoder(TrialPack)
 
 
 def decode_trial(data: bytes) -> TrialPack:
-    """Read a trial of a pack.
+    """Return the trial from the bytes of `trial.json`.
 
     Raises:
-        NoTrial: It is not JSON, or lacks something that the profile wants.
+        NoTrial: It is not JSON, or a field that the profile requires is missing or invalid.
     """
     try:
         return _decoder.decode(data)
@@ -362,10 +361,10 @@ def decode_trial(data: bytes) -> TrialPack:
 
 
 class TrialParts:
-    """Makes both parts; a maker of further parts of a pack.
+    """Makes the parts `trial.json` and `trajectory.json` of a pack.
 
     Args:
-        about: As the manifest has it. Nothing else but the facts goes into the parts.
+        about: Trial named in the manifest. The parts depend only on it and on the facts.
     """
 
     def __init__(self, about: TrialOf) -> None:
@@ -373,12 +372,12 @@ class TrialParts:
         self._trajectory = Trajectory(about.trial_id, Agent(about.agent))
 
     def take(self, fact: Fact) -> None:
-        """Take a fact."""
+        """Process the next fact."""
         self._trial.take(fact)
         self._trajectory.take(fact)
 
     def documents(self) -> dict[str, bytes]:
-        """Return the parts by their names."""
+        """Return the parts by name."""
         trajectory = self._trajectory.document(self._trial.extra())
         trial = self._trial.document(required_field_status(trajectory))
         return {TRAJECTORY: readable(trajectory), TRIAL: readable(trial)}
