@@ -23,7 +23,7 @@ from arp.protocol.safe_text import well_formed
 
 
 class ToolAgentError(Exception):
-    """Anything that the Tool Agent refuses or fails at."""
+    """Any refusal or failure of the Tool Agent."""
 
     code: ClassVar[str] = "internal"
     http_status: ClassVar[int] = 500
@@ -32,7 +32,7 @@ class ToolAgentError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = well_formed(message)
-        """What was wrong, where, and what to do; safe to show to a caller."""
+        """Problem, its location and its remedy; safe to show to a caller."""
 
 
 class UnknownTool(ToolAgentError):
@@ -54,7 +54,7 @@ class InvalidToolMeta(ToolAgentError):
 
 
 class ToolConflict(ToolAgentError):
-    """It is not possible in this status or state, or the id is taken."""
+    """The status or state does not permit it, or the id is taken."""
 
     code, http_status = "conflict", 409
 
@@ -80,7 +80,7 @@ class ToolTimeout(ToolAgentError):
 
 
 class RuntimeMissing(ToolAgentError):
-    """What a runtime needs is missing on this machine; the message says how to get it."""
+    """A requirement of a runtime is missing on this machine; the message says how to install it."""
 
     code, http_status = "runtime_missing", 503
 
@@ -105,7 +105,7 @@ class ApprovalNeeded(ToolAgentError):
 
 
 class DataFileDamaged(ToolAgentError):
-    """A file of ours cannot be read, or is missing; the message says what to do."""
+    """A data file cannot be read, or is missing; the message says what to do."""
 
     code = "damaged"
 
