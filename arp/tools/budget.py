@@ -217,7 +217,7 @@ class Budget:
         try:
             reservation = await asyncio.shield(reserving)
         except asyncio.CancelledError:  # the thread continues and may still reserve
-            reserving.add_done_callback(self._given_back)
+            reserving.add_done_callback(self._cancel_late)
             raise
         if reservation.state != "waiting":
             return reservation
@@ -228,7 +228,7 @@ class Budget:
             raise
         return structs.replace(reservation, state="reserved")
 
-    def _given_back(self, reserving: asyncio.Future[Reservation]) -> None:
+    def _cancel_late(self, reserving: asyncio.Future[Reservation]) -> None:
         if not reserving.cancelled() and reserving.exception() is None:
             self.cancel(reserving.result().id)
 
@@ -278,8 +278,8 @@ class Budget:
         """
 
         def change(state: BudgetState) -> tuple[BudgetState, Reservation]:
-            found = structs.replace(_found(state, reservation_id), state="reserved")
-            return _with(state, found), found
+            found = structs.replace(_find_reservation(state, reservation_id), state="reserved")
+            return _replace_reservation(state, found), found
 
         return self._change(change)
 
@@ -302,9 +302,9 @@ class Budget:
         amount = amount_of(used)
 
         def change(state: BudgetState) -> tuple[BudgetState, None]:
-            found = _found(state, reservation_id)
+            found = _find_reservation(state, reservation_id)
             noted = structs.replace(found, used_usd=max(found.used_usd, amount))
-            return _with(state, noted), None
+            return _replace_reservation(state, noted), None
 
         self._change(change)
 
@@ -326,11 +326,11 @@ class Budget:
         paid = None if amount is None else amount_of(amount)
 
         def begin(state: BudgetState) -> tuple[BudgetState, Transaction]:
-            found = _found(state, reservation_id)
+            found = _find_reservation(state, reservation_id)
             if found.state == "waiting":
                 raise ApprovalNeeded(f"{_usd(found.amount_usd)} waits for a person's approval")
-            begun = self._as_settling(found, paid or found.amount_usd)
-            return _with(state, begun), _transaction(begun)
+            begun = self._begin_settling(found, paid or found.amount_usd)
+            return _replace_reservation(state, begun), _transaction(begun)
 
         transaction = self._change(begin)
         self._change(lambda state: (state, None))  # each change completes a begun settlement
@@ -340,18 +340,17 @@ class Budget:
         try:
             return self.settle(reservation.id)
         except DataFileDamaged:
-            self._append(_transaction(reservation))
+            self._append_payment(_transaction(reservation))
             raise
 
-    def _append(self, paid: Transaction) -> None:
+    def _append_payment(self, paid: Transaction) -> None:
         """Write a payment to the log while the state cannot be read; `rebuild` will count it."""
         self._log.change(
             lambda log: (structs.replace(log, transactions=[*log.transactions, paid]), None)
         )
 
     def log_paid(self, purchase: Purchase) -> Transaction:
-        """Write a payment without a reservation to the log; no limit applies to money already
-        spent.
+        """Write a payment without a reservation to the log; past spending has no limit.
 
         Raises:
             InvalidToolMeta, BudgetRefused: The amount is not a valid amount of money.
@@ -359,14 +358,14 @@ class Budget:
         reservation = self._new(purchase, amount_of(purchase.amount), "reserved")
 
         def change(state: BudgetState) -> tuple[BudgetState, Transaction]:
-            begun = self._as_settling(reservation, reservation.amount_usd)
+            begun = self._begin_settling(reservation, reservation.amount_usd)
             reservations = [*state.reservations, begun]
             return structs.replace(state, reservations=reservations), _transaction(begun)
 
         try:
             transaction = self._change(change)
         except DataFileDamaged:
-            self._append(_transaction(reservation))
+            self._append_payment(_transaction(reservation))
             raise
         self._change(lambda state: (state, None))  # each change completes a begun settlement
         return transaction
@@ -391,20 +390,20 @@ class Budget:
         """Write the used part of an estimate to the log; the rest stays reserved."""
 
         def split(state: BudgetState) -> tuple[BudgetState, None]:
-            found = _found(state, reservation_id)
-            used = self._as_settling(found, found.used_usd)
+            found = _find_reservation(state, reservation_id)
+            used = self._begin_settling(found, found.used_usd)
             left = found.amount_usd - found.used_usd
             rest = structs.replace(
                 found, id=secrets.token_hex(8), amount_usd=left, used_usd=Decimal(0)
             )
-            after = _with(state, used)
+            after = _replace_reservation(state, used)
             kept = [*after.reservations, *([rest] if left > 0 else [])]
             return structs.replace(after, reservations=kept), None
 
         self._change(split)
         self._change(lambda state: (state, None))  # each change completes a begun settlement
 
-    def _as_settling(self, reservation: Reservation, amount: Decimal) -> Reservation:
+    def _begin_settling(self, reservation: Reservation, amount: Decimal) -> Reservation:
         """Return a reservation in the state `settling`; the caller holds the lock."""
         length = len(self._log.read().transactions)
         return structs.replace(
@@ -467,7 +466,7 @@ class Budget:
                     f"{self._state.path} is missing, and {self._log.path} has payments without "
                     f"dates, so nobody knows what was spent in this month; {REBUILD}"
                 )
-            now = self._with_month(self._finished(state))
+            now = self._with_month(self._finish_settlement(state))
             after, result = make(now)
             return (state if after == state else after), result
 
@@ -481,7 +480,7 @@ class Budget:
                 f"{REBUILD}"
             ) from damaged
 
-    def _finished(self, state: BudgetState) -> BudgetState:
+    def _finish_settlement(self, state: BudgetState) -> BudgetState:
         """Complete a settlement that a crash interrupted, and return the state after it."""
         for one in state.reservations:
             if one.state != "settling":
@@ -536,14 +535,14 @@ def amount_of(value: Decimal | float | int | str) -> Decimal:
     return plain.quantize(Decimal("0.1")) if plain == plain.to_integral() else plain
 
 
-def _found(state: BudgetState, reservation_id: str) -> Reservation:
+def _find_reservation(state: BudgetState, reservation_id: str) -> Reservation:
     for one in state.reservations:
         if one.id == reservation_id:
             return one
     raise UnknownTool(f"there is no reservation {reservation_id!r:.40}")
 
 
-def _with(state: BudgetState, changed: Reservation) -> BudgetState:
+def _replace_reservation(state: BudgetState, changed: Reservation) -> BudgetState:
     reservations = [changed if one.id == changed.id else one for one in state.reservations]
     return structs.replace(state, reservations=reservations)
 

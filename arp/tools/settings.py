@@ -175,14 +175,14 @@ class LiveSettings:
 
     def _reload(self, path: Path) -> None:
         try:
-            self._current = self._with(_overrides(path)) if self._seen else self._defaults
+            self._current = self._with_overrides(_overrides(path)) if self._seen else self._defaults
         except InvalidToolMeta as error:
             self.problem = error.message
             logger.warning("%s; the settings stay as they were", error.message)
         else:
             self.problem = None
 
-    def _with(self, overrides: JsonObject) -> ToolSettings:
+    def _with_overrides(self, overrides: JsonObject) -> ToolSettings:
         """Return the defaults with overrides, checked.
 
         Raises:

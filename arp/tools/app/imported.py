@@ -89,16 +89,16 @@ class McpImports:
                 raise RuntimeMissing(
                     link.problem or f"the MCP server {server.name} cannot be reached"
                 )
-            found = [self._as_before(_meta(server, tool)) for tool in link.tools]
+            found = [self._keep_disabled(_meta(server, tool)) for tool in link.tools]
             self._check_free(server, found)
-            self._file.change(lambda before: (_with(before, server), None))
+            self._file.change(lambda before: (_with_server(before, server), None))
             return [self._service.registry.add(tool, replace=True) for tool in found]
         finally:
             await link.aclose()
             if (old := self._links.pop(server.name, None)) is not None:
                 await old.aclose()
 
-    def _as_before(self, tool: ToolMeta) -> ToolMeta:
+    def _keep_disabled(self, tool: ToolMeta) -> ToolMeta:
         """Return a tool as disabled if a person has disabled the existing tool with its id."""
         known = self._service.registry.find(tool.tool_id)
         is_disabled = known is not None and known.status is ToolStatus.INACTIVE
@@ -271,7 +271,7 @@ def _data_url(content: bytes, mime: str) -> str:
     return f"data:{mime};base64,{b64encode(content).decode()}"
 
 
-def _with(before: _ServersDocument, server: McpServer) -> _ServersDocument:
+def _with_server(before: _ServersDocument, server: McpServer) -> _ServersDocument:
     return _ServersDocument([*_without(before, server.name).servers, server])
 
 

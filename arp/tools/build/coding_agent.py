@@ -105,7 +105,7 @@ class CodingAgent:
         """Tasks that are carried out, or that wait for their request in a workplace."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Task[None] | None = None
-        self._is_leaving = False
+        self._is_stopping = False
         """Whether the service stops, so that interrupted tasks continue after the next start."""
         self._room = asyncio.Semaphore(service.settings.current.coding_tasks_at_once)
         self.alerts: dict[str, HealthAlert] = {}
@@ -113,7 +113,7 @@ class CodingAgent:
 
     async def start(self) -> None:
         """Begin to receive messages, without any state of an earlier start."""
-        self._is_leaving = False
+        self._is_stopping = False
         self._room = asyncio.Semaphore(self._service.settings.current.coding_tasks_at_once)
         for left in (self._expected, self._working, self._requests):
             left.clear()
@@ -121,7 +121,7 @@ class CodingAgent:
 
     def leave(self) -> None:
         """Record that the service stops: tasks interrupted from now on become pending again."""
-        self._is_leaving = True
+        self._is_stopping = True
 
     async def aclose(self) -> None:
         """Stop; running tasks are interrupted."""
@@ -150,7 +150,7 @@ class CodingAgent:
                 continue
             match payload:
                 case ToolRequest():
-                    self._take_request(payload)
+                    self._accept_request(payload)
                 case HealthAlert():
                     self.alerts[payload.tool_id] = payload
                     while len(self.alerts) > MAX_ALERTS:
@@ -158,7 +158,7 @@ class CodingAgent:
                 case _:
                     logger.warning("the coding agent does not handle %s messages", message.type)
 
-    def _take_request(self, request: ToolRequest) -> None:
+    def _accept_request(self, request: ToolRequest) -> None:
         if not self._is_pending(request.task_id) or self._future(request.task_id).done():
             logger.warning("a request for task %.80r is ignored", request.task_id)
             return
@@ -166,11 +166,11 @@ class CodingAgent:
         future.set_result(request)
         if request.task_id in self._expected:
             return
-        task = asyncio.get_running_loop().create_task(self._work_somewhere(request))
+        task = asyncio.get_running_loop().create_task(self._work_without_caller(request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _work_somewhere(self, request: ToolRequest) -> None:
+    async def _work_without_caller(self, request: ToolRequest) -> None:
         """Carry out a task without a caller of `work`."""
         async with self._room:
             try:
@@ -179,12 +179,12 @@ class CodingAgent:
                     await self.work(request.task_id, Headless(allows))
                 else:
                     await self._open_place(self._book.get(request.task_id))
-                    if not self._is_leaving and self._is_pending(request.task_id):
+                    if not self._is_stopping and self._is_pending(request.task_id):
                         # The turn was removed before it began.
                         await self._bus.send("router", ToolError("", CANCELLED, request.task_id))
                     await self._book.over(request.task_id)
             except Exception as failed:
-                if self._is_leaving:
+                if self._is_stopping:
                     return  # the next start begins it
                 logger.exception("task %s could not be begun", request.task_id)
                 error = ToolError(
@@ -230,8 +230,9 @@ class CodingAgent:
                 await self._bus.send("router", outcome)
             return await over
         except asyncio.CancelledError:
-            if self._is_leaving:
-                self._put_back(task_id)
+            # At a stop the task must not count as cancelled: the next start continues it.
+            if self._is_stopping:
+                self._make_pending(task_id)
             else:
                 task = self._book.get(task_id)
                 await asyncio.shield(remove_leftovers(self._service, task, all_tools=False))
@@ -243,7 +244,7 @@ class CodingAgent:
             self._expected.discard(task_id)
             self._requests.pop(task_id, None)
 
-    def _put_back(self, task_id: str) -> None:
+    def _make_pending(self, task_id: str) -> None:
         task = self._book.get(task_id)
         if not task.is_over:
             self._book.set(task_id, TaskStatus.PENDING, waiting_for="")

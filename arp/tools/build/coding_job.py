@@ -77,7 +77,7 @@ class CodingJob:
         """Cost limit; `None` means that costs are not counted."""
         self._book = book
         toolbox.note = self._save_made
-        self._waiting = 0
+        self._open_questions = 0
         """Number of open questions."""
         self._unlogged: list[str] = []
         """Pieces of the coder's text since the last log line."""
@@ -96,7 +96,7 @@ class CodingJob:
             raise ToolRefused(TASK_OVER)
         # The call runs in its own asyncio task: the caller may be a server that outlives the job,
         # and `aclose` must be able to end the call.
-        calling = asyncio.get_running_loop().create_task(self._called(name, args))
+        calling = asyncio.get_running_loop().create_task(self._run_call(name, args))
         self._calls.add(calling)
         calling.add_done_callback(self._calls.discard)
         try:
@@ -107,7 +107,7 @@ class CodingJob:
                 raise
             raise ToolRefused(TASK_OVER) from None
 
-    async def _called(self, name: str, args: JsonObject) -> JsonObject:
+    async def _run_call(self, name: str, args: JsonObject) -> JsonObject:
         self.log_text()
         self.log.tool_use(name, args)
         async with self.place.call(name, args) as shown:
@@ -162,13 +162,13 @@ class CodingJob:
         """Ask a person; the task is `waiting_approval` until the answer."""
         session_id, status = self.place.session_id, TaskStatus.WAITING_APPROVAL
         self._book.set(self.task_id, status, waiting_for=request.title, session_id=session_id)
-        self._waiting += 1
+        self._open_questions += 1
         try:
             return await shown.ask(request, recheck)
         finally:
-            self._waiting -= 1
+            self._open_questions -= 1
             # A task that is over, or is pending again because the service stops, keeps its status.
-            if not self._waiting and self._book.get(self.task_id).status is status:
+            if not self._open_questions and self._book.get(self.task_id).status is status:
                 self._book.set(self.task_id, TaskStatus.RUNNING, waiting_for="")
 
 

@@ -49,17 +49,17 @@ def existing_tool(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | Non
         if tool.status is ToolStatus.ACTIVE:
             by_health[tool.scheduling.state is ToolState.DEGRADED].append(tool)
     healthy, degraded = by_health
-    return _matching(description, healthy) or _matching(description, degraded)
+    return _best_match(description, healthy) or _best_match(description, degraded)
 
 
-def _matching(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
+def _best_match(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
     """Return the tool that matches a request best; `None` if none matches."""
-    words_of_request = _meaning(description)
+    words_of_request = _terms_of(description)
     best, most = None, 0.0
     for tool in tools:
         if re.search(rf"(?<![\w-]){re.escape(tool.tool_id)}(?![\w-])", description):
             return tool
-        words = _meaning(" ".join((tool.tool_id, tool.name, tool.description)))
+        words = _terms_of(" ".join((tool.tool_id, tool.name, tool.description)))
         covered = len(words_of_request & words) / len(words_of_request) if words_of_request else 0.0
         if covered > most:
             best, most = tool, covered
@@ -95,7 +95,7 @@ def name_for(description: str) -> str:
     return name or f"tool_{sha256(description.encode()).hexdigest()[:8]}"
 
 
-def _meaning(text: str) -> set[str]:
+def _terms_of(text: str) -> set[str]:
     """Return the parts of a text to compare: stems of words, and pairs of Chinese characters."""
     lower = unicodedata.normalize("NFKC", text).lower()
     words = {_stem(word) for word in _WORD.findall(lower) if word not in _NO_MEANING}

@@ -255,9 +255,7 @@ class Router:
         return next((task for task in open_tasks if self._repairs(task, tool_id)), None)
 
     def _count_repair(self, task: TaskRecord) -> None:
-        """Count a finished task: a failed repair raises the count of its tool, a success resets
-        it.
-        """
+        """Count a finished task: a failed repair raises its tool's count, a success resets it."""
         if task.status is TaskStatus.COMPLETED and task.result != ALREADY_THERE:
             self._failed_repairs.pop(task.tool_id, None)
         elif task.is_over and self._repairs(task, task.tool_id):

@@ -178,7 +178,7 @@ class Toolbox:
         self._approvals = Approvals(service.projects, asks=asks)
         self.projects: list[Path] = []
         """Project directories of the task, newest last."""
-        self._lent: list[Path] = []
+        self._borrowed_projects: list[Path] = []
         """Project directories of the tool that the task repairs."""
         self.containers: set[str] = set()
         self.registered: ToolMeta | None = None
@@ -188,21 +188,21 @@ class Toolbox:
         self.note: Callable[[], None] = lambda: None
         """Callback that records the task's resources, before a new one counts as finished."""
         if isinstance(spec, RepairTool):
-            self._take_over(spec)
+            self._adopt_resources(spec)
 
-    def _take_over(self, spec: RepairTool) -> None:
+    def _adopt_resources(self, spec: RepairTool) -> None:
         """Give the task the project and the container of the tool that it repairs."""
         runtime = self._service.registry.get(spec.tool_id).runtime
         if runtime.type is RuntimeType.LOCAL and runtime.host_dir:
             self.projects.append(Path(runtime.host_dir))
-            self._lent.append(Path(runtime.host_dir))
+            self._borrowed_projects.append(Path(runtime.host_dir))
         if runtime.container_id:
             self.containers.add(runtime.container_id)
 
     @property
     def made_projects(self) -> list[Path]:
         """Projects that the task has created."""
-        return [project for project in self.projects if project not in self._lent]
+        return [project for project in self.projects if project not in self._borrowed_projects]
 
     async def call(self, name: str, args: JsonObject, shown: WorkCall) -> JsonObject:
         """Carry out one of the ten tools; return its result.

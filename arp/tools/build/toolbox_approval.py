@@ -53,7 +53,7 @@ class Approvals:
         self._asks = asks
         self._allowed: set[str] = set()
         """Projects and containers in which the task may run everything without a question."""
-        self._known: dict[Path, ProjectLook] = {}
+        self._latest_looks: dict[Path, ProjectLook] = {}
         """Latest snapshot of each project, so that a question can list the changes."""
         self._runs: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Lock of each place, held from a question to the end of the run."""
@@ -73,7 +73,7 @@ class Approvals:
     async def learn(self, project: Path) -> None:
         """Record the content of a new project, so that the first question can list the changes."""
         if self.asks_in(str(project)):
-            self._known[project] = await self._look(project)
+            self._latest_looks[project] = await self._look(project)
 
     def writing(self, project: Path) -> asyncio.Lock:
         """Return the lock to hold while a file of a project is written."""
@@ -102,6 +102,8 @@ class Approvals:
         async def recheck() -> str:
             nonlocal locked
             if not locked:
+                # Held to the end of the run: a file written after this look would run unseen.
+                # `looks` is sorted, so that two calls cannot wait for each other.
                 for project in looks:
                     await held.enter_async_context(self._files[project])
                 locked = True
@@ -134,8 +136,8 @@ class Approvals:
         first: list[JsonObject] = []
         rest: list[JsonObject] = []
         for project, look in looks.items():
-            rows, changed = look.rows(self._known.get(project))
-            self._known[project] = look
+            rows, changed = look.rows(self._latest_looks.get(project))
+            self._latest_looks[project] = look
             if len(looks) > 1:
                 rows = [{**row, "path": f"{project.name}/{row['path']}"} for row in rows]
             first += rows[:changed]

@@ -67,11 +67,11 @@ class TurnPlace:
         try:
             async with self._turn.tool(name, args) as shown:
                 if name == "write_file":
-                    shown.show(_written(args))
+                    shown.show(_file_preview(args))
                 try:
                     yield TurnCall(shown)
                 except ToolAgentError as failed:
-                    raise ToolFailed(failed.message) from failed  # the only error that the turn shows
+                    raise ToolFailed(failed.message) from failed  # the turn shows no other error
         except ToolFailed as failed:
             if isinstance(failed.__cause__, ToolAgentError):
                 raise failed.__cause__ from None
@@ -143,7 +143,7 @@ def _with_files(request: ApprovalRequest) -> JsonObject:
     return {**request.input, "files": files}
 
 
-def _written(args: JsonObject) -> list[Component]:
+def _file_preview(args: JsonObject) -> list[Component]:
     """Return the component for a written file; empty if the call writes no file."""
     path, content = args.get("path"), args.get("content")
     if not isinstance(path, str) or not isinstance(content, str) or not content.strip():

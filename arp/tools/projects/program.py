@@ -90,7 +90,7 @@ async def run_program(
 
     Cancel: Safe: the program and all its descendants are ended.
     """
-    start = await _with_room(start)
+    start = await _with_run_limit(start)
     process = await _spawn(start, PIPE if start.stdin else DEVNULL)
     output, errors = BoundedOutput(start.kept_output, on_line), BoundedOutput(KEPT_OUTPUT)
     timed_out = False
@@ -137,7 +137,7 @@ class ServingProgram:
             ToolCallFailed: It cannot be started.
             CapacityExceeded: Its project is too full to run anything.
         """
-        start = await _with_room(start)
+        start = await _with_run_limit(start)
         return cls(await _spawn(start, DEVNULL, merge=True), start)
 
     @property
@@ -223,7 +223,7 @@ class BoundedOutput:
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
         if self._on_line is not None and self._lines_left > 0:
-            self._lines(data)
+            self._split_lines(data)
 
     def text(self) -> str:
         """Return the kept text, with a line in the middle that says how much is missing."""
@@ -234,23 +234,23 @@ class BoundedOutput:
 
     def end(self) -> None:
         """Emit the last line, if it has no line end."""
-        self._hand_out(bytes(self._line))
+        self._emit(bytes(self._line))
         self._line.clear()
 
-    def _lines(self, data: bytes) -> None:
+    def _split_lines(self, data: bytes) -> None:
         first, ends, rest = data.partition(b"\n")
         if len(self._line) < MAX_LINE:
             self._line += first
         if not ends:
             return
-        self._hand_out(bytes(self._line))
+        self._emit(bytes(self._line))
         lines, _, last = rest.rpartition(b"\n")
         self._line = bytearray(last)
         # A regular expression skips other lines much faster than a loop in Python.
         for line in _OBJECT.finditer(lines):
-            self._hand_out(line.group())
+            self._emit(line.group())
 
-    def _hand_out(self, line: bytes) -> None:
+    def _emit(self, line: bytes) -> None:
         if self._on_line is not None and self._lines_left > 0 and _OBJECT.match(line):
             self._lines_left -= 1
             self._on_line(line[:MAX_LINE])
@@ -279,7 +279,7 @@ def kill_group(process: Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-async def _with_room(start: ProgramStart) -> ProgramStart:
+async def _with_run_limit(start: ProgramStart) -> ProgramStart:
     """Return the start options with the disk limit for this run.
 
     Raises:

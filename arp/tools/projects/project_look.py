@@ -156,11 +156,11 @@ def look_at(
     Raises:
         ToolRefused: An entry cannot be approved; the message names it and says why.
     """
-    looking = _Looking(root, uid, readable, most_bytes)
-    return ProjectLook({found.path: looking.seen(found) for found in entries_below(root)})
+    reader = _SnapshotReader(root, uid, readable, most_bytes)
+    return ProjectLook({found.path: reader.read_entry(found) for found in entries_below(root)})
 
 
-class _Looking:
+class _SnapshotReader:
     """One snapshot in progress; reads each file once, even if it has several names."""
 
     def __init__(
@@ -174,7 +174,7 @@ class _Looking:
         self._until = time.monotonic() + LOOK_S
         self._read: dict[tuple[int, int], str] = {}
 
-    def seen(self, found: FoundEntry) -> SeenFile:
+    def read_entry(self, found: FoundEntry) -> SeenFile:
         """Return the current state of an entry."""
         mode = found.status.st_mode
         if stat.S_ISDIR(mode):
@@ -191,10 +191,10 @@ class _Looking:
         except OSError as error:
             raise _changing(found.path) from error
         said = os.fsencode(target)
-        content = said + b"\0" + self._outside(found.path).encode()
+        content = said + b"\0" + self._target_state(found.path).encode()
         return SeenFile(found.status.st_mode, len(said), sha256(content).hexdigest())
 
-    def _outside(self, path: str) -> str:
+    def _target_state(self, path: str) -> str:
         """Return the relevant state of a link's target outside of the project.
 
         Raises:

@@ -132,12 +132,14 @@ class LocalProjects:
         directory = self.root / name
         with self._table.making() as mark:
             try:
-                project = await _to_its_end(self._begin, name, python, mark)
+                # A thread that is abandoned after a cancellation could create the project after
+                # `_undo` has removed it, so the thread is always awaited.
+                project = await _finish_in_thread(self._begin, name, python, mark)
                 await self._make_venv(project)
                 note(directory)
                 self._table.finish(name)
             except BaseException:
-                await _to_its_end(self._undo, name, mark)
+                await _finish_in_thread(self._undo, name, mark)
                 raise
         return directory
 
@@ -457,7 +459,7 @@ class LocalProjects:
         files.write("requirements.txt", f"{text}{package}\n")
 
 
-async def _to_its_end(function: Callable[..., Result], *args: Any) -> Result:
+async def _finish_in_thread(function: Callable[..., Result], *args: Any) -> Result:
     """Run a function in a thread; after a cancellation wait for its end, then raise."""
     running = asyncio.ensure_future(asyncio.to_thread(function, *args))
     try:

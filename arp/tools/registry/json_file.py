@@ -58,7 +58,7 @@ class JsonFile(Generic[Document]):
         self.path = path
         self._kind = kind
         self._encoder = msgspec.json.Encoder(decimal_format="number")
-        self._seen: tuple[tuple[int, int, int], Document] | None = None
+        self._cached: tuple[tuple[int, int, int], Document] | None = None
         """Last document that was read and the identity of its file; each change creates another
         file."""
 
@@ -68,7 +68,7 @@ class JsonFile(Generic[Document]):
         Raises:
             DataFileDamaged: It cannot be read; it is not changed.
         """
-        seen, key = self._seen, self._key()
+        seen, key = self._cached, self._key()
         if seen is not None and seen[0] == key:
             return seen[1]
         try:
@@ -77,7 +77,7 @@ class JsonFile(Generic[Document]):
             raise self._damaged(str(error)) from error
         # If the file was replaced between `stat` and the read, the old identity is cached with the
         # new content, so the next read reads again.
-        self._seen = None if key is None else (key, document)
+        self._cached = None if key is None else (key, document)
         return document
 
     def change(
@@ -160,9 +160,9 @@ class JsonFile(Generic[Document]):
         text = self._encoder.encode(document)
         if before:
             known = msgspec.json.decode(self._encoder.encode(self._decoded(before)))
-            unknown = _unknown(msgspec.json.decode(before), known)
+            unknown = _unknown_fields(msgspec.json.decode(before), known)
             if unknown:
-                text = msgspec.json.encode(_with(msgspec.json.decode(text), unknown))
+                text = msgspec.json.encode(_restore_fields(msgspec.json.decode(text), unknown))
         return msgspec.json.format(text, indent=2) + b"\n"
 
     def _damaged(self, why: str) -> DataFileDamaged:
@@ -206,37 +206,37 @@ class JsonFile(Generic[Document]):
             os.close(handle)
 
 
-def _unknown(before: Json, known: Json) -> Json:
+def _unknown_fields(before: Json, known: Json) -> Json:
     """Return the fields of `before` that are not in `known`, including those of nested objects.
 
     Elements of lists are compared by position. An element with an id has it as its first field, so
-    that `_with` can match it.
+    that `_restore_fields` can match it.
     """
     if isinstance(before, dict) and isinstance(known, dict):
         found = {}
         for name, value in before.items():
             if name not in known:
                 found[name] = value
-            elif rest := _unknown(value, known[name]):
+            elif rest := _unknown_fields(value, known[name]):
                 found[name] = rest
         return found
     if isinstance(before, list) and isinstance(known, list):
         return {
             _key_of(item): rest
             for item, other in zip(before, known, strict=True)
-            if isinstance(item, dict) and (rest := _unknown(item, other))
+            if isinstance(item, dict) and (rest := _unknown_fields(item, other))
         }
     return None
 
 
-def _with(after: Json, unknown: Json) -> Json:
+def _restore_fields(after: Json, unknown: Json) -> Json:
     """Return a document with the unknown fields that it had before."""
     if isinstance(after, list):
-        return [_with(item, unknown.get(_key_of(item), {})) for item in after]
+        return [_restore_fields(item, unknown.get(_key_of(item), {})) for item in after]
     if not isinstance(after, dict):
         return after
     merged = {
-        name: _with(value, unknown[name]) if name in unknown else value
+        name: _restore_fields(value, unknown[name]) if name in unknown else value
         for name, value in after.items()
     }
     return merged | {name: value for name, value in unknown.items() if name not in after}

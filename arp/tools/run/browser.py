@@ -178,7 +178,7 @@ class BrowserRuntime:
         try:
             context.set_default_timeout(STEP_S * 1000)
             page = await context.new_page()
-            return await _Visit(page, self._rules(), on_chunk).do(steps)
+            return await _PageSteps(page, self._rules(), on_chunk).do(steps)
         finally:
             await asyncio.shield(_closed(context))
 
@@ -239,7 +239,7 @@ class BrowserRuntime:
             await proxy.aclose()
 
 
-class _Visit:
+class _PageSteps:
     """Steps on one page and their results."""
 
     def __init__(self, page: Any, rules: AddressRules, on_chunk: OnChunk | None) -> None:

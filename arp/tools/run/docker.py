@@ -272,7 +272,7 @@ class DockerEngine:
         if info.image.startswith("arp-tool-agent/"):
             with suppress(ToolAgentError):
                 await self._do(lambda client: client.images.remove(info.image, force=True))
-        return await asyncio.to_thread(self._gone, info)
+        return await asyncio.to_thread(self._record_destroyed, info)
 
     async def wake(self, container_id: str) -> ContainerInfo:
         """Start a sleeping container and its background commands, and return it.
@@ -308,7 +308,7 @@ class DockerEngine:
         except UnknownTool:
             for one in self._containers.containers(ContainerStatus.RUNNING):
                 if one.container_id == container_id:
-                    await asyncio.to_thread(self._gone, one)
+                    await asyncio.to_thread(self._record_destroyed, one)
             raise
         return bool(state == "running")
 
@@ -336,8 +336,8 @@ class DockerEngine:
                 destroyed.append(one.container_id)
         known = {one.container_id for one in self._containers.containers()}
         for container_id in await self._do(lambda client: _labelled(client, self._owner)):
-            # A container that is being created is not in the table yet either. It is recognised by
-            # its age.
+            # A container that is being created is not in the table yet either. `_labelled` omits it,
+            # because it is younger than a minute.
             if container_id not in known and container_id not in in_use:
                 await self._do(partial(_remove, container_id=container_id))
                 destroyed.append(container_id)
@@ -407,7 +407,7 @@ class DockerEngine:
         commands = self._commands.read().commands
         return [one for one in commands if one.container_id == container_id]
 
-    def _gone(self, info: ContainerInfo) -> ContainerInfo:
+    def _record_destroyed(self, info: ContainerInfo) -> ContainerInfo:
         """Record that a container is gone."""
         self._give_back(info.port_mapping)
 
@@ -550,9 +550,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _check_socket(host: str) -> None:
-    """Raise an `OSError` if no server listens at a Unix socket, since the SDK would leak its
-    own.
-    """
+    """Raise an `OSError` if no server listens at a Unix socket; the SDK would leak its own."""
     if host.startswith("unix://"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             probe.connect(host.removeprefix("unix://"))

@@ -118,7 +118,7 @@ def _request(call: HttpCall, on_chunk: OnChunk | None) -> dict[str, Json]:
     """Return the arguments of `httpx.AsyncClient.stream`."""
     if call.method not in METHODS:
         raise ToolCallFailed(f"{call.name}: http_method {call.method!r:.20} is not known")
-    url, rest = _in_path(call.url, call.params)
+    url, rest = _fill_path(call.url, call.params)
     accepted = "application/json, */*;q=0.5"
     wants_stream = call.may_stream and on_chunk is not None
     headers = {"accept": f"text/event-stream, {accepted}" if wants_stream else accepted}
@@ -135,7 +135,7 @@ def _request(call: HttpCall, on_chunk: OnChunk | None) -> dict[str, Json]:
     return request
 
 
-def _in_path(url: str, params: JsonObject) -> tuple[str, JsonObject]:
+def _fill_path(url: str, params: JsonObject) -> tuple[str, JsonObject]:
     """Return an address with the parameters that it names filled in, and the other parameters."""
     rest = dict(params)
 

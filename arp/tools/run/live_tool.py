@@ -42,7 +42,7 @@ class LiveTool:
     def __init__(self, now: float, calls_at_once: int) -> None:
         self.lock = asyncio.Lock()
         self.slots = asyncio.Semaphore(calls_at_once)
-        """Slots of simultaneous calls; small servers reject a burst."""
+        """Limit of simultaneous calls; small servers reject a burst."""
         self.calls = 0
         self._idle = asyncio.Event()
         """Event that is set while no call uses the tool."""
@@ -68,6 +68,7 @@ class LiveTool:
 
         Cancel: Safe; nothing is counted.
         """
+        # A loop: another command may hold calls back before this task continues.
         while self._held_back:
             await self._open.wait()
         self.calls += 1

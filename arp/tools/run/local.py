@@ -106,6 +106,8 @@ class LocalRuntime:
             except BaseException as error:
                 self._ports.give_back(port)
                 failed.append(port)
+                # Another program may have bound the port since the check; only then is another port
+                # tried.
                 taken = isinstance(error, ToolCallFailed) and "in use" in error.message
                 if not taken or len(failed) >= PORT_TRIES:
                     raise

@@ -94,7 +94,7 @@ class Scheduler:
         self._live: dict[str, LiveTool] = {}
         self._hot: OrderedDict[str, None] = OrderedDict()
         """Hot tools that occupy a slot, least recently used first."""
-        self._places = asyncio.Condition()
+        self._slot_freed = asyncio.Condition()
         self._on_alert: list[OnAlert] = []
         self._housekeeping: list[Callable[[], Awaitable[None]]] = []
         self._task: asyncio.Task[None] | None = None
@@ -129,7 +129,7 @@ class Scheduler:
         # The next start may be in another event loop, and determines again which tools run.
         self._live.clear()
         self._hot.clear()
-        self._places = asyncio.Condition()
+        self._slot_freed = asyncio.Condition()
 
     async def call(
         self, tool_id: str, params: JsonObject, on_chunk: OnChunk | None = None
@@ -150,6 +150,8 @@ class Scheduler:
                 failed = failed or error
             except ToolAgentError as error:
                 failed = failed or error
+                # An error of the caller would recur, so no fallback is tried. In a later step the
+                # error belongs to the fallback, and the next one may still work.
                 if not step:
                     raise
             logger.info("tool %s failed (%.75s), step %d", tool_id, failed.message, attempts)
@@ -162,20 +164,20 @@ class Scheduler:
         Raises:
             ToolAgentError: It did not start; nothing of it is left running.
         """
-        async with self._used(self._registry.get(tool_id), keep=True) as tool:
+        async with self._in_use(self._registry.get(tool_id), keep=True) as tool:
             return tool
 
     async def sleep_tool(self, tool_id: str) -> ToolMeta:
         """Put a tool to sleep and return it. Calls that are running fail."""
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.lock:
-            return await self._put_away(tool_id, live, "sleep")
+            return await self._sleep_or_stop(tool_id, live, "sleep")
 
     async def stop_tool(self, tool_id: str) -> ToolMeta:
         """Stop a tool, drop its port and container, and return it."""
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.lock:
-            return await self._put_away(tool_id, live, "stop")
+            return await self._sleep_or_stop(tool_id, live, "stop")
 
     async def stop_when_idle(self, tool_id: str) -> ToolMeta:
         """Stop a tool when its calls have ended, and return it.
@@ -184,15 +186,15 @@ class Scheduler:
 
         Cancel: Safe: the tool keeps running, or has stopped.
         """
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.without_calls():
-            return await self._put_away(tool_id, live, "stop")
+            return await self._sleep_or_stop(tool_id, live, "stop")
 
     async def end_stateless(self, tool_id: str) -> ToolMeta:
         """Stop a stateless tool that no call uses, and return it."""
         tool = self._registry.get(tool_id)
         if tool.scheduling.mode is _STATELESS:
-            await self._stop_stateless(tool_id, self._of(tool_id))
+            await self._stop_stateless(tool_id, self._record_of(tool_id))
         return self._registry.get(tool_id)
 
     def forget(self, tool_id: str) -> None:
@@ -207,7 +209,7 @@ class Scheduler:
         A degraded tool that is healthy again counts as running. A running tool that is unhealthy
         becomes degraded, and its alert is raised before this returns.
         """
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.lock:
             tool = self._registry.get(tool_id)
             try:
@@ -232,7 +234,7 @@ class Scheduler:
         Raises:
             UnknownTool: No tool has this id.
         """
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.lock:
             tool = self._registry.get(tool_id)
             if tool.status is not ToolStatus.ACTIVE:
@@ -295,7 +297,7 @@ class Scheduler:
         begun = self._clock.monotonic()
         failed = True
         try:
-            async with self._used(tool) as started:
+            async with self._in_use(tool) as started:
                 result = await self._result(started, params, on_chunk)
             failed = False
         finally:
@@ -306,7 +308,7 @@ class Scheduler:
     async def _result(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
         runtime = self._runtimes.of(tool)
         timeout_s = self._settings.current.call_timeout_s
-        live = self._of(tool.tool_id)
+        live = self._record_of(tool.tool_id)
         try:
             async with live.slots, asyncio.timeout(timeout_s):
                 result = await runtime.call(tool, params, on_chunk)
@@ -317,7 +319,7 @@ class Scheduler:
         return result
 
     @asynccontextmanager
-    async def _used(self, tool: ToolMeta, keep: bool = False) -> AsyncIterator[ToolMeta]:
+    async def _in_use(self, tool: ToolMeta, keep: bool = False) -> AsyncIterator[ToolMeta]:
         """Start a tool if it does not run, and keep it running within the block.
 
         Args:
@@ -327,7 +329,7 @@ class Scheduler:
         Raises:
             ToolConflict: It is not active, or was disabled while this call waited.
         """
-        live = self._of(tool.tool_id)
+        live = self._record_of(tool.tool_id)
         await live.enter()
         try:
             async with live.lock:
@@ -341,8 +343,8 @@ class Scheduler:
                 self._hot.move_to_end(tool.tool_id)
             if tool.scheduling.mode is _STATELESS and not live.calls and not keep:
                 await asyncio.shield(self._stop_stateless(tool.tool_id, live))
-            async with self._places:
-                self._places.notify_all()
+            async with self._slot_freed:
+                self._slot_freed.notify_all()
             await self._raise(live)
 
     async def _ensure_started(self, tool_id: str, live: LiveTool) -> ToolMeta:
@@ -354,18 +356,18 @@ class Scheduler:
             if not live.running:
                 await self._allocate(tool)
             if tool.scheduling.mode is SchedulingMode.HOT:
-                await self._take_place(tool_id)
+                await self._occupy_slot(tool_id)
         except BaseException:  # not the tool's fault, so it is not degraded
-            await asyncio.shield(self._not_started(tool, live))
+            await asyncio.shield(self._undo_start(tool, live))
             raise
         try:
             info = await runtime.start(tool)
         except Exception as error:
             problem = str(error) or type(error).__name__
-            await asyncio.shield(self._not_started(tool, live, problem))
+            await asyncio.shield(self._undo_start(tool, live, problem))
             raise
         except BaseException:  # the caller was cancelled
-            await asyncio.shield(self._not_started(tool, live))
+            await asyncio.shield(self._undo_start(tool, live))
             raise
         was_running, live.running = live.running, True
         if tool.scheduling.state is not ToolState.RUNNING or info != tool.runtime:
@@ -374,7 +376,7 @@ class Scheduler:
             return await self._record(tool_id, "start", info)
         return tool
 
-    async def _not_started(self, tool: ToolMeta, live: LiveTool, problem: str = "") -> None:
+    async def _undo_start(self, tool: ToolMeta, live: LiveTool, problem: str = "") -> None:
         """Release the resources of a failed start.
 
         Args:
@@ -400,26 +402,26 @@ class Scheduler:
         Raises:
             CapacityExceeded: There is not enough, even without all idle tools.
         """
-        limits, stays = tool.runtime.resource_limits, {tool.tool_id}
+        limits, kept = tool.runtime.resource_limits, {tool.tool_id}
         while True:
             try:
                 self._resources.allocate(tool.tool_id, limits)
                 return
             except CapacityExceeded:
-                going = [one for one in self._idle_tools() if one not in stays]
-                if self._resources.shortage(tool.tool_id, limits, going):
+                candidates = [one for one in self._idle_tools() if one not in kept]
+                if self._resources.shortage(tool.tool_id, limits, candidates):
                     raise
-            for one in reversed(going):  # keep the most recently used ones if possible
-                rest = [other for other in going if other != one]
+            for one in reversed(candidates):  # keep the most recently used ones if possible
+                rest = [other for other in candidates if other != one]
                 if not self._resources.shortage(tool.tool_id, limits, rest):
-                    going = rest
+                    candidates = rest
             # Another tool may claim the freed resources meanwhile, so check again after each one.
-            logger.info("tool %s makes room for tool %s", going[0], tool.tool_id)
+            logger.info("tool %s makes room for tool %s", candidates[0], tool.tool_id)
             try:
-                await self._sleep_if_idle(going[0])
+                await self._sleep_if_idle(candidates[0])
             except ToolAgentError as error:  # for example a container engine that does not answer
-                logger.warning("tool %s cannot be put to sleep: %s", going[0], error.message)
-                stays.add(going[0])
+                logger.warning("tool %s cannot be put to sleep: %s", candidates[0], error.message)
+                kept.add(candidates[0])
 
     def _idle_tools(self) -> list[str]:
         """Return the running tools without calls that are not hot, least recently used first."""
@@ -431,7 +433,7 @@ class Scheduler:
                 idle.append((live.last_used, tool.tool_id))
         return [tool_id for _, tool_id in sorted(idle)]
 
-    async def _take_place(self, tool_id: str) -> None:
+    async def _occupy_slot(self, tool_id: str) -> None:
         """Occupy a slot for a hot tool; if all are occupied, put another hot tool to sleep.
 
         Raises:
@@ -445,9 +447,9 @@ class Scheduler:
                 while len(self._hot) >= most:
                     if await self._evict(but=tool_id):
                         continue
-                    async with self._places:  # a call that ends after this check notifies us
+                    async with self._slot_freed:  # a call that ends after this check notifies us
                         if len(self._hot) >= most and self._evictable(tool_id) is None:
-                            await self._places.wait()
+                            await self._slot_freed.wait()
                 self._hot[tool_id] = None
         except TimeoutError:
             raise CapacityExceeded(
@@ -462,23 +464,25 @@ class Scheduler:
 
     def _evictable(self, but: str) -> str | None:
         for tool_id in self._hot:
-            live = self._of(tool_id)
+            live = self._record_of(tool_id)
+            # Waiting for the lock of a busy tool could deadlock: it may wait for a slot itself.
             if tool_id != but and not live.calls and not live.lock.locked():
                 return tool_id
         return None
 
     async def _sleep_if_idle(self, tool_id: str) -> bool:
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.lock:
+            # A call may have arrived while we waited for the lock.
             if live.calls:
                 return False
             try:
-                await self._put_away(tool_id, live, "sleep")
+                await self._sleep_or_stop(tool_id, live, "sleep")
             except UnknownTool:
                 self.forget(tool_id)
             return True
 
-    async def _put_away(self, tool_id: str, live: LiveTool, event: StateEvent) -> ToolMeta:
+    async def _sleep_or_stop(self, tool_id: str, live: LiveTool, event: StateEvent) -> ToolMeta:
         """Put a tool to sleep or stop it; the caller holds its lock."""
         tool = self._registry.get(tool_id)
         runtime = self._runtimes.of(tool)
@@ -492,8 +496,8 @@ class Scheduler:
         live.running = False
         self._hot.pop(tool_id, None)
         self._resources.release(tool_id)
-        async with self._places:
-            self._places.notify_all()
+        async with self._slot_freed:
+            self._slot_freed.notify_all()
         if event == "sleep" and tool.scheduling.state is ToolState.SLEEPING:
             return tool
         return await self._record(tool_id, event, info)
@@ -503,7 +507,7 @@ class Scheduler:
             if live.calls or not live.running:
                 return
             with suppress(UnknownTool):
-                await self._put_away(tool_id, live, "stop")
+                await self._sleep_or_stop(tool_id, live, "stop")
 
     async def _degrade(self, tool: ToolMeta, live: LiveTool, problem: str) -> None:
         """Record that a tool is unhealthy, and prepare an alert if this is new or the wait is over.
@@ -563,7 +567,7 @@ class Scheduler:
         for tool in self._registry.tools():
             if tool.scheduling.state is not ToolState.RUNNING:
                 continue
-            live = self._of(tool.tool_id)
+            live = self._record_of(tool.tool_id)
             async with live.lock:
                 is_callable = tool.status is ToolStatus.ACTIVE
                 if is_callable and await self._still_runs(tool):
@@ -574,7 +578,7 @@ class Scheduler:
                         self._hot[tool.tool_id] = None
                     continue
                 with suppress(RuntimeMissing):
-                    await self._put_away(tool.tool_id, live, "sleep")
+                    await self._sleep_or_stop(tool.tool_id, live, "sleep")
 
     async def _still_runs(self, tool: ToolMeta) -> bool:
         if tool.runtime.type is not RuntimeType.DOCKER:
@@ -599,7 +603,7 @@ class Scheduler:
             except Exception:  # for example a damaged registry, which the error names
                 logger.exception("looking after the tools failed")
 
-    def _of(self, tool_id: str) -> LiveTool:
+    def _record_of(self, tool_id: str) -> LiveTool:
         live = self._live.get(tool_id)
         if live is None:
             live = self._live[tool_id] = LiveTool(
