@@ -9,10 +9,10 @@ ToolAgentError(code, http_status, retryable)
 ├── ToolCallFailed     502  the tool answered with an error, or with nothing that can be read
 ├── ToolTimeout        504  it took too long, and was ended
 ├── RuntimeMissing     503  Docker, Chromium, uv or an extra is missing on this machine
-├── CapacityExceeded   503  no CPU, memory, port or hot place is free
+├── CapacityExceeded   503  no CPU, memory, port or slot for a hot tool is free
 ├── BudgetRefused      402  above the single limit, or more than is left of the month
 ├── ApprovalNeeded     402  a person has to approve the amount first
-└── DataFileDamaged    500  a file of ours cannot be read; it was renamed, see message
+└── DataFileDamaged    500  a data file cannot be read, or is missing; see the message
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class RuntimeMissing(ToolAgentError):
 
 
 class CapacityExceeded(ToolAgentError):
-    """No CPU, memory, port or hot place is free."""
+    """No CPU, memory, port or slot for a hot tool is free."""
 
     code, http_status = "no_capacity", 503
     retryable = True

@@ -103,7 +103,7 @@ class ToolService:
         self._commands.clear()  # locks are bound to an event loop, and this may be a new one
         for left in self._recovered():
             logger.warning(
-                "$%s to %s is reserved since %s, and nobody knows whether it was paid: "
+                "$%s to %s is reserved since %s, and it is unknown whether it was paid: "
                 "arp tools budget --settle or --cancel %s",
                 left.amount_usd,
                 left.provider,

@@ -235,7 +235,9 @@ class Router:
             self._failed_repairs.pop(tool_id, None)
         self._last_healthy[tool_id] = alert.last_healthy
         if self._failed_repairs[tool_id] >= MAX_REPAIRS:
-            logger.warning("tool %s: %d repairs failed; nobody tries again", tool_id, MAX_REPAIRS)
+            logger.warning(
+                "tool %s: %d repairs failed; no further repair is started", tool_id, MAX_REPAIRS
+            )
             return
         words = "The tool failed its health check: find out why, and repair it."
         spec = RepairTool(tool_id, alert.error, alert.container_id, words)

@@ -142,8 +142,8 @@ class RegisterTool(BoxArgs, frozen=True):
     server: it listens on 127.0.0.1 and the port in the environment variable PORT, and takes the
     parameters as a JSON object. Without one (0) it is started for each call, reads the parameters
     as one JSON object from standard input, and writes one JSON object to standard output; lines
-    `{"chunk": "…", "done": false}` before it are passed on as they come. `cpu` (cores, 1 if it is
-    left out) and `memory_mb` (512) are what it may use; a container has those of its own.
+    `{"chunk": "…", "done": false}` before it are passed on as they come. `cpu` (cores, default
+    1) and `memory_mb` (default 512) are its limits; a container has its own limits.
     """
 
     tool_id: str

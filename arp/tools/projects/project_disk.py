@@ -99,10 +99,10 @@ def disk_use(root: Path, pid: int | None = None) -> DiskUse:
             status = found.status
             files += 1
             if status.st_nlink > 1:
-                place = (status.st_dev, status.st_ino)
-                if place in seen:
+                inode = (status.st_dev, status.st_ino)
+                if inode in seen:
                     continue
-                seen.add(place)
+                seen.add(inode)
             blocks += status.st_blocks
     except ToolRefused as refused:
         raise CapacityExceeded(refused.message) from refused

@@ -232,10 +232,10 @@ class _SnapshotReader:
                     f"{_text(path)!r:.200} is a pipe or a device, so nobody can see what would "
                     "run; write_file puts a file in its place"
                 )
-            place = (status.st_dev, status.st_ino)
-            digest = self._read.get(place)
+            inode = (status.st_dev, status.st_ino)
+            digest = self._read.get(inode)
             if digest is None:
-                digest = self._read[place] = self._digest(path, handle)
+                digest = self._read[inode] = self._digest(path, handle)
             return SeenFile(status.st_mode, status.st_size, digest)
         finally:
             os.close(handle)

@@ -336,8 +336,8 @@ class DockerEngine:
                 destroyed.append(one.container_id)
         known = {one.container_id for one in self._containers.containers()}
         for container_id in await self._do(lambda client: _labelled(client, self._owner)):
-            # A container that is being created is not in the table yet either. `_labelled` omits it,
-            # because it is younger than a minute.
+            # A container that is being created is not in the table yet either. `_labelled` omits
+            # it, because it is younger than a minute.
             if container_id not in known and container_id not in in_use:
                 await self._do(partial(_remove, container_id=container_id))
                 destroyed.append(container_id)

@@ -540,7 +540,7 @@ class Scheduler:
             try:
                 await callback(alert)
             except Exception:  # the other callbacks still receive it
-                logger.exception("health alert of tool %s was not taken", alert.tool_id)
+                logger.exception("a callback for the health alert of tool %s failed", alert.tool_id)
 
     async def _record(self, tool_id: str, event: StateEvent, info: RuntimeInfo) -> ToolMeta:
         """Write the running state of a tool to the registry."""
@@ -601,7 +601,7 @@ class Scheduler:
                     checked = self._clock.monotonic()
                     await self.check_all()
             except Exception:  # for example a damaged registry, which the error names
-                logger.exception("looking after the tools failed")
+                logger.exception("the scheduler failed; it tries again")
 
     def _record_of(self, tool_id: str) -> LiveTool:
         live = self._live.get(tool_id)
