@@ -358,7 +358,7 @@ class Toolbox:
     def _check_not_disabled(self, directory: Path) -> None:
         """Check that no disabled tool uses the files of a project.
 
-        A person who enables the tool again trusts the files as they were.
+        A person who enables the tool again relies on its files being unchanged.
 
         Raises:
             ToolConflict: A disabled tool uses them.
