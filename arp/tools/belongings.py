@@ -1,7 +1,8 @@
 """`Belongings`: the projects and containers of a tool or a task, and their removal.
 
-What another tool uses stays. A container goes before the projects that it sees. A container that
-the engine cannot remove now is of no tool any more, so the clean-up destroys it later.
+Projects and containers that another tool uses are kept. A container is removed before the projects
+that it mounts. If the engine cannot remove a container now, the container no longer belongs to any
+tool, so the clean-up destroys it later.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ logger = logging.getLogger(__name__)
 
 
 class ToolRemoval(msgspec.Struct, frozen=True):
-    """What a removal did."""
+    """Result of a removal."""
 
     removed: list[str] = field(default_factory=list)
-    """Such as `project NAME`."""
+    """Removed items, such as `project NAME`."""
     kept: list[str] = field(default_factory=list)
-    """What is still there, with the reason."""
+    """Items that still exist, with the reason."""
 
 
 class Belongings:
-    """Finds and removes what belongs to tools and tasks.
+    """Finds and removes the projects and containers of tools and tasks.
 
     Args:
         registry: All tools.
         projects: All projects.
-        containers: The containers that we made.
-        docker: Removes them.
+        containers: Table of the containers that we created.
+        docker: Engine that removes containers.
     """
 
     def __init__(
@@ -56,20 +57,20 @@ class Belongings:
         self._docker = docker
 
     async def remove_of_tool(self, tool: ToolMeta) -> ToolRemoval:
-        """Remove the projects and containers of a tool that is to be removed.
+        """Remove the projects and containers of a tool that is about to be removed.
 
         Raises:
-            ToolCallFailed: Files of a project are still there. It may be repeated.
+            ToolCallFailed: Files of a project still exist; the call may be repeated.
         """
         return await self._remove(*self._of(tool), but=tool.tool_id)
 
     async def remove_of_task(
         self, projects: Iterable[str], containers: Iterable[str]
     ) -> ToolRemoval:
-        """Remove the projects and containers that a task has made, except those of tools.
+        """Remove the projects and containers that a task has created, except those of tools.
 
         Raises:
-            ToolCallFailed: Files of a project are still there. It may be repeated.
+            ToolCallFailed: Files of a project still exist; the call may be repeated.
         """
         return await self._remove({Path(one).name for one in projects}, set(containers))
 
@@ -84,7 +85,7 @@ class Belongings:
         return {name for (name,) in filter(None, names)}, {one.container_id for one in own}
 
     async def _remove(self, projects: set[str], containers: set[str], but: str = "") -> ToolRemoval:
-        """Remove what no tool uses; the tool `but` does not count."""
+        """Remove the items that no tool other than `but` uses."""
         result = ToolRemoval()
         users = await asyncio.to_thread(self._users, but)
         for container_id in sorted(containers):
@@ -111,7 +112,7 @@ class Belongings:
         return result
 
     def _users(self, but: str) -> dict[str, str]:
-        """Return for each project and container that a tool uses, which tool that is."""
+        """Map each project and container that a tool uses to the id of that tool."""
         return {
             one: tool.tool_id
             for tool in self._registry

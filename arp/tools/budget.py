@@ -1,25 +1,28 @@
 """`Budget`: limits, payments and reservations.
 
-Theory of operation. Before anything is paid its amount is reserved, and every check counts what was
-spent in the month and everything that is reserved. So payments at the same time cannot exceed a
-limit together, and neither can a crash: a reservation stays until it is settled or cancelled.
+Theory of operation. The amount of a payment is reserved before it is paid, and every check counts
+the spending of the month plus all reservations. Therefore simultaneous payments cannot exceed a
+limit together. A crash cannot cause that either: a reservation stays until it is settled or
+cancelled.
 
-Two files: `billing_log.json` has what was paid, in the format of the interface document.
-`billing_state.json` beside it has what that format has no place for: the month, what was spent in
-it, and the reservations. All changes are made under the lock of the latter. To settle a reservation
-both files change. First the state says which reservation is being settled and how many transactions
-the log has; then the transaction is appended; then the reservation becomes spent money. Whoever
-finds a reservation half settled after a crash looks into the log and finishes that.
+There are two files. `billing_log.json` holds the payments in the format of the interface document.
+`billing_state.json` holds the data that this format has no fields for: the month, the spending in
+it, and the reservations. All changes are made under the lock of the state file. Settling a
+reservation changes both files in three steps: the state records which reservation is being settled
+and the length of the log; the transaction is appended to the log; the reservation becomes spending
+in the state. If a crash interrupts this, the next change compares the log with the recorded length
+and completes the settlement.
 
-What is not known before it is spent, such as what a coding agent costs, is reserved as an estimate.
-What is reported of it meanwhile is noted in the reservation (`note_used`), and it is settled with
-what was really spent, be that less or more. After a crash what had been reported is in the log, and
-the rest stays reserved, because nobody knows how much of it was spent.
+A cost that is not known in advance, such as that of a coding agent, is reserved as an estimate.
+Usage that is reported in the meantime is recorded in the reservation (`note_used`), and the
+reservation is settled with the actual cost, which may be lower or higher. After a crash the
+reported usage is written to the log. The rest stays reserved, because it is unknown how much of it
+was spent.
 
-The log has no dates, so it does not say what was spent in a month. If the state is damaged, or is
+The log has no dates, so it does not show the spending of a month. If the state is damaged, or is
 missing while the log has payments, nothing is spent until a person calls `rebuild`.
 
-The month is that of the latest time that was seen: a clock that is set back opens no month again.
+The month is that of the latest time seen: setting the clock back does not reopen a month.
 
 Source: internal_api.md 11.
 """
@@ -51,21 +54,21 @@ from arp.tools.settings import LiveSettings
 BILLING_FILE: Final = "billing_log.json"
 STATE_FILE: Final = "billing_state.json"
 PLACES: Final = 6
-"""Decimal places of an amount: prices of single tokens have that many."""
+"""Decimal places of an amount; prices of single tokens need that many."""
 MAX_TEXT: Final = 500
-"""Characters of a provider or a description."""
+"""Limit of the characters of a provider or a description."""
 
 REBUILD: Final = (
     "put a good copy in its place, or say what was spent: arp tools budget --rebuild USD "
     "(all: everything in the log)"
 )
-"""What a person does about a state that is lost."""
+"""Advice to a person when the state is lost."""
 
 Result = TypeVar("Result")
 
 
 class Transaction(msgspec.Struct, frozen=True):
-    """A payment, as `billing_log.json` has it."""
+    """Payment in the format of `billing_log.json`."""
 
     provider: str
     amount_usd: Decimal
@@ -73,13 +76,13 @@ class Transaction(msgspec.Struct, frozen=True):
 
 
 class BillingDocument(msgspec.Struct, frozen=True):
-    """`billing_log.json`."""
+    """Content of `billing_log.json`."""
 
     transactions: list[Transaction] = field(default_factory=list)
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """An amount that is reserved for a payment."""
+    """Amount that is reserved for a payment."""
 
     id: str
     provider: str
@@ -87,59 +90,62 @@ class Reservation(msgspec.Struct, frozen=True):
     description: str
     at: datetime
     state: Literal["waiting", "reserved", "settling"]
-    """Waits for a person's approval; may be paid now; is being written to the log."""
+    """`waiting`: needs a person's approval; `reserved`: may be paid; `settling`: being written to
+    the log."""
     log_length: int = 0
-    """While settling: how many transactions the log had before it."""
+    """Number of transactions in the log before the settlement; used while `settling`."""
     used_usd: Decimal = Decimal(0)
-    """What is known to be spent of an estimate that is not settled yet."""
+    """Known spending of an estimate that is not settled yet."""
 
 
 class BudgetState(msgspec.Struct, frozen=True):
-    """`billing_state.json`."""
+    """Content of `billing_state.json`."""
 
     month: Annotated[str, Meta(pattern=r"^(\d{4}-\d{2})?$")] = ""
-    """`2026-03`; the latest that was seen."""
+    """Latest month that was seen, such as `2026-03`."""
     spent_usd: Decimal = Decimal(0)
-    """By us, in this month."""
+    """Our spending in this month."""
     others_usd: Decimal = Decimal(0)
-    """`spent_this_month_usd` of the settings, and the month in which it was first seen."""
+    """`spent_this_month_usd` of the settings; `others_month` is the month in which this value was
+    first seen."""
     others_month: str = ""
     reservations: list[Reservation] = field(default_factory=list)
 
     @property
     def month_usd(self) -> Decimal:
-        """The dollars that were spent in the month, by this program and by others."""
+        """Dollars spent in the month, by this program and by others."""
         others = self.others_usd if self.others_month == self.month else Decimal(0)
         return self.spent_usd + others
 
     @property
     def committed_usd(self) -> Decimal:
-        """The dollars that were spent in the month or are reserved."""
+        """Dollars spent in the month or reserved."""
         reserved = (max(one.amount_usd, one.used_usd) for one in self.reservations)
         return self.month_usd + sum(reserved, Decimal(0))
 
 
 class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A payment that is requested."""
+    """Request for a payment."""
 
     provider: str
     amount: Decimal | float | int | str
-    """US dollars; of a float the decimal number that it is written as."""
+    """US dollars; a float counts as the decimal number that it is written as."""
     description: str = ""
     is_estimate: bool = False
-    """Whether `amount` is the most that may be spent; what was spent is known later."""
+    """Whether `amount` is an upper limit and the actual cost is known later."""
 
 
 Approve: TypeAlias = Callable[[str, str], Awaitable[bool]]
-"""Asks a person: a title, and a text with amount, provider and what is left of the month."""
+"""Asks a person for approval: a title, and a text with amount, provider and the rest of the
+month."""
 
 
 class Budget:
-    """The money of one data directory.
+    """Budget of one data directory.
 
     Args:
-        settings: The three limits.
-        clock: What time it is.
+        settings: Source of the three limits.
+        clock: Source of the time.
     """
 
     def __init__(self, settings: LiveSettings, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -150,15 +156,15 @@ class Budget:
 
     @property
     def path(self) -> Path:
-        """Of `billing_log.json`."""
+        """Path of `billing_log.json`."""
         return self._log.path
 
     def transactions(self) -> list[Transaction]:
-        """Return all payments, in the order in which they were made."""
+        """Return all payments, oldest first."""
         return self._log.read().transactions
 
     def spent_this_month(self) -> Decimal:
-        """Return the dollars that were spent in this month, by this program and by others."""
+        """Return the dollars spent in this month, by this program and by others."""
         return self._change(lambda state: (state, state)).month_usd
 
     def left_this_month(self) -> Decimal:
@@ -176,18 +182,19 @@ class Budget:
         approve: Approve | None = None,
         pay: Callable[[], Awaitable[None]] | None = None,
     ) -> Transaction:
-        """Reserve an amount, ask a person if it needs that, pay, and write it to the log.
+        """Reserve an amount, ask for approval if necessary, pay, and write it to the log.
 
         Args:
-            purchase: What is paid.
-            approve: Asks a person; `None`: nobody can be asked.
-            pay: Pays. If it raises, the amount stays reserved, because it may have been paid: a
-                person settles or cancels that. `None`: it was paid already, or will be.
+            purchase: Payment to make.
+            approve: Asks a person; `None` means that nobody can be asked.
+            pay: Pays. If it raises, the amount stays reserved, because it may have been paid; a
+                person settles or cancels it. `None` means that the payment is made elsewhere,
+                before or after.
 
         Raises:
-            InvalidToolMeta: The amount is no amount of money.
-            BudgetRefused: It is above a limit, or the person says no. Nothing is reserved.
-            ApprovalNeeded: It needs a person, and nobody can be asked. Nothing is reserved.
+            InvalidToolMeta: The amount is not a valid amount of money.
+            BudgetRefused: It is above a limit, or the person declined. Nothing is reserved.
+            ApprovalNeeded: It needs approval, and nobody can be asked. Nothing is reserved.
 
         Cancel: Nothing is reserved, if `pay` was not called yet.
         """
@@ -197,20 +204,20 @@ class Budget:
         return await asyncio.shield(asyncio.to_thread(self._settle_paid, reservation))
 
     async def reserved(self, purchase: Purchase, approve: Approve | None = None) -> Reservation:
-        """Reserve an amount, and ask a person if it needs that; return the reservation.
+        """Reserve an amount, ask for approval if necessary, and return the reservation.
 
-        Whoever calls this settles or cancels the reservation.
+        The caller settles or cancels the reservation.
 
         Raises:
-            InvalidToolMeta, BudgetRefused, ApprovalNeeded: As `spend`. Nothing is reserved.
+            InvalidToolMeta, BudgetRefused, ApprovalNeeded: As for `spend`. Nothing is reserved.
 
         Cancel: Nothing is reserved.
         """
         reserving = asyncio.ensure_future(asyncio.to_thread(self.reserve, purchase))
         try:
             reservation = await asyncio.shield(reserving)
-        except asyncio.CancelledError:  # the thread goes on, and may reserve
-            reserving.add_done_callback(self._given_back)
+        except asyncio.CancelledError:  # the thread continues and may still reserve
+            reserving.add_done_callback(self._cancel_late)
             raise
         if reservation.state != "waiting":
             return reservation
@@ -221,16 +228,16 @@ class Budget:
             raise
         return structs.replace(reservation, state="reserved")
 
-    def _given_back(self, reserving: asyncio.Future[Reservation]) -> None:
+    def _cancel_late(self, reserving: asyncio.Future[Reservation]) -> None:
         if not reserving.cancelled() and reserving.exception() is None:
             self.cancel(reserving.result().id)
 
     def reserve(self, purchase: Purchase) -> Reservation:
-        """Reserve an amount; `state` says whether a person has to approve it.
+        """Reserve an amount; the result's `state` shows whether a person must approve it.
 
         Raises:
-            InvalidToolMeta: The amount is no amount of money.
-            BudgetRefused: It is above the single limit, or above what is left of the month.
+            InvalidToolMeta: The amount is not a valid amount of money.
+            BudgetRefused: It is above the single limit, or above the rest of the month.
         """
         amount = amount_of(purchase.amount)
         single = self._limit("single_tx_limit_usd")
@@ -264,15 +271,15 @@ class Budget:
         return Reservation(secrets.token_hex(8), provider, amount, description, now, state)
 
     def approve(self, reservation_id: str) -> Reservation:
-        """Note that a person has approved a reservation.
+        """Record that a person has approved a reservation.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No reservation has this id.
         """
 
         def change(state: BudgetState) -> tuple[BudgetState, Reservation]:
-            found = structs.replace(_found(state, reservation_id), state="reserved")
-            return _with(state, found), found
+            found = structs.replace(_find_reservation(state, reservation_id), state="reserved")
+            return _replace_reservation(state, found), found
 
         return self._change(change)
 
@@ -286,88 +293,88 @@ class Budget:
         self._change(change)
 
     def note_used(self, reservation_id: str, used: Decimal | float) -> None:
-        """Note how much of an estimate is known to be spent; less than before is not noted.
+        """Record the known spending of an estimate; a lower value than before is ignored.
 
         Raises:
-            InvalidToolMeta, BudgetRefused: It is no amount of money.
-            UnknownTool: There is no reservation of this id.
+            InvalidToolMeta, BudgetRefused: The value is not a valid amount of money.
+            UnknownTool: No reservation has this id.
         """
         amount = amount_of(used)
 
         def change(state: BudgetState) -> tuple[BudgetState, None]:
-            found = _found(state, reservation_id)
+            found = _find_reservation(state, reservation_id)
             noted = structs.replace(found, used_usd=max(found.used_usd, amount))
-            return _with(state, noted), None
+            return _replace_reservation(state, noted), None
 
         self._change(change)
 
     def settle(
         self, reservation_id: str, amount: Decimal | float | int | str | None = None
     ) -> Transaction:
-        """Write to the log that a reserved amount was paid.
+        """Write the payment of a reserved amount to the log.
 
         Args:
-            reservation_id: Of the reservation.
-            amount: What was really paid; `None`: what was reserved. More than that is written, too:
-                it was spent, and counts.
+            reservation_id: Id of the reservation.
+            amount: Amount that was paid; `None` means the reserved amount. A higher amount is
+                written too, because it was spent.
 
         Raises:
-            UnknownTool: There is no reservation of this id.
-            ApprovalNeeded: Nobody has approved it yet.
-            InvalidToolMeta, BudgetRefused: `amount` is no amount of money.
+            UnknownTool: No reservation has this id.
+            ApprovalNeeded: The reservation is not approved yet.
+            InvalidToolMeta, BudgetRefused: `amount` is not a valid amount of money.
         """
         paid = None if amount is None else amount_of(amount)
 
         def begin(state: BudgetState) -> tuple[BudgetState, Transaction]:
-            found = _found(state, reservation_id)
+            found = _find_reservation(state, reservation_id)
             if found.state == "waiting":
                 raise ApprovalNeeded(f"{_usd(found.amount_usd)} waits for a person's approval")
-            begun = self._as_settling(found, paid or found.amount_usd)
-            return _with(state, begun), _transaction(begun)
+            begun = self._begin_settling(found, paid or found.amount_usd)
+            return _replace_reservation(state, begun), _transaction(begun)
 
         transaction = self._change(begin)
-        self._change(lambda state: (state, None))  # every change finishes what is half settled
+        self._change(lambda state: (state, None))  # each change completes a begun settlement
         return transaction
 
     def _settle_paid(self, reservation: Reservation) -> Transaction:
         try:
             return self.settle(reservation.id)
         except DataFileDamaged:
-            self._append(_transaction(reservation))
+            self._append_payment(_transaction(reservation))
             raise
 
-    def _append(self, paid: Transaction) -> None:
-        """Write to the log what was paid while the state cannot be read: `rebuild` counts it."""
+    def _append_payment(self, paid: Transaction) -> None:
+        """Write a payment to the log while the state cannot be read; `rebuild` will count it."""
         self._log.change(
             lambda log: (structs.replace(log, transactions=[*log.transactions, paid]), None)
         )
 
     def log_paid(self, purchase: Purchase) -> Transaction:
-        """Write to the log what was paid without a reservation; no limit refuses what is spent.
+        """Write a payment without a reservation to the log; past spending has no limit.
 
         Raises:
-            InvalidToolMeta, BudgetRefused: The amount is no amount of money.
+            InvalidToolMeta, BudgetRefused: The amount is not a valid amount of money.
         """
         reservation = self._new(purchase, amount_of(purchase.amount), "reserved")
 
         def change(state: BudgetState) -> tuple[BudgetState, Transaction]:
-            begun = self._as_settling(reservation, reservation.amount_usd)
+            begun = self._begin_settling(reservation, reservation.amount_usd)
             reservations = [*state.reservations, begun]
             return structs.replace(state, reservations=reservations), _transaction(begun)
 
         try:
             transaction = self._change(change)
         except DataFileDamaged:
-            self._append(_transaction(reservation))
+            self._append_payment(_transaction(reservation))
             raise
-        self._change(lambda state: (state, None))  # every change finishes what is half settled
+        self._change(lambda state: (state, None))  # each change completes a begun settlement
         return transaction
 
     def recover(self) -> list[Reservation]:
-        """Cancel what waited for an approval when we ended, and return what is still reserved.
+        """Cancel reservations that waited for approval, and return the remaining ones.
 
-        To be called at the start, by the one service of the data directory: of what is reserved
-        nobody knows whether it was paid, so it counts until a person settles or cancels it.
+        Called at the start by the only service of the data directory. It is unknown whether a
+        remaining reservation was paid, so it counts until a person settles or cancels it.
         """
 
         def change(state: BudgetState) -> tuple[BudgetState, list[Reservation]]:
@@ -380,24 +387,24 @@ class Budget:
         return self.reservations()
 
     def _settle_used(self, reservation_id: str) -> None:
-        """Write to the log what was used of an estimate; the rest stays reserved."""
+        """Write the used part of an estimate to the log; the rest stays reserved."""
 
         def split(state: BudgetState) -> tuple[BudgetState, None]:
-            found = _found(state, reservation_id)
-            used = self._as_settling(found, found.used_usd)
+            found = _find_reservation(state, reservation_id)
+            used = self._begin_settling(found, found.used_usd)
             left = found.amount_usd - found.used_usd
             rest = structs.replace(
                 found, id=secrets.token_hex(8), amount_usd=left, used_usd=Decimal(0)
             )
-            after = _with(state, used)
+            after = _replace_reservation(state, used)
             kept = [*after.reservations, *([rest] if left > 0 else [])]
             return structs.replace(after, reservations=kept), None
 
         self._change(split)
-        self._change(lambda state: (state, None))  # every change finishes what is half settled
+        self._change(lambda state: (state, None))  # each change completes a begun settlement
 
-    def _as_settling(self, reservation: Reservation, amount: Decimal) -> Reservation:
-        """Return a reservation whose settling begins; the caller holds the lock."""
+    def _begin_settling(self, reservation: Reservation, amount: Decimal) -> Reservation:
+        """Return a reservation in the state `settling`; the caller holds the lock."""
         length = len(self._log.read().transactions)
         return structs.replace(
             reservation,
@@ -428,15 +435,15 @@ class Budget:
         await asyncio.to_thread(self.approve, reservation.id)
 
     def rebuild(self, spent: Decimal | float | str | None = None) -> Decimal:
-        """Make a new state in place of one that is damaged or missing; return what was spent.
+        """Replace a damaged or missing state; return the spending of the month.
 
-        Reservations are lost: what was being paid has to be in `spent`.
+        Reservations are lost: payments that were in progress must be part of `spent`.
 
         Args:
-            spent: What was spent in this month, in US dollars; `None`: all that is in the log.
+            spent: Spending in this month, in US dollars; `None` means the whole log.
 
         Raises:
-            InvalidToolMeta, BudgetRefused: It is no amount of money.
+            InvalidToolMeta, BudgetRefused: `spent` is not a valid amount of money.
             DataFileDamaged: The log cannot be read.
         """
         paid = sum((one.amount_usd for one in self._log.read().transactions), Decimal(0))
@@ -447,10 +454,10 @@ class Budget:
         return amount
 
     def _change(self, make: Callable[[BudgetState], tuple[BudgetState, Result]]) -> Result:
-        """Change the state, after repairs of an earlier crash and a change of the month.
+        """Change the state, after completing an interrupted settlement and a change of the month.
 
         Raises:
-            DataFileDamaged: What was spent in this month is not known; nothing has changed.
+            DataFileDamaged: The spending of this month is unknown; nothing has changed.
         """
 
         def change(state: BudgetState) -> tuple[BudgetState, Result]:
@@ -459,7 +466,7 @@ class Budget:
                     f"{self._state.path} is missing, and {self._log.path} has payments without "
                     f"dates, so nobody knows what was spent in this month; {REBUILD}"
                 )
-            now = self._with_month(self._finished(state))
+            now = self._with_month(self._finish_settlement(state))
             after, result = make(now)
             return (state if after == state else after), result
 
@@ -473,7 +480,7 @@ class Budget:
                 f"{REBUILD}"
             ) from damaged
 
-    def _finished(self, state: BudgetState) -> BudgetState:
+    def _finish_settlement(self, state: BudgetState) -> BudgetState:
         """Complete a settlement that a crash interrupted, and return the state after it."""
         for one in state.reservations:
             if one.state != "settling":
@@ -489,13 +496,13 @@ class Budget:
 
             self._log.change(append)
             rest = [other for other in state.reservations if other.id != one.id]
-            # Counted in the month that it is settled in, as the log is written now.
+            # The transaction is logged now, so it counts in the current month.
             moved = self._with_month(structs.replace(state, reservations=rest))
             return structs.replace(moved, spent_usd=moved.spent_usd + one.amount_usd)
         return state
 
     def _with_month(self, state: BudgetState) -> BudgetState:
-        """Return the state for the current month, or a later one that was seen before."""
+        """Return the state for the current month, or for the latest month seen if that is later."""
         month = self._clock.now().strftime("%Y-%m")
         if month > state.month:
             state = structs.replace(state, month=month, spent_usd=Decimal(0))
@@ -512,8 +519,8 @@ def amount_of(value: Decimal | float | int | str) -> Decimal:
     """Return an amount of money, rounded up to `PLACES` decimal places.
 
     Raises:
-        InvalidToolMeta: It is not a number, or not above zero.
-        BudgetRefused: It is above every limit that there can be.
+        InvalidToolMeta: The value is not a number, or not above zero.
+        BudgetRefused: The value is above every possible limit.
     """
     try:
         amount = Decimal(str(value))
@@ -524,18 +531,18 @@ def amount_of(value: Decimal | float | int | str) -> Decimal:
     if amount.adjusted() > 12 or len(str(value)) > 40:
         raise BudgetRefused(f"amount_usd {value!r:.40} is above every limit")
     plain = amount.quantize(Decimal(1).scaleb(-PLACES), ROUND_CEILING).normalize()
-    # As the document writes it: 5.0, not 5 nor 5E+1.
+    # The document writes whole amounts as 5.0, not as 5 or 5E+1.
     return plain.quantize(Decimal("0.1")) if plain == plain.to_integral() else plain
 
 
-def _found(state: BudgetState, reservation_id: str) -> Reservation:
+def _find_reservation(state: BudgetState, reservation_id: str) -> Reservation:
     for one in state.reservations:
         if one.id == reservation_id:
             return one
     raise UnknownTool(f"there is no reservation {reservation_id!r:.40}")
 
 
-def _with(state: BudgetState, changed: Reservation) -> BudgetState:
+def _replace_reservation(state: BudgetState, changed: Reservation) -> BudgetState:
     reservations = [changed if one.id == changed.id else one for one in state.reservations]
     return structs.replace(state, reservations=reservations)
 

@@ -13,13 +13,13 @@ def _utc_now() -> datetime:
 
 
 class Clock(NamedTuple):
-    """The current time."""
+    """Source of the current time."""
 
     now: Callable[[], datetime] = _utc_now
-    """UTC; it can be set back, so no deadline depends on it."""
+    """Wall time in UTC; it may be set back, so no deadline depends on it."""
     monotonic: Callable[[], float] = time.monotonic
-    """Seconds since some moment; for deadlines and durations."""
+    """Seconds since an arbitrary moment, for deadlines and durations."""
 
 
 SYSTEM_CLOCK = Clock()
-"""The machine's own."""
+"""Clock of the machine."""

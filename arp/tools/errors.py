@@ -9,10 +9,10 @@ ToolAgentError(code, http_status, retryable)
 ├── ToolCallFailed     502  the tool answered with an error, or with nothing that can be read
 ├── ToolTimeout        504  it took too long, and was ended
 ├── RuntimeMissing     503  Docker, Chromium, uv or an extra is missing on this machine
-├── CapacityExceeded   503  no CPU, memory, port or hot place is free
+├── CapacityExceeded   503  no CPU, memory, port or slot for a hot tool is free
 ├── BudgetRefused      402  above the single limit, or more than is left of the month
 ├── ApprovalNeeded     402  a person has to approve the amount first
-└── DataFileDamaged    500  a file of ours cannot be read; it was renamed, see message
+└── DataFileDamaged    500  a data file cannot be read, or is missing; see the message
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arp.protocol.safe_text import well_formed
 
 
 class ToolAgentError(Exception):
-    """Anything that the Tool Agent refuses or fails at."""
+    """Any refusal or failure of the Tool Agent."""
 
     code: ClassVar[str] = "internal"
     http_status: ClassVar[int] = 500
@@ -32,7 +32,7 @@ class ToolAgentError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = well_formed(message)
-        """What was wrong, where, and what to do; safe to show to a caller."""
+        """Problem, its location and its remedy; safe to show to a caller."""
 
 
 class UnknownTool(ToolAgentError):
@@ -54,7 +54,7 @@ class InvalidToolMeta(ToolAgentError):
 
 
 class ToolConflict(ToolAgentError):
-    """It is not possible in this status or state, or the id is taken."""
+    """The status or state does not permit it, or the id is taken."""
 
     code, http_status = "conflict", 409
 
@@ -80,13 +80,13 @@ class ToolTimeout(ToolAgentError):
 
 
 class RuntimeMissing(ToolAgentError):
-    """What a runtime needs is missing on this machine; the message says how to get it."""
+    """A requirement of a runtime is missing on this machine; the message says how to install it."""
 
     code, http_status = "runtime_missing", 503
 
 
 class CapacityExceeded(ToolAgentError):
-    """No CPU, memory, port or hot place is free."""
+    """No CPU, memory, port or slot for a hot tool is free."""
 
     code, http_status = "no_capacity", 503
     retryable = True
@@ -105,7 +105,7 @@ class ApprovalNeeded(ToolAgentError):
 
 
 class DataFileDamaged(ToolAgentError):
-    """A file of ours cannot be read, or is missing; the message says what to do."""
+    """A data file cannot be read, or is missing; the message says what to do."""
 
     code = "damaged"
 

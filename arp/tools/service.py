@@ -47,13 +47,13 @@ OnRemoved: TypeAlias = Callable[[ToolMeta], Awaitable[None]]
 class ToolService:
     """Registry, containers, runtimes, scheduler, resources and budget of one data directory.
 
-    What starts, stops, registers or removes a tool holds the lock of its id (`_commands`), so that
-    two commands at once happen one after the other.
+    Each command that starts, stops, registers or removes a tool holds the lock of its id
+    (`_commands`), so commands for one tool run one after the other.
 
     Args:
-        settings: `None`: those of the environment.
-        runtimes: `None`: `local`, `docker`, `api` and `browser`.
-        clock: What time it is.
+        settings: Settings; `None` means those of the environment.
+        runtimes: Runtimes; `None` means `local`, `docker`, `api` and `browser`.
+        clock: Source of the time.
     """
 
     def __init__(
@@ -92,18 +92,18 @@ class ToolService:
         self._on_removed: list[OnRemoved] = []
 
     async def start(self) -> None:
-        """Update the registry to what runs, and begin health checks and clean-up.
+        """Record in the registry which tools run, and begin health checks and clean-up.
 
         Raises:
-            DataFileDamaged: A file cannot be read; the message says what to do. Without that of the
-                budget all works but spending.
-            InvalidToolMeta: `config.json` cannot be used, so the limits are not known.
+            DataFileDamaged: A file cannot be read; the message says what to do. If only the budget
+                file is damaged, only spending is refused.
+            InvalidToolMeta: `config.json` is invalid, so the limits are unknown.
         """
         self.settings.check()
-        self._commands.clear()  # they may be of another event loop
+        self._commands.clear()  # locks are bound to an event loop, and this may be a new one
         for left in self._recovered():
             logger.warning(
-                "$%s to %s is reserved since %s, and nobody knows whether it was paid: "
+                "$%s to %s is reserved since %s, and it is unknown whether it was paid: "
                 "arp tools budget --settle or --cancel %s",
                 left.amount_usd,
                 left.provider,
@@ -113,11 +113,14 @@ class ToolService:
         for name in await asyncio.to_thread(self.projects.clean_up):
             logger.warning("project %s was not finished when its maker ended; it is removed", name)
         for tool in self.registry.tools(ToolStatus.BUILDING):
-            self.set_life(tool.tool_id, "fail")  # whoever built it ended with the service before
+            self.set_life(tool.tool_id, "fail")  # its build ended with the previous service
         await self.scheduler.start()
 
     def _recovered(self) -> list[Reservation]:
-        """Return what is still reserved; nothing if that cannot be known: then nothing is spent."""
+        """Return the remaining reservations; empty if the budget cannot be read.
+
+        Nothing is spent while the budget cannot be read.
+        """
         try:
             return self.budget.recover()
         except DataFileDamaged as damaged:
@@ -143,54 +146,53 @@ class ToolService:
         await self.aclose()
 
     def on_alert(self, callback: OnAlert) -> None:
-        """Call `callback` when a tool is not healthy any more."""
+        """Call `callback` when a tool is no longer healthy."""
         self.scheduler.on_alert(callback)
 
     def on_removed(self, callback: OnRemoved) -> None:
-        """Call `callback` when a tool was removed, so that nothing is remembered of it."""
+        """Call `callback` when a tool was removed, so that records about it can be dropped."""
         self._on_removed.append(callback)
 
     async def call(
         self, tool_id: str, params: JsonObject, on_chunk: OnChunk | None = None
     ) -> CallOutcome:
-        """Check parameters, start the tool if it does not run, call it, check the result.
+        """Check parameters, start the tool if it does not run, call it, and check the result.
 
-        If that fails the tool's `fallback_strategy` is followed.
+        If that fails, the tool's `fallback_strategy` is followed.
 
         Args:
-            tool_id: An active tool.
-            params: Checked against the tool's `input_schema`.
-            on_chunk: Gets pieces of the result as they come, if the tool sends any.
+            tool_id: Id of an active tool.
+            params: Parameters, checked against the tool's `input_schema`.
+            on_chunk: Receives pieces of the result as they arrive, if the tool sends any.
 
         Raises:
-            ToolAgentError: One class for each way in which it can fail (see `errors`).
+            ToolAgentError: One class for each kind of failure (see `errors`).
 
-        Cancel: Safe: a process that works for this call alone is ended.
+        Cancel: Safe: a process that serves only this call is ended.
         """
         return await self.scheduler.call(tool_id, params, on_chunk)
 
     async def activate(self, tool: ToolMeta, replace: bool = False) -> ToolMeta:
-        """Register a tool, start it, see that it is healthy, and make it active.
+        """Register a tool, start it, check its health, and make it active.
 
         Args:
-            tool: What is registered; its status, state and statistics do not count.
-            replace: Whether it may take the place of a tool with the same id, whose statistics it
-                keeps.
+            tool: Tool to register; its status, state and statistics are ignored.
+            replace: Whether it may replace a tool with the same id and keep its statistics.
 
         Returns:
-            The tool as it is in the registry: active, and running unless it is stateless.
+            The tool as stored in the registry: active, and running unless it is stateless.
 
         Raises:
-            ToolConflict: The id is taken, or a person disabled the tool that has it.
-            ToolAgentError: It did not start or is not healthy. Nothing of it is left running, and
-                the registry has what it had before.
+            ToolConflict: The id is taken, or belongs to a tool that a person disabled.
+            ToolAgentError: It did not start or is unhealthy. Nothing of it is left running, and the
+                registry is unchanged.
         """
         async with self._commands[tool.tool_id]:
             before = self.registry.find(tool.tool_id)
             if before is not None:
                 if not replace:
                     raise ToolConflict(f"tool_id {tool.tool_id} is taken; choose another one")
-                with_life(before, "build")  # or it is refused
+                with_life(before, "build")  # raises if the tool's status does not permit a build
                 await self.scheduler.stop_tool(tool.tool_id)
             self.registry.add(_built(tool, before), replace=True)
             try:
@@ -201,10 +203,10 @@ class ToolService:
             return self.set_life(tool.tool_id, "activate")
 
     async def _started(self, tool_id: str, how: str) -> None:
-        """Start a tool, and see that it is healthy; a stateless one does not run on.
+        """Start a tool and check its health; a stateless one is stopped afterwards.
 
         Raises:
-            ToolAgentError: It did not start, or is not healthy.
+            ToolAgentError: It did not start, or is unhealthy.
         """
         await self.scheduler.start_tool(tool_id)
         problem = await self.scheduler.check_now(tool_id)
@@ -216,16 +218,16 @@ class ToolService:
         """Apply an event of the life cycle (`states.LIFE`) to a tool; return the tool.
 
         Raises:
-            ToolConflict: It is not possible in the tool's status.
+            ToolConflict: The tool's status does not permit the event.
         """
         return self.registry.update(tool_id, lambda tool: with_life(tool, event))
 
     async def restart(self, tool_id: str) -> ToolMeta:
-        """Stop a tool, start it, and see that it is healthy; return it.
+        """Stop a tool, start it, check its health, and return it.
 
         Raises:
             ToolConflict: A person disabled it.
-            ToolAgentError: It did not start, or is not healthy.
+            ToolAgentError: It did not start, or is unhealthy.
         """
         async with self._commands[tool_id]:
             if self.registry.get(tool_id).status is ToolStatus.INACTIVE:
@@ -237,27 +239,27 @@ class ToolService:
     # -- commands of people ----------------------------------------------------------------------
 
     async def stop(self, tool_id: str) -> ToolMeta:
-        """Stop a tool once its calls have ended; return it. Its next call starts it again.
+        """Stop a tool when its calls have ended, and return it. Its next call starts it again.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
 
-        Cancel: Safe: it runs on, or has stopped.
+        Cancel: Safe: it keeps running, or has stopped.
         """
         async with self._command(tool_id):
             return await self.scheduler.stop_when_idle(tool_id)
 
     async def disable(self, tool_id: str) -> ToolMeta:
-        """Refuse further calls of a tool, and stop it once its calls have ended; return it.
+        """Refuse new calls of a tool, stop it when its calls have ended, and return it.
 
-        It stays disabled, also after a restart, until `enable`; no task registers or repairs it.
-        May be repeated.
+        It stays disabled until `enable`, also after a restart; no task registers or repairs it. May
+        be repeated.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
             ToolConflict: It is not active.
 
-        Cancel: Safe: it is disabled or not; if it still runs it is stopped soon.
+        Cancel: Safe: it is disabled or not; if it still runs, it is stopped soon.
         """
         async with self._command(tool_id) as tool:
             if tool.status is not ToolStatus.INACTIVE:
@@ -265,23 +267,23 @@ class ToolService:
             return await self.scheduler.stop_when_idle(tool_id)
 
     async def enable(self, tool_id: str) -> ToolMeta:
-        """Make a tool that was disabled active again; return it. May be repeated.
+        """Make a disabled tool active again, and return it. May be repeated.
 
         Raises:
-            UnknownTool: There is none of this id.
-            ToolConflict: It was not disabled, but has to be registered by a task.
+            UnknownTool: No tool has this id.
+            ToolConflict: It is inactive for another reason; a task must register it.
         """
         async with self._command(tool_id) as tool:
             return tool if tool.status is ToolStatus.ACTIVE else self.set_life(tool_id, "enable")
 
     async def remove(self, tool_id: str) -> ToolRemoval:
-        """Remove a tool once its calls have ended, with its files and its container.
+        """Remove a tool with its files and its container, when its calls have ended.
 
-        What it has cost stays in the budget, and its tasks in the list of tasks. If the removal is
-        cut off the tool is disabled, and may be removed again.
+        Its costs stay in the budget, and its tasks in the list of tasks. If the removal is
+        interrupted, the tool is disabled and may be removed again.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
             ToolCallFailed: Some of its files cannot be removed.
 
         Cancel: The tool is disabled, and may be removed again.
@@ -289,7 +291,7 @@ class ToolService:
         async with self._command(tool_id) as tool:
             if tool.status is ToolStatus.ACTIVE:
                 self.set_life(tool_id, "disable")
-            with suppress(RuntimeMissing):  # its container engine does not answer, for example
+            with suppress(RuntimeMissing):  # for example a container engine that does not answer
                 await self.scheduler.stop_when_idle(tool_id)
             removal = await self.belongings.remove_of_tool(tool)
             self.registry.remove(tool_id)
@@ -299,15 +301,15 @@ class ToolService:
             for callback in self._on_removed:
                 try:
                     await callback(tool)
-                except Exception:  # the tool is gone all the same
+                except Exception:  # the tool is removed all the same
                     logger.exception("tool %s is still remembered", tool_id)
             return removal
 
     async def switch_off(self, tool_id: str) -> ToolMeta:
-        """Stop a tool of which a task changes what it runs, even during calls; return it.
+        """Stop a tool, even during calls, because a task changes its program; return it.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
         """
         async with self._command(tool_id) as tool:
             if tool.status is ToolStatus.ACTIVE:
@@ -316,12 +318,12 @@ class ToolService:
 
     @asynccontextmanager
     async def _command(self, tool_id: str) -> AsyncIterator[ToolMeta]:
-        """Return a tool, and let nothing else start, stop or remove it within the block.
+        """Yield a tool under its lock: nothing else starts, stops or removes it within the block.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
         """
-        self.registry.get(tool_id)  # so that there are locks of tools alone
+        self.registry.get(tool_id)  # raises for an unknown id, which must not get a lock
         async with self._commands[tool_id]:
             yield self.registry.get(tool_id)
 
@@ -329,7 +331,7 @@ class ToolService:
         return [one.runtime.container_id for one in self.registry if one.runtime.container_id]
 
     async def _take_back(self, tool_id: str, before: ToolMeta | None) -> None:
-        """Undo everything of a tool that could not be activated."""
+        """Undo all effects of a failed activation."""
         try:
             await self.scheduler.stop_tool(tool_id)
         except ToolAgentError:
@@ -341,7 +343,7 @@ class ToolService:
 
 
 def _built(tool: ToolMeta, before: ToolMeta | None) -> ToolMeta:
-    """Return a tool with the state during a build: it does not run, and is not called."""
+    """Return a tool in the state during a build: it does not run and cannot be called."""
     stopped = with_state(tool, "stop")
     stats = tool.stats if before is None else before.stats
     return msgspec.structs.replace(stopped, status=ToolStatus.BUILDING, stats=stats)

@@ -1,11 +1,11 @@
 """`ToolSettings` from the environment, and `LiveSettings` with the overrides of `config.json`.
 
-Theory of operation. A value comes from the first of: `config.json` in the data directory, the
-environment (`TOOL_AGENT_…`), the default. `config.json` is looked at whenever settings are read,
-and read again when it has changed. One that is wrong changes nothing: the settings stay as they
-were, `problem` says what is wrong, and the log has it once.
+Theory of operation. A value comes from the first source that has it: `config.json` in the data
+directory, the environment (`TOOL_AGENT_…`), the default. Each access to the settings checks
+`config.json` and reads it again if it has changed. An invalid file has no effect: the settings stay
+as they were, `problem` describes the error, and the error is logged once.
 
-This is the one module below the command line that reads the environment, because the interface
+This is the only module below the command line that reads the environment, because the interface
 document defines these names.
 
 Source: internal_api.md 9.
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 CONFIG_FILE: Final = "config.json"
 MAX_CONFIG_BYTES: Final = 2**20
-"""Nobody writes a longer one by hand."""
+"""Limit of the file's size, far above any file written by hand."""
 
 
 PACKAGE_VARIABLES: Final = (
@@ -54,13 +54,13 @@ PACKAGE_VARIABLES: Final = (
     "UV_OFFLINE",
     "UV_SYSTEM_CERTS",
 )
-"""By which uv and pip find an index, and how they reach it."""
+"""Variables that tell uv and pip where an index is and how to reach it."""
 DOCKER_VARIABLES: Final = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _HAS_PASSWORD: Final = re.compile(r"://[^/@\s]*@")
 
 
 class ToolSettings(BaseSettings):
-    """The settings of the Tool Agent; in the environment each name has the prefix `TOOL_AGENT_`."""
+    """Settings of the Tool Agent; in the environment each name has the prefix `TOOL_AGENT_`."""
 
     model_config = SettingsConfigDict(
         env_prefix="TOOL_AGENT_", extra="forbid", frozen=True, allow_inf_nan=False
@@ -69,69 +69,69 @@ class ToolSettings(BaseSettings):
     fastapi_port: Annotated[int, Field(ge=0, le=65535)] = 8001
     """Port of the HTTP interface."""
     mcp_port: Annotated[int, Field(ge=0, le=65535)] = 8001
-    """Port of the MCP interface; the same as `fastapi_port`: at `/mcp` of that one."""
+    """Port of the MCP interface; if it equals `fastapi_port`, MCP is served there at `/mcp`."""
     docker_port_start: Annotated[int, Field(ge=1, le=65535)] = 9001
-    """The first port that is given to containers and local tools."""
+    """First port for containers and local tools."""
     docker_base_image: str = "agent-sandbox:latest"
     docker_mem_limit: str = "1g"
     docker_nano_cpus: Annotated[int, Field(ge=1)] = 1_000_000_000
     docker_ttl_seconds: Annotated[int, Field(ge=0)] = 1800
-    """A container that nobody has used for so long is destroyed."""
+    """Idle time after which a container is destroyed, in seconds."""
     cold_tool_idle_timeout_s: Annotated[int, Field(ge=0)] = 300
-    """For tools whose own `idle_timeout_s` is 0."""
+    """Idle time after which a cold tool sleeps, in seconds, if its own `idle_timeout_s` is 0."""
     hot_tool_max_containers: Annotated[int, Field(ge=1)] = 5
-    """So many hot tools run at the same time, in containers or as processes."""
+    """Limit of hot tools that run at the same time, in containers or as processes."""
     eviction_policy: Literal["lru"] = "lru"
     monthly_limit_usd: Annotated[float, Field(ge=0)] = 100.0
     single_tx_limit_usd: Annotated[float, Field(ge=0)] = 20.0
     require_approval_above_usd: Annotated[float, Field(ge=0)] = 10.0
     health_check_interval_s: Annotated[int, Field(ge=1)] = 60
 
-    # From here on our additions to the document.
+    # The settings below are our additions to the document.
     data_dir: Path = Path("data")
-    """Where registry.json, containers.json, config.json, billing_log.json and projects are."""
+    """Directory of registry.json, containers.json, config.json, billing_log.json and projects."""
     call_timeout_s: Annotated[float, Field(gt=0)] = 120.0
-    """So long a call of a tool may take."""
+    """Time limit of a call of a tool, in seconds."""
     calls_at_once: Annotated[int, Field(ge=1)] = 8
-    """So many calls of one tool work at the same time; further ones wait."""
+    """Limit of simultaneous calls of one tool; further calls wait."""
     spent_this_month_usd: Annotated[float, Field(ge=0)] = 0.0
-    """Spent in this month by others, so that no transaction of ours has it."""
+    """Dollars that others spent in this month and that our transactions do not contain."""
     approve_builds: bool = True
-    """A person approves each build before generated code runs."""
+    """Whether a person approves each build before generated code runs."""
     sandbox: Literal["auto", "require", "off"] = "auto"
-    """Run local tools in bubblewrap: where it works, always (or fail), never."""
+    """Local tools in bubblewrap: `auto`: if it works; `require`: fail without it; `off`: never."""
     network_tools: list[str] = []
-    """Local tools without a port that may reach the network from bubblewrap; `*`: all."""
+    """Local tools without a port that have network access within bubblewrap; `*` means all."""
     project_disk_mb: Annotated[int, Field(ge=1)] = 10_240
-    """MiB of the disk that a project may use, its `.venv` and caches included; a command that uses
-    more is ended."""
+    """Disk limit of a project in MiB, including `.venv` and caches; a command that exceeds it is
+    ended."""
     project_files: Annotated[int, Field(ge=100)] = 200_000
-    """Files, links and directories that a project may have."""
+    """Limit of files, links and directories of a project."""
     git_hosts: list[str] = ["github.com"]
-    """Hosts from which `repo_url` may be cloned; JSON text in the environment."""
+    """Hosts that `repo_url` may name; JSON text in the environment."""
     git_directories: list[Path] = []
     """Directories of this machine from which repositories may be cloned."""
     api_private_hosts: list[str] = []
-    """Hosts, addresses and networks that api tools and callbacks may reach though they are private,
-    such as `127.0.0.1:8080`, `10.0.0.0/8` or `build.internal`."""
+    """Private hosts, addresses and networks that api tools and callbacks may reach, such as
+    `127.0.0.1:8080`, `10.0.0.0/8` or `build.internal`."""
     volume_directories: list[Path] = []
     """Directories besides the data directory that may be mounted into containers."""
     coding_task_usd: Annotated[float, Field(ge=0)] = 5.0
-    """The most that the coding agent may cost in one task; reserved before the task begins. 0: only
-    an agent that costs nothing may work."""
+    """Cost limit of the coding agent per task in US dollars, reserved before the task begins. With
+    0 only an agent without costs may work."""
     coding_tasks_at_once: Annotated[int, Field(ge=1)] = 2
-    """So many tasks the coding agent carries out at the same time."""
+    """Limit of tasks that the coding agent carries out at the same time."""
     callback_attempts: Annotated[int, Field(ge=1, le=20)] = 5
-    """How often a callback is sent until it is answered."""
+    """Limit of attempts to deliver a callback."""
     callback_secret: Annotated[str, Field(repr=False)] = ""
-    """Signs callbacks; never logged."""
+    """Key that signs callbacks; never logged."""
 
 
 class LiveSettings:
-    """The settings as they are now.
+    """Current settings.
 
     Args:
-        defaults: Those of the environment; `None` reads it.
+        defaults: Settings without overrides; `None` reads the environment.
     """
 
     def __init__(self, defaults: ToolSettings | None = None) -> None:
@@ -139,16 +139,17 @@ class LiveSettings:
         self._current = self._defaults
         self._seen: tuple[int, int, int] | None = None
         self.problem: str | None = None
-        """Why `config.json` is not used, as it is now; `None` if it is, or is not there."""
+        """Reason why the present `config.json` is not used; `None` if it is used or does not
+        exist."""
 
     @property
     def data_dir(self) -> Path:
-        """The data directory; `config.json` cannot change it."""
+        """Data directory; `config.json` cannot change it."""
         return self._defaults.data_dir
 
     @property
     def current(self) -> ToolSettings:
-        """The settings as they are now; never raises."""
+        """Current settings; never raises."""
         path = self.data_dir / CONFIG_FILE
         try:
             stat = path.stat()
@@ -161,12 +162,12 @@ class LiveSettings:
         return self._current
 
     def check(self) -> None:
-        """Check that `config.json` can be used, when something starts that relies on its limits.
+        """Check that `config.json` is valid, before the start of something that needs its limits.
 
-        While it runs, a file that cannot be used leaves the settings as they were.
+        An invalid file at a later time leaves the settings as they were.
 
         Raises:
-            InvalidToolMeta: It cannot; the message says why.
+            InvalidToolMeta: It is invalid; the message says why.
         """
         _ = self.current  # reads the file
         if self.problem is not None:
@@ -174,18 +175,18 @@ class LiveSettings:
 
     def _reload(self, path: Path) -> None:
         try:
-            self._current = self._with(_overrides(path)) if self._seen else self._defaults
+            self._current = self._with_overrides(_overrides(path)) if self._seen else self._defaults
         except InvalidToolMeta as error:
             self.problem = error.message
             logger.warning("%s; the settings stay as they were", error.message)
         else:
             self.problem = None
 
-    def _with(self, overrides: JsonObject) -> ToolSettings:
+    def _with_overrides(self, overrides: JsonObject) -> ToolSettings:
         """Return the defaults with overrides, checked.
 
         Raises:
-            InvalidToolMeta: One is unknown or out of its range.
+            InvalidToolMeta: An override is unknown or out of its range.
         """
         try:
             return ToolSettings(**{**self._defaults.model_dump(), **overrides})
@@ -194,9 +195,9 @@ class LiveSettings:
 
 
 def package_environment() -> dict[str, str]:
-    """Return the variables of our environment that say where packages come from.
+    """Return the environment variables that say where packages come from.
 
-    Programs of a project can read them, so an address with a password in it is left out.
+    Programs of a project can read them, so a URL with a password is left out.
     """
     found = {name: os.environ[name] for name in PACKAGE_VARIABLES if os.environ.get(name)}
     for name in [name for name, value in found.items() if _HAS_PASSWORD.search(value)]:
@@ -206,7 +207,7 @@ def package_environment() -> dict[str, str]:
 
 
 def docker_environment() -> dict[str, str]:
-    """Return the variables by which Docker's own programs find an engine."""
+    """Return the environment variables that Docker's own programs use to find an engine."""
     return {name: os.environ[name] for name in DOCKER_VARIABLES if os.environ.get(name)}
 
 
@@ -223,10 +224,10 @@ def _from_environment() -> ToolSettings:
 
 
 def _overrides(path: Path) -> JsonObject:
-    """Return what a config file overrides, with the fields of `budget` beside the others.
+    """Return the overrides of a config file, with the fields of `budget` moved to the top level.
 
     Raises:
-        InvalidToolMeta: It cannot be read, or is no JSON object.
+        InvalidToolMeta: The file cannot be read, or is not a JSON object.
     """
     try:
         with path.open("rb") as file:

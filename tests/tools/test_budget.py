@@ -187,7 +187,7 @@ def test_a_crash_while_settling_writes_one_transaction(
     mine = budget(tmp_path)
     mine.settle(mine.reserve(Purchase("first", 1)).id)
     second = mine.reserve(Purchase("second", 2))
-    original = Budget._finished
+    original = Budget._finish_settlement
 
     def dies(self: Budget, state: object) -> object:
         if any(one.state == "settling" for one in state.reservations):  # type: ignore[attr-defined] # a BudgetState
@@ -196,7 +196,7 @@ def test_a_crash_while_settling_writes_one_transaction(
             raise OSError("killed")
         return state
 
-    monkeypatch.setattr(Budget, "_finished", dies)
+    monkeypatch.setattr(Budget, "_finish_settlement", dies)
     with pytest.raises(OSError, match="killed"):
         mine.settle(second.id)
     monkeypatch.undo()

@@ -1,13 +1,13 @@
-"""`ToolAgent`: tools that are found, built, run and watched, in an app: `App(tools=ToolAgent(…))`.
+"""`ToolAgent`: tools that are found, built, run and monitored in an app: `App(tools=ToolAgent(…))`.
 
-Theory of operation. `attach` gives an app the agent `tool-agent`, the routes of the HTTP and MCP
-interfaces, and what starts and ends with the server. A task that somebody asked for over HTTP, or
-that an alert has caused, gets a session of that agent, of who asked, with one turn in which it is
-carried out. Who types to the agent asks for a tool; it is built in that turn. An agent of the
-author may do the same: `await tool_agent.build(turn, "a tool that …")`.
+Theory of operation. `attach` adds to an app the agent `tool-agent`, the routes of the HTTP and MCP
+interfaces, and the callbacks for the start and end of the server. A task that was requested over
+HTTP or caused by an alert gets a session of that agent, which belongs to the requesting user, with
+one turn in which it is carried out. A message to the agent requests a tool, which is built in that
+turn. Other agents of the app may do the same: `await tool_agent.build(turn, "a tool that …")`.
 
-A task that a restart has cut off goes on in the session in which it ran, whichever agent that is
-of: the Tool Agent begins a turn there, and carries out all turns that it has begun.
+A task that a restart has interrupted continues in its session, even if that belongs to another
+agent: the Tool Agent begins a turn there and handles that turn itself.
 """
 
 from __future__ import annotations
@@ -57,26 +57,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AGENT: Final = "tool-agent"
-"""The agent in whose sessions tasks are carried out, and who begins their turns."""
+"""Name of the agent that has the sessions of tasks and begins their turns."""
 LEAST_USD: Final = 0.000001
-"""The limit of a runtime that may spend nothing, where 0 means that there is none."""
+"""Cost limit for a runtime that may spend nothing; a limit of 0 would mean no limit."""
 MAX_TITLE: Final = 200
-"""Characters of a task that its session shows as what was asked."""
+"""Limit of the characters of a request that a task's session shows."""
 
 
 class ToolAgent(ToolCatalog):
-    """A Tool Agent.
+    """Tool Agent of an app.
 
     Args:
-        coder: Who builds tools: a runtime of `arp.runtime`, its name (`claude-code`), or a `Coder`;
-            `None`: nobody, so tools are only called.
-        service: With the tools; `None`: as `TOOL_AGENT_…` and `data/config.json` say.
-        session: How sessions of the runtime are created.
-        asks: Whether a person allows each use of a tool in a chat.
-        mcp_port: The one port on which `/mcp` is served; `None`: every port of the server.
+        coder: Builder of tools: a runtime of `arp.runtime`, its name (`claude-code`), or a `Coder`.
+            `None` means that tools can only be called.
+        service: Tools; `None` means a service with the settings of `TOOL_AGENT_…` and
+            `data/config.json`.
+        session: Options for the sessions of the runtime.
+        asks: Whether a person must allow each use of a tool in a chat.
+        mcp_port: The only port that serves `/mcp`; `None` means every port of the server.
 
     Raises:
-        AriError: There is no runtime of that name, or what it needs is not installed.
+        AriError: There is no runtime of that name, or one of its requirements is missing.
         ToolAgentError: The settings or a file of the data directory cannot be read.
     """
 
@@ -102,7 +103,7 @@ class ToolAgent(ToolCatalog):
     # -- the app ---------------------------------------------------------------------------------
 
     def attach(self, app: ExtensibleApp) -> None:
-        """Give an app the agent, the routes, and what starts and ends with its server."""
+        """Add the agent, the routes, and the server's start and end callbacks to an app."""
         described = Workflow(
             AGENT,
             "Tool Agent",
@@ -140,7 +141,7 @@ class ToolAgent(ToolCatalog):
         await self.mcp.open()
 
     async def aclose(self) -> None:
-        """Stop: tasks are cancelled, and tools end that would not outlive us."""
+        """Stop: tasks are cancelled, and tools that would not outlive this process are ended."""
         self._hub = None
         await self.mcp.aclose()
         await self.backend.aclose()
@@ -149,7 +150,7 @@ class ToolAgent(ToolCatalog):
 
     def _set_hub(self, hub: Hub | None) -> None:
         if hub is None:
-            self.backend.coding.leave()  # before turns are interrupted
+            self.backend.coding.leave()  # so that interrupted tasks become pending again
             self._hub = None
             return
         waiting = self._ready()
@@ -167,7 +168,7 @@ class ToolAgent(ToolCatalog):
     async def _open_place(self, task: TaskRecord) -> None:
         """Begin a turn for a task; return when the turn is over.
 
-        It is in a session of its own, or in the one in which the task was cut off.
+        The turn is in a new session, or in the session in which the task was interrupted.
         """
         hub = await self._ready()
         pushed = await self._resumed(hub, task) if task.session_id else None
@@ -177,7 +178,7 @@ class ToolAgent(ToolCatalog):
         await pushed.over()
 
     async def _resumed(self, hub: Hub, task: TaskRecord) -> PushedTurn | None:
-        """Begin a turn in the session of a task; `None`: it is gone."""
+        """Begin a turn in the session of a task; return `None` if the session no longer exists."""
         request = _request(task, f"The server was restarted. The task goes on: {task.description}")
         try:
             await withdraw_questions(hub, task.session_id, task.turn_id)
@@ -187,7 +188,7 @@ class ToolAgent(ToolCatalog):
             return None
 
     async def __call__(self, turn: Turn) -> None:
-        """Carry out the task of a turn, or what somebody has typed."""
+        """Carry out the task of a turn, or the request that a user has typed."""
         task_id = turn.input.data.get("task_id")
         if turn.origin == AGENT and isinstance(task_id, str):
             task = await self.backend.coding.work(task_id, TurnPlace(turn))
@@ -200,12 +201,12 @@ class ToolAgent(ToolCatalog):
     async def build(self, turn: Turn, description: str, spec: TaskSpec | None = None) -> TaskRecord:
         """Build a tool in a turn, which shows the steps and asks for permission.
 
-        If there is such a tool already, nothing is built.
+        If a matching tool exists already, nothing is built.
 
         Args:
-            turn: In which it is built.
-            description: What the tool is to do, in words.
-            spec: What exactly is to be done; `None`: it is made of the words.
+            turn: Turn that shows the work.
+            description: Purpose of the tool in words.
+            spec: Exact spec; `None` means that it is derived from the description.
 
         Returns:
             The task, completed; `tool_id` is the tool.
@@ -236,16 +237,16 @@ class ToolAgent(ToolCatalog):
     # -- money -----------------------------------------------------------------------------------
 
     async def spend(self, turn: Turn, provider: str, amount_usd: float, description: str) -> None:
-        """Spend money as the budget allows; above the threshold a person is asked in the turn.
+        """Spend money within the budget; above the threshold a person is asked in the turn.
 
         Args:
-            turn: In which the question is asked.
-            provider: Who gets it.
-            amount_usd: How much.
-            description: What for.
+            turn: Turn that shows the question.
+            provider: Receiver of the payment.
+            amount_usd: Amount in US dollars.
+            description: Purpose of the payment.
 
         Raises:
-            ToolFailed: It is above a limit, or a person did not allow it; nothing is spent.
+            ToolFailed: The amount is above a limit, or a person did not allow it; nothing is spent.
         """
         purchase = Purchase(provider, amount_usd, description)
         given: JsonObject = msgspec.to_builtins(purchase)
@@ -263,14 +264,14 @@ class ToolAgent(ToolCatalog):
 
 
 def _request(task: TaskRecord, title: str) -> PushRequest:
-    """Return the turn of an attempt of a task."""
+    """Return the request for the turn of a task's attempt."""
     data: JsonObject = {"task_id": task.task_id}
     push_id = f"{task.task_id}.{task.attempts}"
     return PushRequest(title[:MAX_TITLE], data, AGENT, task.owner or None, push_id)
 
 
 class McpEndpoint:
-    """`/mcp`, on one port of the server alone if there are several."""
+    """Handler of `/mcp`; if the server has several ports, it can be limited to one."""
 
     def __init__(self, face: McpFace, port: int | None) -> None:
         self._face, self._port = face, port
@@ -289,7 +290,7 @@ def _coder(
     session: CreateSessionRequest | None,
     most_usd: float,
 ) -> Coder | None:
-    """Return the coder that builds tools; a task may cost `most_usd`."""
+    """Return the coder that builds tools; a task may cost at most `most_usd`."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -303,10 +304,10 @@ def _coder(
 
 
 def _without_own_tools(name: str, most_usd: float) -> RuntimeService:
-    """Return a runtime by its name, without its own tools where it can leave them out.
+    """Return a runtime by its name, without its own tools if it can leave them out.
 
-    Some of them ask nobody. Claude Code says at the end of a turn what that has cost, so it gets
-    the limit too.
+    Some of those tools never ask for permission. Claude Code also receives the cost limit, because
+    it reports its costs only at the end of a turn.
     """
     environment = environment_of(name, os.environ)
     if name == "claude-code":

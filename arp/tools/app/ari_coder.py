@@ -1,14 +1,15 @@
 """`AriCoder`: any runtime of the Agent Runtime Interface as coding agent.
 
-Theory of operation. Each task is a session of the runtime with one message. The ten tools come to
-it as the MCP server `tool_agent`, over HTTP, or in this process where the runtime can take that.
-What they do asks a person by themselves, so the runtime's own question about one of them gets a
-yes, and about anything else a no. What a runtime runs without asking is not seen here. By its name,
-`claude-code` has no tools of its own, `codex` only some that read and one that asks; other runtimes
-need a mode in which they ask. The session is closed and removed when the task is over.
+Theory of operation. Each task is a session of the runtime with one message. The runtime uses the
+ten tools as the MCP server `tool_agent`, over HTTP, or in this process if it supports that. The ten
+tools ask a person themselves. Therefore a permission request of the runtime about one of them is
+answered with yes, and any other with no. Actions that a runtime takes without asking are not
+visible here. If selected by name, `claude-code` has no tools of its own, and `codex` only some that
+read and one that asks; other runtimes need a mode in which they ask. The session is closed and
+removed when the task is over.
 
-What the runtime says that it costs is reported to the job: of each request to a model, where the
-runtime tells that, and of the whole turn at its end, also of one that is cancelled.
+Costs that the runtime reports are passed on to the job: those of each request to a model, if
+available, and those of the whole turn at its end, even if it is cancelled.
 """
 
 from __future__ import annotations
@@ -33,31 +34,31 @@ from arp.tools.tasks.task_words import INSTRUCTIONS
 _OURS: Final = re.compile(
     rf"(?:mcp__)?(?:{SERVER_NAME}(?:__|[./: _-]))?(?P<tool>{'|'.join(TEN_TOOLS)})"
 )
-"""How runtimes call one of the ten tools."""
+"""Names that runtimes give to the ten tools."""
 NOT_OURS: Final = (
     f"Use the tools of the MCP server {SERVER_NAME} for this; no other tool may run here."
 )
 END_S: Final = 10.0
-"""So long closing a session may take."""
+"""Time limit for closing a session, in seconds."""
 
 
 @runtime_checkable
 class TakesServers(Protocol):
-    """A runtime that takes MCP servers of this process; `ClaudeCodeRuntime` does."""
+    """Runtime that accepts MCP servers of this process; `ClaudeCodeRuntime` does."""
 
     def offer_server(self, name: str, server: Any) -> ari.McpServer:
-        """Return it as a server that sessions take."""
+        """Return a reference to the server that sessions accept."""
 
     def withdraw_server(self, offered: ari.McpServer) -> None:
-        """Forget it."""
+        """Withdraw a server."""
 
 
 class AriCoder:
-    """A runtime that carries out tasks.
+    """Coder that carries out tasks with a runtime.
 
     Args:
-        runtime: Any; it takes `mcp_servers`.
-        session: How its sessions are created, besides what a task needs.
+        runtime: Any runtime that accepts `mcp_servers`.
+        session: Options for its sessions, in addition to those of a task.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class AriCoder:
         self._toolbox = ToolboxServer()
 
     async def work(self, job: CodingJob) -> CodingOutcome:
-        """Carry out a job in a session of its own.
+        """Carry out a job in a new session.
 
         Cancel: Safe; the session is closed.
         """
@@ -94,7 +95,7 @@ class AriCoder:
 
     @asynccontextmanager
     async def _offer_tools(self, job: CodingJob) -> AsyncIterator[ari.McpServer]:
-        """Offer the ten tools within a block: in this process if the runtime can take that."""
+        """Offer the ten tools within a block, in this process if the runtime supports that."""
         if isinstance(self.runtime, TakesServers):
             server = self.runtime.offer_server(SERVER_NAME, server_of(job))
             try:
@@ -108,7 +109,7 @@ class AriCoder:
     async def _create_session(
         self, request: ari.CreateSessionRequest, job: CodingJob
     ) -> ari.RuntimeSession:
-        """Create the session; a runtime that takes no instructions gets them with the message."""
+        """Create the session; put the instructions into the message if the runtime accepts none."""
         try:
             return (await self.runtime.create_session(request)).session
         except AriError as refused:
@@ -119,7 +120,7 @@ class AriCoder:
         return (await self.runtime.create_session(plain)).session
 
     async def open(self) -> None:
-        """Let the runtime take calls, which an earlier start may have closed.
+        """Open the runtime, which an earlier run may have closed.
 
         Raises:
             AriError: It cannot be opened again; the message says what to do.
@@ -149,7 +150,7 @@ class AriCoder:
             async with asyncio.timeout(END_S):
                 await self.runtime.cancel_turn(ari.CancelTurnRequest(reader.session_id))
                 async for _ in reader.events(self.runtime):
-                    pass  # the reader counts the cost
+                    pass  # reading is enough: the reader records the cost
 
     async def _handle(self, job: CodingJob, session_id: str, event: ari.Event) -> None:
         match event.type:
@@ -186,13 +187,13 @@ class AriCoder:
 
 
 class TurnReader:
-    """Reads the events of one turn, and reports what it costs.
+    """Reads the events of one turn, and reports its costs.
 
     Args:
-        job: Whose turn it is.
-        session_id: Of the runtime.
-        turn_id: Of the turn.
-        after: The last event before the turn.
+        job: Job of the turn.
+        session_id: Id of the session in the runtime.
+        turn_id: Id of the turn.
+        after: Last event before the turn.
     """
 
     def __init__(self, job: CodingJob, session_id: str, turn_id: str, after: int) -> None:
@@ -201,12 +202,12 @@ class TurnReader:
         self._turn_id = turn_id
         self._after = after
         self._cost_usd = 0.0
-        """The sum of the costs that were reported for single requests to models."""
+        """Sum of the costs reported for single requests to models."""
         self.outcome: CodingOutcome | None = None
-        """The outcome of the turn; `None` until it has ended."""
+        """Outcome of the turn; `None` until it has ended."""
 
     async def events(self, runtime: RuntimeService) -> AsyncIterator[ari.Event]:
-        """Yield what comes until the turn is over; may be called again after a cancellation."""
+        """Yield events until the turn is over; may be called again after a cancellation."""
         request = ari.SessionEventsRequest(self.session_id, after=self._after)
         events = await runtime.session_events(request)
         try:

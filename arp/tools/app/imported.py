@@ -1,8 +1,8 @@
 """`McpImports`: tools of MCP servers in the registry: `arp tools import`.
 
-Theory of operation. `mcp_servers.json` says which servers there are. Each of their tools is a tool
-of the registry with `runtime.entry` = `mcp:SERVER/TOOL`; the runtime of the scheme `mcp` calls it.
-A server is connected with the first call, and stays connected.
+Theory of operation. `mcp_servers.json` lists the servers. Each tool of a server is a tool of the
+registry with `runtime.entry` = `mcp:SERVER/TOOL`; the runtime of the scheme `mcp` calls it. A
+server is connected at the first call, and stays connected.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from arp.turn.tool import ToolFailed
 SERVERS_FILE: Final = "mcp_servers.json"
 SCHEME: Final = "mcp"
 CALL_S: Final = 300.0
-"""So long a call may take."""
+"""Time limit of a call, in seconds."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 
 class _ServersDocument(Struct, frozen=True):
-    """`mcp_servers.json`."""
+    """Content of `mcp_servers.json`."""
 
     servers: list[McpServer] = field(default_factory=list)
 
 
 class McpImports:
-    """The MCP servers of one data directory, and a `ToolRuntime` for their tools.
+    """MCP servers of one data directory, and a `ToolRuntime` for their tools.
 
     Args:
-        service: Whose registry has the tools.
+        service: Service with the registry of the tools.
     """
 
     def __init__(self, service: ToolService) -> None:
@@ -71,13 +71,13 @@ class McpImports:
         return self._file.read().servers
 
     async def add(self, server: McpServer) -> list[ToolMeta]:
-        """Connect to a server, and register its tools; those that it had before are replaced.
+        """Connect to a server and register its tools, in place of those registered before.
 
-        A tool that was disabled stays disabled.
+        A disabled tool stays disabled.
 
         Raises:
-            InvalidToolMeta: The name cannot be one.
-            RuntimeMissing: It cannot be reached; nothing is registered.
+            InvalidToolMeta: The name is invalid.
+            RuntimeMissing: The server cannot be reached; nothing is registered.
             ToolConflict: A tool of another origin has the id of one of its tools.
         """
         if not _NAME.fullmatch(server.name):
@@ -89,23 +89,23 @@ class McpImports:
                 raise RuntimeMissing(
                     link.problem or f"the MCP server {server.name} cannot be reached"
                 )
-            found = [self._as_before(_meta(server, tool)) for tool in link.tools]
+            found = [self._keep_disabled(_meta(server, tool)) for tool in link.tools]
             self._check_free(server, found)
-            self._file.change(lambda before: (_with(before, server), None))
+            self._file.change(lambda before: (_with_server(before, server), None))
             return [self._service.registry.add(tool, replace=True) for tool in found]
         finally:
             await link.aclose()
             if (old := self._links.pop(server.name, None)) is not None:
                 await old.aclose()
 
-    def _as_before(self, tool: ToolMeta) -> ToolMeta:
-        """Return a tool with the status that the one of its id has, if a person disabled that."""
+    def _keep_disabled(self, tool: ToolMeta) -> ToolMeta:
+        """Return a tool as disabled if a person has disabled the existing tool with its id."""
         known = self._service.registry.find(tool.tool_id)
         is_disabled = known is not None and known.status is ToolStatus.INACTIVE
         return structs.replace(tool, status=ToolStatus.INACTIVE) if is_disabled else tool
 
     async def _forget(self, tool: ToolMeta) -> None:
-        """Forget a server whose last tool was removed, with its variables and headers."""
+        """Remove a server, with its variables and headers, when its last tool was removed."""
         scheme, _, place = tool.runtime.entry.partition(":")
         name = place.partition("/")[0]
         others = (one.runtime.entry for one in self._service.registry)
@@ -122,7 +122,7 @@ class McpImports:
                 raise ToolConflict(f"tool_id {tool.tool_id} is taken by another tool")
 
     async def _link(self, tool: ToolMeta) -> tuple[ServerLink, str]:
-        """Return the connection to the server of a tool, and what the tool is called there.
+        """Return the connection to the server of a tool, and the name of the tool there.
 
         Raises:
             RuntimeMissing: There is no such server, or it cannot be reached.
@@ -145,7 +145,7 @@ class McpImports:
     # -- ToolRuntime -----------------------------------------------------------------------------
 
     async def check(self) -> None:
-        """Return: each server is connected when it is needed."""
+        """Do nothing: each server is connected on demand."""
 
     async def start(self, tool: ToolMeta) -> RuntimeInfo:
         """Connect to the server of a tool."""
@@ -153,7 +153,7 @@ class McpImports:
         return tool.runtime
 
     async def call(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
-        """Call a tool of a server; what it returns as pictures are data URLs in the result.
+        """Call a tool of a server; pictures become data URLs in the result.
 
         Raises:
             ToolAgentError: It failed.
@@ -179,7 +179,7 @@ class McpImports:
         return {"result": output.value, "images": pictures}
 
     async def healthy(self, tool: ToolMeta) -> None:
-        """Return if the server of a tool is connected and still has it."""
+        """Check that the server of a tool is connected and still has the tool."""
         link, tool_name = await self._link(tool)
         try:
             await link.check()
@@ -204,7 +204,7 @@ class McpImports:
 
 
 class _ChunkCaller:
-    """The caller of a tool of a server: takes its progress, and declines its questions.
+    """Caller of a server's tool: forwards its progress, and declines its questions.
 
     The registry does not know sessions, so all calls share a connection.
     """
@@ -216,7 +216,7 @@ class _ChunkCaller:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def progress(self, text: str, done: float, total: float | None) -> None:
-        """Pass the progress on as a chunk."""
+        """Forward the progress as a chunk."""
         if self._on_chunk is None:
             return
         chunk = text or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
@@ -228,11 +228,11 @@ class _ChunkCaller:
         self._tasks.add(asyncio.get_running_loop().create_task(send()))
 
     async def flush(self) -> None:
-        """Wait until all chunks have been passed on."""
+        """Wait until all chunks have been forwarded."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
-        """Decline."""
+        """Decline the question."""
         return None
 
 
@@ -253,7 +253,10 @@ def _meta(server: McpServer, tool: mcp.Tool) -> ToolMeta:
 
 
 def _output_schema(tool: mcp.Tool) -> JsonObject:
-    """Return the schema of what `call` returns: the SDK wraps what is no object in `result`."""
+    """Return the schema of the result of `call`.
+
+    The SDK wraps a value other than an object in `result`.
+    """
     schema = tool.output_schema
     if not schema:
         return {}
@@ -268,7 +271,7 @@ def _data_url(content: bytes, mime: str) -> str:
     return f"data:{mime};base64,{b64encode(content).decode()}"
 
 
-def _with(before: _ServersDocument, server: McpServer) -> _ServersDocument:
+def _with_server(before: _ServersDocument, server: McpServer) -> _ServersDocument:
     return _ServersDocument([*_without(before, server.name).servers, server])
 
 

@@ -12,12 +12,12 @@ from arp.tools.tasks.task_book import TaskBook, TaskRecord
 
 
 class ToolBackend:
-    """One Tool Agent.
+    """Complete Tool Agent.
 
     Args:
-        service: With the tools; started and closed with the backend.
-        coder: The coding agent; `None`: there is none.
-        open_place: Begins a turn for a task; `None`: tasks are carried out headless.
+        service: Tools; started and closed with the backend.
+        coder: Coding agent; `None` means that tasks cannot be carried out.
+        open_place: Begins a turn for a task; `None` means that tasks are carried out headless.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ToolBackend:
         await self.router.start()
 
     async def aclose(self) -> None:
-        """Stop everything, in the opposite order. May be repeated."""
+        """Stop everything, in the reverse order of the start. May be repeated."""
         if not self._is_started:
             return
         self._is_started = False
@@ -61,10 +61,10 @@ class ToolBackend:
         await self.service.aclose()
 
     async def build(self, request: TaskRequest, place: Workplace) -> TaskRecord:
-        """Carry out a request in a place; return its task when it is over.
+        """Carry out a request in a workplace; return its task when it is over.
 
         Raises:
-            ToolAgentError: The request is refused; there is no task.
+            ToolAgentError: The request is refused; no task was created.
 
         Cancel: Safe; the task is cancelled.
         """

@@ -1,9 +1,9 @@
 """`MessageBus`: the messages between the router and the coding agent.
 
-Theory of operation. Each side has a queue of its own (`Side`). A message has the shape of section 5
-of the specification: a `type` and a `payload`. The payloads are Structs here; `payload_of`
-returns the one that belongs to the type, or raises `BadMessage`. A task spec travels as JSON text,
-so a sender of bad text is answered with a `tool_error` by whoever reads it.
+Theory of operation. Each side has its own queue (`Side`). A message has the shape of section 5 of
+the specification: a `type` and a `payload`. Payloads are Structs here; `payload_of` returns the
+Struct for the type, or raises `BadMessage`. A task spec is sent as JSON text, so that the receiver
+can answer an invalid one with a `tool_error`.
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ from arp.tools.registry.models import AgentBusMessage, MessageType
 from arp.tools.run.runtime import HealthAlert
 
 MAX_WAITING = 1_000
-"""Messages that one side may have unread; a sender waits then."""
+"""Limit of the unread messages of one side; a sender waits when it is reached."""
 
 CANCELLED = "cancelled"
-"""The error of a task that somebody has stopped."""
+"""Error of a task that a person has cancelled."""
 
 Side: TypeAlias = Literal["router", "coding"]
-"""Who receives."""
+"""Receiver of a message."""
 
 
 class BadMessage(ValueError):
-    """A message does not have the shape of its type; the text says where."""
+    """Error of a message that does not have the shape of its type; the text names the location."""
 
 
 class ToolRequest(Struct, frozen=True, omit_defaults=True):
-    """Carry out a task. Router to coding agent."""
+    """Request to carry out a task; sent by the router to the coding agent."""
 
     task_spec: str
     """JSON text; see `arp.tools.tasks.task_specs`."""
     task_id: str
     callback_url: str = ""
-    """Who gets the outcome over HTTP; empty: nobody."""
+    """URL that receives the outcome; empty if there is none."""
 
 
 class ToolReady(Struct, frozen=True):
-    """A task is done. Coding agent to router."""
+    """Notice that a task is done; sent by the coding agent to the router."""
 
     tool_id: str
     result: str
-    """One sentence for people."""
+    """Result in one sentence for people."""
     url: str
-    """Where the tool answers; empty if it is no server."""
+    """URL of the tool; empty if it is not a server."""
     task_id: str
 
 
 class ToolError(Struct, frozen=True):
-    """A task could not be done. Coding agent to router."""
+    """Notice that a task has failed; sent by the coding agent to the router."""
 
     tool_id: str
-    """Empty if no tool was named yet."""
+    """Id of the tool; empty if the tool has no name yet."""
     error: str
     task_id: str
 
@@ -69,12 +69,12 @@ PAYLOADS: dict[MessageType, type[Payload]] = {
     MessageType.TOOL_ERROR: ToolError,
     MessageType.HEALTH_ALERT: HealthAlert,
 }
-"""What the payload of each type of message is."""
+"""Payload class of each type of message."""
 _TYPES = {kind: name for name, kind in PAYLOADS.items()}
 
 
 def message_with(payload: Payload) -> AgentBusMessage:
-    """Return the message that carries a payload."""
+    """Return a message with a payload."""
     return AgentBusMessage(_TYPES[type(payload)], msgspec.to_builtins(payload))
 
 
@@ -82,7 +82,7 @@ def payload_of(message: AgentBusMessage) -> Payload:
     """Return the payload of a message.
 
     Raises:
-        BadMessage: It does not have the fields of its type.
+        BadMessage: The payload does not have the fields of its type.
     """
     try:
         read: Payload = msgspec.convert(message.payload, PAYLOADS[message.type])
@@ -115,7 +115,7 @@ class MessageBus:
         self.clear()
 
     def clear(self) -> None:
-        """Drop what waits, when both sides begin: the tasks are in the book, and are sent again."""
+        """Drop all unread messages at the start: the tasks are in the book and are sent again."""
         self._queues = {
             "router": asyncio.Queue(MAX_WAITING),
             "coding": asyncio.Queue(MAX_WAITING),
@@ -124,16 +124,16 @@ class MessageBus:
     async def send(self, side: Side, payload: Payload) -> None:
         """Send a payload to a side; wait while its queue is full.
 
-        Cancel: Safe; the message was sent or not.
+        Cancel: Safe; the message was either sent or not.
         """
         await self.put(side, message_with(payload))
 
     async def put(self, side: Side, message: AgentBusMessage) -> None:
-        """Send a message whose content is not checked, such as one from another program."""
+        """Send a message without checking its content, for example one from another program."""
         await self._queues[side].put(message)
 
     async def receive(self, side: Side) -> AgentBusMessage:
-        """Return the next message for a side, in the order in which they were sent.
+        """Return the next message for a side, in the order of sending.
 
         Cancel: Safe; no message is lost.
         """

@@ -1,10 +1,10 @@
 """`CallbackSender`: sends the outcome of a task to its `callback_url`.
 
-Theory of operation. The address is that of a stranger: it is checked when the task is asked for,
-and again at the socket with every attempt (`addresses`), so that no private address, redirect or
-rebinding gets through. What is sent is the message of the bus, `tool_ready` or `tool_error`. A
-receiver that is gone for a while is tried again; one that refuses is not. With a secret each
-request is signed, so that a receiver can tell it from a forged one (`verify_callback`).
+Theory of operation. The URL is not trusted. It is checked when the task is requested, and again at
+the socket with each attempt (`addresses`), so that no private address, redirect or DNS rebinding
+gets through. The body is the message of the bus, `tool_ready` or `tool_error`. A failed delivery is
+retried if the receiver may be temporarily unavailable, and not if it refuses. If a secret is set,
+each request is signed, so that the receiver can detect forgeries (`verify_callback`).
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ logger = logging.getLogger(__name__)
 SIGNATURE: Final = "x-tool-agent-signature"
 """`t=SECONDS,v1=HEX`: HMAC-SHA-256 of `SECONDS.BODY` with the secret."""
 MAX_AGE_S: Final = 300
-"""So old a signed callback may be: an older one may have been recorded by somebody else."""
+"""Greatest age of a signed callback in seconds; an older one may be a replay."""
 ATTEMPT_S: Final = 10.0
-"""So long one attempt may take."""
+"""Time limit of one attempt, in seconds."""
 FIRST_PAUSE_S: Final = 1.0
-"""Before the second attempt; it doubles with each further one."""
+"""Pause before the second attempt, in seconds; it doubles with each further one."""
 MAX_PAUSE_S: Final = 60.0
 MAX_URL: Final = 2_000
-"""Characters of an address."""
+"""Limit of the characters of a URL."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429})
-"""Statuses below 500 after which another attempt may go better."""
+"""Statuses below 500 after which another attempt may succeed."""
 
 
 class CallbackSender:
     """Delivers outcomes.
 
     Args:
-        settings: How often is tried, with which secret, and which private hosts are allowed.
-        clock: What time it is.
+        settings: Number of attempts, the secret, and the private hosts that are allowed.
+        clock: Source of the time.
         pause: Waits between attempts.
     """
 
@@ -62,10 +62,10 @@ class CallbackSender:
         self._pause = pause
 
     def check(self, url: str) -> None:
-        """Check an address, as far as that is possible without asking the network.
+        """Check a URL as far as possible without network access.
 
         Raises:
-            ToolAgentError: It can never be called.
+            ToolAgentError: The URL can never be called.
         """
         if len(url) > MAX_URL:
             raise ToolAgentError(f"callback_url: more than {MAX_URL} characters")
@@ -92,7 +92,7 @@ class CallbackSender:
         return result
 
     async def _attempt(self, url: str, body: bytes) -> tuple[str, bool]:
-        """Try once; return the result as `deliver` does, and whether it is final."""
+        """Make one attempt; return the result as for `deliver`, and whether it is final."""
         headers = {"content-type": "application/json"}
         if secret := self._settings.current.callback_secret:
             headers[SIGNATURE] = signature_of(body, secret, self._clock.now().timestamp())
@@ -118,20 +118,20 @@ def payload_task(payload: Payload) -> str:
 
 
 def signature_of(body: bytes, secret: str, at: float) -> str:
-    """Return what `SIGNATURE` says for a body that is sent at a time, in seconds since 1970."""
+    """Return the value of `SIGNATURE` for a body sent at `at`, in seconds since the epoch."""
     seconds = int(at)
     signed = hmac.new(secret.encode(), b"%d." % seconds + body, sha256).hexdigest()
     return f"t={seconds},v1={signed}"
 
 
 def verify_callback(body: bytes, signature: str, secret: str, now: float) -> bool:
-    """Return whether a callback was signed with the secret, and is not older than `MAX_AGE_S`.
+    """Return whether a callback has a valid signature that is not older than `MAX_AGE_S`.
 
     Args:
-        body: As it came, not decoded and encoded again.
-        signature: The header `SIGNATURE`.
-        secret: `TOOL_AGENT_CALLBACK_SECRET`.
-        now: In seconds since 1970.
+        body: Received bytes, without decoding and encoding again.
+        signature: Value of the header `SIGNATURE`.
+        secret: Value of `TOOL_AGENT_CALLBACK_SECRET`.
+        now: Time in seconds since the epoch.
     """
     parts = dict(part.split("=", 1) for part in signature.split(",") if "=" in part)
     seconds = parts.get("t", "")

@@ -1,9 +1,8 @@
-"""Clones a repository into a project, and nothing else.
+"""Clones a repository into a project.
 
-Theory of operation. The address was checked (`check_repo_url`), and is checked again here. git gets
-it behind `--`, with an environment of its own: no configuration of a user, no protocol but the one
-that is meant, no hooks, no submodules, no questions, no links. What it takes is bounded in time and
-size.
+Theory of operation. The URL was checked before (`check_repo_url`), and is checked again here. git
+receives it after `--`, with its own environment: no user configuration, only the protocol of the
+URL, no hooks, no submodules, no prompts, no links. Time and size are limited.
 """
 
 from __future__ import annotations
@@ -24,12 +23,13 @@ from arp.tools.projects.projects import LocalProjects
 from arp.tools.tasks.task_specs import check_repo_url
 
 CLONE_S: Final = 300.0
-"""So long a clone may take."""
+"""Time limit of a clone, in seconds."""
 MAX_CLONE_BYTES: Final = 512 << 20
 NOT_COPIED: Final = frozenset({".git", ".venv", ".home"})
-"""Of a clone: they are not the project's, or ours."""
+"""Directories of a clone that are not copied: repository metadata, or names that we use
+ourselves."""
 MAX_REASON: Final = 1_000
-"""Characters of what git writes that an error has."""
+"""Limit of the characters of git's output in an error."""
 _SAFE: Final = (
     "protocol.allow=never",
     "core.hooksPath=/dev/null",
@@ -39,7 +39,7 @@ _SAFE: Final = (
     "credential.helper=",
     "transfer.fsckObjects=true",
 )
-"""Settings of git: a repository of a stranger runs nothing here, and leads nowhere else."""
+"""Settings of git that keep an untrusted repository from running programs or using other hosts."""
 
 
 @asynccontextmanager
@@ -49,13 +49,13 @@ async def cloned(
     """Clone a repository into a temporary folder, and yield the folder.
 
     Args:
-        url: Of the repository.
-        hosts: Whose repositories may be cloned.
+        url: URL of the repository.
+        hosts: Hosts from which repositories may be cloned.
         local_folders: Folders of this machine from which repositories may be cloned.
 
     Raises:
-        ToolRefused: The address may not be cloned.
-        RuntimeMissing: There is no git.
+        ToolRefused: The URL may not be cloned.
+        RuntimeMissing: git is not installed.
         ToolCallFailed, ToolTimeout, CapacityExceeded: It could not be cloned.
 
     Cancel: Safe.
@@ -81,10 +81,10 @@ async def cloned(
 
 
 def copy_into(folder: Path, projects: LocalProjects, project_dir: Path) -> int:
-    """Copy the files of a clone into a project; return how many. Links are left out.
+    """Copy the files of a clone into a project, without links; return their number.
 
     Raises:
-        ToolAgentError: One of them cannot be written.
+        ToolAgentError: A file cannot be written.
     """
     project = projects.project_of(project_dir)
     projects.disk_limit(project).check_room(disk_use(folder))

@@ -1,21 +1,23 @@
 """`CodingAgent`: carries out tasks with a `Coder`, a `Toolbox` and a workplace that people see.
 
-Theory of operation. `CodingAgent` takes `tool_request` messages. A task is carried out in a
-workplace: the turn of a chat in which somebody asked for it (`expect`, then `work`), or a turn of a
-session of its own that `open_place` begins, or headless. There:
+Theory of operation. `CodingAgent` receives `tool_request` messages. A task is carried out in a
+workplace: in the turn of the chat that requested it (`expect`, then `work`), in a turn of its own
+session that `open_place` begins, or headless. The steps are:
 
 1. A repair begins with a restart of the tool; if that is enough, no coder is called.
-2. What the coder may cost is reserved.
+2. The cost limit of the coder is reserved.
 3. A repository is cloned into a project.
-4. The coder gets the task in words and the ten tools of a `Toolbox`. It calls them by MCP, or in
-   this process.
-5. The task is done if a tool is registered and answers; whatever else the coder says, it failed.
+4. The coder receives the prompt and the ten tools of a `Toolbox`. It calls them by MCP, or in this
+process.
+5. The task is done only if a tool is registered and answers, whatever the coder reports.
 6. Projects and containers of a task that failed or was cancelled are removed.
 
-What came of it goes to the router: `tool_ready` or `tool_error`. A bad task spec is a `tool_error`.
+The outcome is sent to the router: `tool_ready` or `tool_error`. An invalid task spec is a
+`tool_error`.
 
-When the service stops (`leave`), a task that is cut off is pending again, and the next start begins
-it from its spec: what the attempt before has left is removed, unless it had registered its tool.
+When the service stops (`leave`), an interrupted task becomes pending again, and the next start
+begins it from its spec. Leftovers of the earlier attempt are removed, unless it had registered its
+tool.
 """
 
 from __future__ import annotations
@@ -61,26 +63,27 @@ from arp.tools.tasks.task_words import words_for
 logger = logging.getLogger(__name__)
 
 MAX_ALERTS: Final = 1_000
-"""Tools whose last alert is remembered."""
+"""Limit of the tools whose last alert is remembered."""
 MAX_TITLE: Final = 200
-"""Characters of a task's description in the billing log."""
+"""Limit of the characters of a task's description in the billing log."""
 RESTARTED: Final = "it was started again, and answers"
-"""What is said of a tool that needed nothing else."""
+"""Result of a repair that needed only a restart."""
 
 
 OpenPlace = Callable[[TaskRecord], Awaitable[None]]
-"""Begins a turn for a task, in which somebody calls `CodingAgent.work`."""
+"""Begins a turn for a task; the turn calls `CodingAgent.work`."""
 
 
 class CodingAgent:
-    """The side of the bus that carries out tasks.
+    """Side of the bus that carries out tasks.
 
     Args:
-        service: With the tools.
-        bus: To the router.
-        book: Of the tasks.
-        coder: The agent that carries out tasks; `None`: each task fails with an error that says so.
-        open_place: Begins a turn for a task; `None`: tasks are carried out headless.
+        service: Tools.
+        bus: Message bus to the router.
+        book: Records of the tasks.
+        coder: Agent that carries out tasks; `None` means that each task fails with an error about
+            that.
+        open_place: Begins a turn for a task; `None` means that tasks are carried out headless.
     """
 
     def __init__(
@@ -95,33 +98,33 @@ class CodingAgent:
         self._coder = coder
         self._open_place = open_place
         self._expected: set[str] = set()
-        """Tasks for which somebody has a place."""
+        """Tasks that have a workplace, announced by `expect`."""
         self._requests: dict[str, asyncio.Future[ToolRequest]] = {}
-        """The requests of tasks that are expected or were sent, by the id of the task."""
+        """Requests of tasks that are expected or were sent, by task id."""
         self._working: set[str] = set()
-        """Tasks that are carried out, or wait for their request in a place."""
+        """Tasks that are carried out, or that wait for their request in a workplace."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Task[None] | None = None
-        self._is_leaving = False
-        """The service stops: what is cut off goes on after the next start."""
+        self._is_stopping = False
+        """Whether the service stops, so that interrupted tasks continue after the next start."""
         self._room = asyncio.Semaphore(service.settings.current.coding_tasks_at_once)
         self.alerts: dict[str, HealthAlert] = {}
-        """The last alert of each tool."""
+        """Last alert of each tool."""
 
     async def start(self) -> None:
-        """Begin to take messages; nothing is left of an earlier start."""
-        self._is_leaving = False
+        """Begin to receive messages, without any state of an earlier start."""
+        self._is_stopping = False
         self._room = asyncio.Semaphore(self._service.settings.current.coding_tasks_at_once)
         for left in (self._expected, self._working, self._requests):
             left.clear()
         self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     def leave(self) -> None:
-        """Note that the service stops: tasks that are cut off from now on become pending again."""
-        self._is_leaving = True
+        """Record that the service stops: tasks interrupted from now on become pending again."""
+        self._is_stopping = True
 
     async def aclose(self) -> None:
-        """Stop; tasks that run are cut off."""
+        """Stop; running tasks are interrupted."""
         self.leave()
         tasks = [*self._tasks, *([self._listening] if self._listening is not None else [])]
         for one in tasks:
@@ -130,7 +133,7 @@ class CodingAgent:
         self._listening = None
 
     async def forget(self, tool: ToolMeta) -> None:
-        """Forget the alert of a tool that was removed."""
+        """Drop the alert of a tool that was removed."""
         self.alerts.pop(tool.tool_id, None)
 
     # -- messages --------------------------------------------------------------------------------
@@ -147,7 +150,7 @@ class CodingAgent:
                 continue
             match payload:
                 case ToolRequest():
-                    self._take_request(payload)
+                    self._accept_request(payload)
                 case HealthAlert():
                     self.alerts[payload.tool_id] = payload
                     while len(self.alerts) > MAX_ALERTS:
@@ -155,7 +158,7 @@ class CodingAgent:
                 case _:
                     logger.warning("the coding agent does not handle %s messages", message.type)
 
-    def _take_request(self, request: ToolRequest) -> None:
+    def _accept_request(self, request: ToolRequest) -> None:
         if not self._is_pending(request.task_id) or self._future(request.task_id).done():
             logger.warning("a request for task %.80r is ignored", request.task_id)
             return
@@ -163,12 +166,12 @@ class CodingAgent:
         future.set_result(request)
         if request.task_id in self._expected:
             return
-        task = asyncio.get_running_loop().create_task(self._work_somewhere(request))
+        task = asyncio.get_running_loop().create_task(self._work_without_caller(request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _work_somewhere(self, request: ToolRequest) -> None:
-        """Carry out a task for which nobody calls `work`."""
+    async def _work_without_caller(self, request: ToolRequest) -> None:
+        """Carry out a task without a caller of `work`."""
         async with self._room:
             try:
                 if self._open_place is None:
@@ -176,12 +179,12 @@ class CodingAgent:
                     await self.work(request.task_id, Headless(allows))
                 else:
                     await self._open_place(self._book.get(request.task_id))
-                    if not self._is_leaving and self._is_pending(request.task_id):
-                        # Somebody has removed the turn before it began.
+                    if not self._is_stopping and self._is_pending(request.task_id):
+                        # The turn was removed before it began.
                         await self._bus.send("router", ToolError("", CANCELLED, request.task_id))
                     await self._book.over(request.task_id)
             except Exception as failed:
-                if self._is_leaving:
+                if self._is_stopping:
                     return  # the next start begins it
                 logger.exception("task %s could not be begun", request.task_id)
                 error = ToolError(
@@ -203,16 +206,16 @@ class CodingAgent:
     # -- work ------------------------------------------------------------------------------------
 
     def expect(self, task_id: str) -> None:
-        """Note that a caller will call `work` for a task, so no place is opened for it."""
+        """Announce a call of `work` for a task, so that no workplace is opened for it."""
         self._expected.add(task_id)
 
     async def work(self, task_id: str, place: Workplace) -> TaskRecord:
-        """Carry out a task in a place, once its request has come; return the task when it is over.
+        """Carry out a task in a workplace when its request arrives; return the finished task.
 
-        A task that is carried out in another place already is only waited for.
+        If the task is already carried out in another workplace, this only waits for it.
 
-        Cancel: Safe; what it has started is ended. The task is cancelled, or pending again if the
-        service stops.
+        Cancel: Safe; all that it has started is ended. The task is cancelled, or pending again if
+        the service stops.
         """
         if task_id in self._working:
             return await self._book.over(task_id)
@@ -227,8 +230,9 @@ class CodingAgent:
                 await self._bus.send("router", outcome)
             return await over
         except asyncio.CancelledError:
-            if self._is_leaving:
-                self._put_back(task_id)
+            # At a stop the task must not count as cancelled: the next start continues it.
+            if self._is_stopping:
+                self._make_pending(task_id)
             else:
                 task = self._book.get(task_id)
                 await asyncio.shield(remove_leftovers(self._service, task, all_tools=False))
@@ -240,7 +244,7 @@ class CodingAgent:
             self._expected.discard(task_id)
             self._requests.pop(task_id, None)
 
-    def _put_back(self, task_id: str) -> None:
+    def _make_pending(self, task_id: str) -> None:
         task = self._book.get(task_id)
         if not task.is_over:
             self._book.set(task_id, TaskStatus.PENDING, waiting_for="")
@@ -317,16 +321,16 @@ class CodingAgent:
         return toolbox.registered, "the tool is registered, and answers"
 
     def _check_enabled(self, tool_id: str) -> None:
-        """Check that nobody has removed or disabled a tool.
+        """Check that a tool has not been removed or disabled.
 
         Raises:
-            UnknownTool, ToolConflict: Somebody has.
+            UnknownTool, ToolConflict: It has.
         """
         if self._service.registry.get(tool_id).status is ToolStatus.INACTIVE:
             raise ToolConflict(f"tool {tool_id} was disabled by a person; enable it first")
 
     async def _run_coder(self, coder: Coder, job: CodingJob, money: TaskMoney) -> CodingOutcome:
-        """Run the coder until it ends or its money is used up; return how it ended.
+        """Run the coder until it ends or its money is used up; return its outcome.
 
         Cancel: Safe; the coder and its calls have ended.
         """
@@ -351,10 +355,10 @@ class CodingAgent:
             job.log_text()
 
     async def _reserve(self, coder: Coder, job: CodingJob, money: TaskMoney) -> None:
-        """Reserve what the coder may cost; above the threshold a person is asked.
+        """Reserve the cost limit of the coder; above the threshold a person must approve it.
 
         Raises:
-            BudgetRefused, ApprovalNeeded: It may not begin; nothing is spent.
+            BudgetRefused, ApprovalNeeded: The coder may not begin; nothing is spent.
         """
         most = self._service.settings.current.coding_task_usd
         arguments = {"provider": coder.name, "up_to_usd": most, "description": money.description}
@@ -364,14 +368,14 @@ class CodingAgent:
                 request = ApprovalRequest(title, arguments, "require_approval_above_usd", message)
                 return (await job.request_approval(shown, request, None)).allowed
 
-        # The settings say whether builds are approved; money needs a person in any case.
+        # The setting about approval of builds does not apply: costs always need a person.
         await money.reserve(coder.name, most, approve if job.place.session_id else None)
 
     async def _restart(self, spec: RepairTool, place: Workplace, log: CodingLog) -> ToolMeta | None:
         """Restart a tool; return it if it answers after that.
 
-        Files of a tool that is not active may have changed since a person has seen them, so it is
-        restarted only if nobody is asked.
+        Files of an inactive tool may have changed since a person approved them, so it is restarted
+        only if approval is not required.
         """
         status = self._service.registry.get(spec.tool_id).status
         asks = self._service.settings.current.approve_builds
@@ -386,7 +390,7 @@ class CodingAgent:
                 shown.result(failed.message)
                 log.text(failed.message)
                 return None
-            if tool.status is ToolStatus.STAGING:  # the service stopped while it was registered
+            if tool.status is ToolStatus.STAGING:  # the service stopped during its registration
                 tool = self._service.set_life(tool.tool_id, "activate")
             shown.result({"tool_id": tool.tool_id, "state": str(tool.scheduling.state)})
         log.text(RESTARTED)
@@ -412,7 +416,7 @@ class CodingAgent:
     async def _registered_before(self, task: TaskRecord, spec: TaskSpec) -> ToolMeta | None:
         """Return the tool that an earlier attempt has registered, if it answers."""
         if isinstance(spec, RepairTool):
-            return None  # it is started again in any case
+            return None  # a repair begins with a restart anyway
         for tool in self._service.registry.tools():
             if is_made_by(task, tool) and tool.status is ToolStatus.ACTIVE:
                 with suppress(ToolAgentError):

@@ -23,46 +23,46 @@ from arp.tools.tasks.task_book import TaskBook, TaskRecord, TaskStatus
 from arp.tools.tasks.task_money import TaskMoney
 
 TASK_OVER = "the task is over; nothing more can be done in it"
-"""Why a call is refused that comes when nobody waits for it any more."""
+"""Error of a call that arrives after the end of the task."""
 
 
 class CodingOutcome(Struct, frozen=True):
-    """How a coder ended."""
+    """Outcome of a coder's work."""
 
     text: str = ""
-    """The last that it said."""
+    """Last text of the coder."""
     cost_usd: float | None = None
-    """In all; `None`: it does not say, or has reported it by `CodingJob.spent`."""
+    """Total cost; `None` if it is unknown or was reported by `CodingJob.spent`."""
     model: str = ""
     error: str = ""
-    """Why it stopped; empty: it ended by itself."""
+    """Reason why it stopped; empty if it finished."""
 
 
 class Coder(Protocol):
-    """An agent that carries out tasks by calling tools."""
+    """Agent that carries out tasks by calling tools."""
 
     name: str
-    """As facts and the billing log call it."""
+    """Name in facts and in the billing log."""
 
     async def work(self, job: CodingJob) -> CodingOutcome:
-        """Carry out a job: call its tools until a tool is registered, or it cannot be done.
+        """Carry out a job: call tools until one is registered, or until the task proves impossible.
 
-        What it costs is reported by `job.spent`, as soon as it is known: it is stopped when that is
-        all that was reserved for the task.
+        Costs are reported by `job.spent` as soon as they are known; the coder is stopped when the
+        amount reserved for the task is used up.
 
         Cancel: Safe; the agent has ended.
         """
 
 
 class CodingJob:
-    """An attempt of a task, as the coder sees it.
+    """Attempt of a task, as the coder sees it.
 
     Args:
-        task: What is to be done.
-        words: The task as a prompt, with all that a coder has to know.
+        task: Record of the task.
+        words: Prompt with everything that a coder has to know.
         toolbox: The ten tools.
-        place: Where it is shown.
-        book: Where the task says that it waits for a person, and what it has made.
+        place: Workplace that shows the attempt.
+        book: Records of the tasks, updated with open questions and created resources.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class CodingJob:
         self.place = place
         self.log = CodingLog()
         self.money: TaskMoney | None = None
-        """What it may cost; `None`: nobody counts."""
+        """Cost limit; `None` means that costs are not counted."""
         self._book = book
         toolbox.note = self._save_made
-        self._waiting = 0
-        """Questions that are open."""
+        self._open_questions = 0
+        """Number of open questions."""
         self._unlogged: list[str] = []
-        """Pieces of what the coder says, until it does something else."""
+        """Pieces of the coder's text since the last log line."""
         self._calls: set[asyncio.Task[JsonObject]] = set()
         self._is_over = False
 
@@ -88,14 +88,15 @@ class CodingJob:
         """Call one of the ten tools; return its result.
 
         Raises:
-            ToolAgentError: It could not be done; the message says why.
+            ToolAgentError: It failed; the message says why.
 
         Cancel: Safe.
         """
         if self._is_over:
             raise ToolRefused(TASK_OVER)
-        # A task of its own, because the caller may be a server that goes on when the job ends.
-        calling = asyncio.get_running_loop().create_task(self._called(name, args))
+        # The call runs in its own asyncio task: the caller may be a server that outlives the job,
+        # and `aclose` must be able to end the call.
+        calling = asyncio.get_running_loop().create_task(self._run_call(name, args))
         self._calls.add(calling)
         calling.add_done_callback(self._calls.discard)
         try:
@@ -106,7 +107,7 @@ class CodingJob:
                 raise
             raise ToolRefused(TASK_OVER) from None
 
-    async def _called(self, name: str, args: JsonObject) -> JsonObject:
+    async def _run_call(self, name: str, args: JsonObject) -> JsonObject:
         self.log_text()
         self.log.tool_use(name, args)
         async with self.place.call(name, args) as shown:
@@ -118,7 +119,7 @@ class CodingJob:
         return result
 
     def _save_made(self) -> None:
-        """Save what the task has made, so that the next start can find it."""
+        """Record the created resources of the task, so that the next start can find them."""
         box, task = self.toolbox, self._book.get(self.task_id)
         fields: dict[str, Any] = {
             "projects": [str(project) for project in box.made_projects],
@@ -129,7 +130,7 @@ class CodingJob:
             self._book.set(self.task_id, **fields)
 
     async def aclose(self) -> None:
-        """End the calls that nobody waits for any more; further ones are refused."""
+        """End the remaining calls; new ones are refused."""
         self._is_over = True
         calls = list(self._calls)
         for one in calls:
@@ -137,20 +138,20 @@ class CodingJob:
         await asyncio.gather(*calls, return_exceptions=True)
 
     async def say(self, text: str) -> None:
-        """Show what the coder says; it may come in pieces."""
+        """Show text of the coder; it may arrive in pieces."""
         self._unlogged.append(text)
         await self.place.say(text)
 
     def log_text(self) -> None:
-        """Log what the coder has said, as one text."""
+        """Log the coder's text since the last log line as one text."""
         text = "".join(self._unlogged)
         self._unlogged.clear()
         self.log.text(text)
 
     async def spent(self, total_usd: float, model: str = "") -> None:
-        """Report what the coder has cost so far, in all.
+        """Report the total cost of the coder so far.
 
-        Cancel: Safe; it is noted.
+        Cancel: Safe; the cost is recorded.
         """
         if self.money is not None:
             await self.money.report(total_usd, model)
@@ -158,39 +159,39 @@ class CodingJob:
     async def request_approval(
         self, shown: WorkCall, request: ApprovalRequest, recheck: Recheck | None
     ) -> ApprovalAnswer:
-        """Ask a person; the task is `waiting_approval` until they have answered."""
+        """Ask a person; the task is `waiting_approval` until the answer."""
         session_id, status = self.place.session_id, TaskStatus.WAITING_APPROVAL
         self._book.set(self.task_id, status, waiting_for=request.title, session_id=session_id)
-        self._waiting += 1
+        self._open_questions += 1
         try:
             return await shown.ask(request, recheck)
         finally:
-            self._waiting -= 1
-            # A task that is over, or was put back because the service stops, stays as it is.
-            if not self._waiting and self._book.get(self.task_id).status is status:
+            self._open_questions -= 1
+            # A task that is over, or is pending again because the service stops, keeps its status.
+            if not self._open_questions and self._book.get(self.task_id).status is status:
                 self._book.set(self.task_id, TaskStatus.RUNNING, waiting_for="")
 
 
 class _WaitingCall:
-    """A tool call whose questions set the status of the task."""
+    """Tool call that sets the status of the task while a question is open."""
 
     def __init__(self, shown: WorkCall, job: CodingJob) -> None:
         self._shown, self._job = shown, job
 
     def progress(self, text: str) -> None:
-        """As the call itself."""
+        """See `WorkCall.progress`."""
         self._shown.progress(text)
 
     def result(self, value: object) -> None:
-        """As the call itself."""
+        """See `WorkCall.result`."""
         self._shown.result(value)
 
     async def ran(self, run: ProcessRun) -> None:
-        """As the call itself."""
+        """See `WorkCall.ran`."""
         await self._shown.ran(run)
 
     async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
-        """Ask, and set the status of the task meanwhile."""
+        """See `WorkCall.ask`; sets the status of the task meanwhile."""
         return await self._job.request_approval(self._shown, request, recheck)
 
 

@@ -1,9 +1,9 @@
-"""The log of the coding agent: the lines of section 10 of the interface document.
+"""Log of the coding agent: the lines of section 10 of the interface document.
 
     2026-03-20 15:09:35 [tool_agent.tool.agent] INFO: [TOOL_USE] create_docker_env | {"image":…}
 
-A library configures no logging: `arp tools serve` writes them to standard output with `LOG_FORMAT`.
-Secrets are taken out before a line is written.
+A library does not configure logging: `arp tools serve` writes the lines to standard output with
+`LOG_FORMAT`. Secrets are redacted before a line is written.
 
 Source: internal_api.md 10.
 """
@@ -24,45 +24,45 @@ LOGGER: Final = "tool_agent.tool.agent"
 LOG_FORMAT: Final = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
 LOG_DATE: Final = "%Y-%m-%d %H:%M:%S"
 MAX_LINE: Final = 500
-"""Characters of what a line says; the rest is cut, with `...`."""
+"""Limit of the characters of a line's text; a longer one is truncated with `...`."""
 MAX_VALUE: Final = 200
-"""Characters of one argument, such as the content of a file."""
+"""Limit of the characters of one argument, such as the content of a file."""
 MAX_START: Final = 80
-"""Characters of a task's description."""
+"""Limit of the characters of a task's description."""
 
 logger = logging.getLogger(LOGGER)
 
 
 class CodingLog:
-    """Writes the lines of one task."""
+    """Writes the log lines of one task."""
 
     def __init__(self) -> None:
         self._redactor = Redactor(Redaction())
 
     def started(self, description: str) -> None:
-        """Log that a task begins."""
+        """Log the start of a task."""
         self._write(f"[CodingAgent] Starting task: {_one_line(description, MAX_START)}...")
 
     def tool_use(self, tool: str, args: JsonObject) -> None:
-        """Log that a tool is used."""
+        """Log the use of a tool."""
         short = {name: _short(value) for name, value in args.items()}
         self._write(f"[TOOL_USE] {tool} | {msgspec.json.encode(short).decode()}")
 
     def text(self, text: str) -> None:
-        """Log what the coding agent says."""
+        """Log text of the coding agent."""
         if text.strip():
             self._write(f"[TEXT] {_one_line(text, MAX_LINE)}")
 
     def done(self, seconds: float) -> None:
-        """Log that a task is over, and how long it took."""
+        """Log the end of a task and its duration."""
         self._write(f"[DONE] duration={round(seconds * 1000)}ms")
 
     def cost(self, amount_usd: float) -> None:
-        """Log what it has cost."""
+        """Log the cost of a task."""
         self._write(f"[COST] ${amount_usd:.2f}")
 
     def failed(self, error: str) -> None:
-        """Log why a task failed."""
+        """Log the error of a failed task."""
         logger.error("%s", self._clean(f"[ERROR] {_one_line(error, MAX_LINE)}"))
 
     def _write(self, line: str) -> None:
@@ -74,10 +74,10 @@ class CodingLog:
 
 
 def log_to(write: Callable[[str], object]) -> logging.Handler:
-    """Let the lines of the coding agent go to a function as well; return the handler.
+    """Send the lines of the coding agent to a function as well; return the handler.
 
     Args:
-        write: Gets each line as the document has it, without a line break.
+        write: Receives each line in the format of the document, without a line break.
     """
 
     class LineHandler(logging.Handler):

@@ -1,7 +1,7 @@
-"""From a request in words to an existing tool, or to the spec of a task.
+"""Finds an existing tool for a request in words, or writes the spec of a task.
 
-It calls no model: it compares words, and recognises the address of a repository. A caller that
-wants another plan passes the spec.
+No model is called: words are compared, and the URL of a repository is recognised. A caller that
+wants another plan passes a spec.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from arp.tools.registry.models import ToolMeta, ToolState, ToolStatus
 from arp.tools.tasks.task_specs import BuildTool, GithubDeploy, TaskSpec
 
 ENOUGH: Final = 0.6
-"""So much of a request a tool's own words have to cover, so that the tool is what is asked for."""
+"""Share of a request's words that a tool must match."""
 MAX_NAME_WORDS: Final = 4
-"""Of a name that is made from a request."""
+"""Limit of the words in a name that is made from a request."""
 
 _NO_MEANING: Final = frozenset(
     re.findall(
@@ -29,37 +29,37 @@ _NO_MEANING: Final = frozenset(
         "build deploy",
     )
 )
-"""Words that say nothing of what a tool does."""
+"""Words that are ignored in the comparison."""
 _NO_MEANING_IN_CHINESE: Final = re.compile("需要|一个|工具|编写|请|的|给|我|做|个|写")
 _ADDRESS: Final = re.compile(r"https://[^\s<>\"'()\[\]\u3000-\u303f\uff00-\uffef]+")
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _ENDINGS: Final = ("ation", "ions", "ion", "ing", "or", "er", "ed", "es", "s", "e")
-"""Cut off words before they are compared: compress, compresses, compression are one."""
+"""Endings that are removed before the comparison: compress, compresses, compression are equal."""
 _LEAST_STEM: Final = 4
 
 
 def existing_tool(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
-    """Return the active tool that matches a request; `None` if none does.
+    """Return the active tool that matches a request; `None` if none matches.
 
-    A tool that is named by its id is meant, whatever else the request says. A degraded tool is
-    returned only if no other one matches.
+    A tool whose id occurs in the request matches, regardless of the other words. A degraded tool is
+    returned only if no other tool matches.
     """
     by_health: tuple[list[ToolMeta], list[ToolMeta]] = ([], [])
     for tool in tools:
         if tool.status is ToolStatus.ACTIVE:
             by_health[tool.scheduling.state is ToolState.DEGRADED].append(tool)
     healthy, degraded = by_health
-    return _matching(description, healthy) or _matching(description, degraded)
+    return _best_match(description, healthy) or _best_match(description, degraded)
 
 
-def _matching(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
-    """Return the tool that matches a request best; `None` if none does."""
-    words_of_request = _meaning(description)
+def _best_match(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
+    """Return the tool that matches a request best; `None` if none matches."""
+    words_of_request = _terms_of(description)
     best, most = None, 0.0
     for tool in tools:
         if re.search(rf"(?<![\w-]){re.escape(tool.tool_id)}(?![\w-])", description):
             return tool
-        words = _meaning(" ".join((tool.tool_id, tool.name, tool.description)))
+        words = _terms_of(" ".join((tool.tool_id, tool.name, tool.description)))
         covered = len(words_of_request & words) / len(words_of_request) if words_of_request else 0.0
         if covered > most:
             best, most = tool, covered
@@ -67,12 +67,12 @@ def _matching(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
 
 
 def spec_for(description: str, git_hosts: Sequence[str], *, has_docker: bool) -> TaskSpec:
-    """Return the spec of a task that makes what a request asks for.
+    """Return the spec of a task for a request.
 
     Args:
-        description: The request, in words.
-        git_hosts: Whose repositories may be cloned: an address there is a project to deploy.
-        has_docker: Whether containers can be had.
+        description: Request in words.
+        git_hosts: Hosts from which repositories may be cloned; a URL of one is a project to deploy.
+        has_docker: Whether containers are available.
     """
     for address in _ADDRESS.findall(description):
         url = address.rstrip(".,;:!?/")
@@ -85,9 +85,9 @@ def spec_for(description: str, git_hosts: Sequence[str], *, has_docker: bool) ->
 
 
 def name_for(description: str) -> str:
-    """Return an id for a tool, made of the first words of a request that mean something.
+    """Return a tool id made of the first meaningful words of a request.
 
-    A request in another script has a name made of its digest.
+    If the request has no usable words, for example in another script, the id is made of its digest.
     """
     plain = unicodedata.normalize("NFKD", description).encode("ascii", "ignore").decode().lower()
     words = [word for word in _WORD.findall(plain) if word not in _NO_MEANING]
@@ -95,8 +95,8 @@ def name_for(description: str) -> str:
     return name or f"tool_{sha256(description.encode()).hexdigest()[:8]}"
 
 
-def _meaning(text: str) -> set[str]:
-    """Return what is compared of a text: the stems of its words, of Chinese pairs of characters."""
+def _terms_of(text: str) -> set[str]:
+    """Return the parts of a text to compare: stems of words, and pairs of Chinese characters."""
     lower = unicodedata.normalize("NFKC", text).lower()
     words = {_stem(word) for word in _WORD.findall(lower) if word not in _NO_MEANING}
     spaced = _NO_MEANING_IN_CHINESE.sub(" ", lower)
@@ -106,7 +106,7 @@ def _meaning(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """Return a word without its endings, as long as something is left of it."""
+    """Return a word without its endings, if enough of it remains."""
     while True:
         ending = next((one for one in _ENDINGS if word.endswith(one)), "")
         is_plural = ending != "s" or not word.endswith("ss")

@@ -1,15 +1,16 @@
 """`Router`: turns requests into tasks, and delivers their outcomes.
 
-Theory of operation. A request becomes a task that is pending. If a tool does already what is asked
-for, the task is completed with it; else its spec goes to the coding agent as a `tool_request`. What
-comes back (`tool_ready`, `tool_error`) ends the task and is delivered to its `callback_url`. A
-message about a task that is not open, or that names a tool that is not registered, changes nothing.
-A degraded tool is handed out to nobody: who asks for it waits for its repair.
+Theory of operation. A request becomes a pending task. If an existing tool matches, the task is
+completed with it; otherwise its spec is sent to the coding agent as a `tool_request`. The reply
+(`tool_ready`, `tool_error`) ends the task and is delivered to its `callback_url`. A message about a
+task that is not open, or about a tool that is not registered, has no effect. A degraded tool never
+completes a request: the request waits for the repair of the tool.
 
-A `health_alert` of an active tool is passed on, with a repair task behind it. While a tool is being
-repaired no further one is made for it. A tool that could not be repaired is checked on, so that its
-alert comes again; after `MAX_REPAIRS` in a row that failed or were cancelled it is left alone until
-it is healthy once, or somebody asks for a repair. A restart counts the repairs in the task book.
+A `health_alert` of an active tool is forwarded, and a repair task is created unless one is open for
+the tool. If a repair fails, the tool is still checked, so that its alert is repeated. After
+`MAX_REPAIRS` failed or cancelled repairs in a row the tool gets no further automatic repair until
+it was healthy once or a repair is requested. After a restart of the service the repairs are counted
+from the task book.
 """
 
 from __future__ import annotations
@@ -56,34 +57,34 @@ from arp.tools.tasks.task_specs import (
 logger = logging.getLogger(__name__)
 
 MAX_REPAIRS: Final = 3
-"""Repairs of one tool in a row that may fail before nobody tries any more."""
+"""Limit of failed repairs of one tool in a row."""
 DEGRADED: Final = "somebody asks for it, and it does not answer"
-"""The error of a repair that begins with a request for a tool."""
+"""Error text of a repair that is caused by a request for the tool."""
 ALREADY_THERE: Final = "there is such a tool already"
-"""The result of a task for which nothing had to be built."""
+"""Result of a task that was completed with an existing tool."""
 
 
 class TaskRequest(Struct, frozen=True):
-    """A request for a tool."""
+    """Request for a tool."""
 
     description: str
-    """In words."""
+    """Request in words."""
     callback_url: str = ""
-    """Who gets the outcome over HTTP; empty: nobody."""
+    """URL that receives the outcome; empty if there is none."""
     owner: str = ""
-    """Who asks; empty where users are not told apart."""
+    """User that made the request; empty where users are not distinguished."""
     spec: TaskSpec | None = None
-    """What exactly is to be done; `None`: the router writes it."""
+    """Spec of the task; `None` means that the router writes it."""
 
 
 class Router:
-    """The side of the bus that takes requests from outside.
+    """Side of the bus that receives requests from outside.
 
     Args:
-        service: With the tools.
-        bus: To the coding agent.
-        book: Of the tasks.
-        callbacks: Delivers outcomes; `None`: as the settings say.
+        service: Tools.
+        bus: Message bus to the coding agent.
+        book: Records of the tasks.
+        callbacks: Delivers outcomes; `None` means a sender that follows the settings.
     """
 
     def __init__(
@@ -97,14 +98,14 @@ class Router:
         self.callbacks = callbacks or CallbackSender(service.settings)
         self._failed_repairs: Counter[str] = Counter()
         self._last_healthy: dict[str, str | None] = {}
-        """When each tool was last healthy, as its last alert says."""
+        """Time of each tool's last healthy check, from its last alert."""
         self._deliveries: set[asyncio.Task[None]] = set()
         self._delayed: set[asyncio.Task[None]] = set()
-        """Requests that wait until a tool is repaired."""
+        """Requests that wait for the repair of a tool."""
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to take messages; send tasks and callbacks that were not over at the last end."""
+        """Begin to receive messages; resume unfinished tasks and callbacks of the previous run."""
         self._task = asyncio.get_running_loop().create_task(self._listen())
         self._failed_repairs.clear()
         for task in self.book.tasks():
@@ -122,7 +123,7 @@ class Router:
                 self._count_repair(self._finish(cut_off, TaskStatus.FAILED))
 
     async def aclose(self) -> None:
-        """Stop; a callback that is under way is sent again after the next start."""
+        """Stop; an unfinished callback is sent again after the next start."""
         tasks = [
             *self._deliveries,
             *self._delayed,
@@ -157,18 +158,19 @@ class Router:
         return self.book.set(task.task_id, task_spec=text, tool_id=name)
 
     def check_repo(self, url: str) -> str:
-        """Return what may be cloned.
+        """Return the URL of a repository that may be cloned.
 
         Raises:
-            ToolRefused: It may not.
+            ToolRefused: It may not be cloned.
         """
         now = self.service.settings.current
         return check_repo_url(url, now.git_hosts, now.git_directories)
 
     async def dispatch(self, task_id: str) -> TaskRecord:
-        """Begin a pending task: complete it by a tool that is there, or send it; return it.
+        """Begin a pending task and return it: complete it with an existing tool, or send its spec.
 
-        A request that only a degraded tool fits waits for the repair of that tool, or is one.
+        If only a degraded tool matches, the task waits for the repair of that tool, or becomes its
+        repair.
         """
         task = self.book.get(task_id)
         if not task.task_spec:
@@ -189,12 +191,12 @@ class Router:
         """Accept a request and begin it; return its task.
 
         Raises:
-            ToolAgentError: As `accept`.
+            ToolAgentError: As for `accept`.
         """
         return await self.dispatch(self.accept(request).task_id)
 
     def _dispatch_after(self, repair_id: str, task_id: str) -> None:
-        """Begin a task when another one is over."""
+        """Begin a task when the repair of its tool is over."""
 
         async def work() -> None:
             try:
@@ -209,7 +211,7 @@ class Router:
         waiting.add_done_callback(self._delayed.discard)
 
     async def _spec(self, description: str, degraded: ToolMeta | None) -> TaskSpec:
-        """Return the spec for a request: the repair of a degraded tool that fits, or a new tool."""
+        """Return the spec for a request: the repair of a matching degraded tool, or a new tool."""
         if degraded is not None:
             container_id = degraded.runtime.container_id
             return RepairTool(degraded.tool_id, DEGRADED, container_id, description)
@@ -221,19 +223,21 @@ class Router:
     # -- health ----------------------------------------------------------------------------------
 
     async def on_alert(self, alert: HealthAlert) -> None:
-        """Pass an alert on, and have the tool repaired."""
+        """Forward an alert, and create a repair task for the tool."""
         await self.bus.send("coding", alert)
         tool_id = alert.tool_id
         tool = self.service.registry.find(tool_id)
         if tool is None or tool.status is not ToolStatus.ACTIVE:
-            return  # it was removed or disabled, or a task has it in hand
+            return  # it was removed or disabled, or a task is working on it
         if self._open_repair(tool_id) is not None:
             return
         if alert.last_healthy != self._last_healthy.get(tool_id):  # it was healthy in between
             self._failed_repairs.pop(tool_id, None)
         self._last_healthy[tool_id] = alert.last_healthy
         if self._failed_repairs[tool_id] >= MAX_REPAIRS:
-            logger.warning("tool %s: %d repairs failed; nobody tries again", tool_id, MAX_REPAIRS)
+            logger.warning(
+                "tool %s: %d repairs failed; no further repair is started", tool_id, MAX_REPAIRS
+            )
             return
         words = "The tool failed its health check: find out why, and repair it."
         spec = RepairTool(tool_id, alert.error, alert.container_id, words)
@@ -243,7 +247,7 @@ class Router:
             logger.warning("no repair task for tool %s: %s", tool_id, refused.message)
 
     async def forget(self, tool: ToolMeta) -> None:
-        """Forget the repairs of a tool that was removed: the next one of this id is another one."""
+        """Drop the repair count of a removed tool, because a new tool may use its id."""
         self._failed_repairs.pop(tool.tool_id, None)
         self._last_healthy.pop(tool.tool_id, None)
 
@@ -253,14 +257,14 @@ class Router:
         return next((task for task in open_tasks if self._repairs(task, tool_id)), None)
 
     def _count_repair(self, task: TaskRecord) -> None:
-        """Count what a task that is over says of its tool: a repair has failed, or it is ready."""
+        """Count a finished task: a failed repair raises its tool's count, a success resets it."""
         if task.status is TaskStatus.COMPLETED and task.result != ALREADY_THERE:
             self._failed_repairs.pop(task.tool_id, None)
         elif task.is_over and self._repairs(task, task.tool_id):
             self._failed_repairs[task.tool_id] += 1
 
     async def _watch(self, payload: Payload) -> None:
-        """Have a tool checked on whose repair has failed, so that its alert comes again."""
+        """Keep checking a tool after a failed repair, so that its alert is repeated."""
         if not isinstance(payload, ToolError):
             return
         task = self.book.get(payload.task_id)
@@ -295,7 +299,7 @@ class Router:
                 logger.exception("a message to the router failed")
 
     def _fail_running(self, payload: Payload, refused: ToolAgentError) -> None:
-        """End a task that runs and whose tool somebody removed or disabled as it became ready."""
+        """Fail a running task whose tool was removed or disabled when it became ready."""
         if not isinstance(payload, ToolReady):
             return
         with suppress(UnknownTool):
@@ -304,10 +308,10 @@ class Router:
                 self._count_repair(self._finish(error, TaskStatus.FAILED))
 
     def receive(self, payload: Payload) -> None:
-        """End the task that an outcome is about.
+        """End the task of an outcome.
 
         Raises:
-            ToolAgentError: There is no such open task, or no such tool: nothing changes.
+            ToolAgentError: No such task is open, or there is no such tool; nothing changes.
         """
         match payload:
             case ToolReady(tool_id=tool_id):
@@ -336,7 +340,7 @@ class Router:
         return task
 
     def _send(self, task: TaskRecord) -> None:
-        """Begin to deliver the outcome of a task if it has a callback."""
+        """Begin to deliver the outcome of a task, if it has a callback."""
         if task.callback_url:
             delivery = asyncio.get_running_loop().create_task(self._deliver(task))
             self._deliveries.add(delivery)

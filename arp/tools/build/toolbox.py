@@ -1,15 +1,15 @@
 """`Toolbox`: the ten tools with which a coding agent carries out one task.
 
-Theory of operation. Each tool is a row of `TEN_TOOLS`: its parameters, as in the document, and
-the method that carries it out. What runs generated code asks a person first (`toolbox_approval`):
-they see the command and the digests of the project's files, and after a yes those are looked at
-again before anything runs. They may allow all that the task runs in that project; then nothing more
-is asked for it. A task that changes a file of an active tool switches the tool off until it is
-registered again: else its next call would run what nobody has seen. A task reaches only what
-belongs to it: projects and containers that it has made or was given, and the id of a tool that is
-its own.
+Theory of operation. Each tool is a row of `TEN_TOOLS`: its parameters, as in the document, and the
+method that carries it out. Before generated code runs, a person is asked (`toolbox_approval`). The
+question shows the command and the digests of the project's files; after a yes the files are
+compared again before anything runs. The person may also allow everything that the task runs in that
+project, and then no further question is asked for it. A task that changes a file of an active tool
+switches the tool off until it is registered again, because its next call would run unapproved code.
+A task can use only its own resources: projects and containers that it has created or received, and
+the tool id that belongs to it.
 
-A local tool that is registered is started by the first of `ENTRIES` in its project.
+A registered local tool is started by the first of `ENTRIES` that exists in its project.
 
 Source: internal_api.md 7.
 """
@@ -49,13 +49,17 @@ from arp.tools.service import ToolService
 from arp.tools.tasks.task_specs import RepairTool, TaskSpec, check_package
 
 ENTRIES: Final = ("main.py", "app.py", "server.py")
+<<<<<<< HEAD
 """Files that start a local tool, the first that is there: `python main.py`.
 
 The interface document gives `register_tool` no parameter for a command.
 """
+=======
+"""Files that start a local tool, such as `python main.py`; the first one that exists is used."""
+>>>>>>> lang6
 MAX_COMMAND: Final = 20_000
 MAX_CONTENT: Final = 2 << 20
-"""Characters of a file that is written."""
+"""Limit of the characters of a file that is written."""
 
 Command: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_COMMAND)]
 RunSeconds: TypeAlias = Annotated[float, Meta(gt=0, le=3_600)]
@@ -64,7 +68,7 @@ AnyPort: TypeAlias = Annotated[int, Meta(ge=0, le=65535)]
 
 
 class BoxArgs(Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of one of the ten tools."""
+    """Parameters of one of the ten tools."""
 
 
 class CreateDockerEnv(BoxArgs, frozen=True):
@@ -145,8 +149,8 @@ class RegisterTool(BoxArgs, frozen=True):
     server: it listens on 127.0.0.1 and the port in the environment variable PORT, and takes the
     parameters as a JSON object. Without one (0) it is started for each call, reads the parameters
     as one JSON object from standard input, and writes one JSON object to standard output; lines
-    `{"chunk": "…", "done": false}` before it are passed on as they come. `cpu` (cores, 1 if it is
-    left out) and `memory_mb` (512) are what it may use; a container has those of its own.
+    `{"chunk": "…", "done": false}` before it are passed on as they come. `cpu` (cores, default
+    1) and `memory_mb` (default 512) are its limits; a container has its own limits.
     """
 
     tool_id: str
@@ -170,9 +174,9 @@ class Toolbox:
     """The ten tools for one task.
 
     Args:
-        service: That carries them out.
-        spec: Of the task.
-        asks: Whether a person approves what runs generated code.
+        service: Service that carries them out.
+        spec: Spec of the task.
+        asks: Whether a person must approve the execution of generated code.
     """
 
     def __init__(self, service: ToolService, spec: TaskSpec, *, asks: bool) -> None:
@@ -180,41 +184,41 @@ class Toolbox:
         self._spec = spec
         self._approvals = Approvals(service.projects, asks=asks)
         self.projects: list[Path] = []
-        """The project directories of the task, the newest last."""
-        self._lent: list[Path] = []
-        """Those of the tool that it repairs."""
+        """Project directories of the task, newest last."""
+        self._borrowed_projects: list[Path] = []
+        """Project directories of the tool that the task repairs."""
         self.containers: set[str] = set()
         self.registered: ToolMeta | None = None
-        """The tool that came of the task, while it is registered and answers."""
+        """Tool that the task has registered, while it is active and answers."""
         self.own_ids: list[str] = []
-        """The tools that the task has registered, the newest last, also if they are off now."""
+        """Ids of all tools that the task has registered, newest last, even if they are off now."""
         self.note: Callable[[], None] = lambda: None
-        """Writes down what the task has, before what is made counts as finished."""
+        """Callback that records the task's resources, before a new one counts as finished."""
         if isinstance(spec, RepairTool):
-            self._take_over(spec)
+            self._adopt_resources(spec)
 
-    def _take_over(self, spec: RepairTool) -> None:
-        """Give the task what belongs to the tool that it repairs."""
+    def _adopt_resources(self, spec: RepairTool) -> None:
+        """Give the task the project and the container of the tool that it repairs."""
         runtime = self._service.registry.get(spec.tool_id).runtime
         if runtime.type is RuntimeType.LOCAL and runtime.host_dir:
             self.projects.append(Path(runtime.host_dir))
-            self._lent.append(Path(runtime.host_dir))
+            self._borrowed_projects.append(Path(runtime.host_dir))
         if runtime.container_id:
             self.containers.add(runtime.container_id)
 
     @property
     def made_projects(self) -> list[Path]:
-        """The projects that the task has made."""
-        return [project for project in self.projects if project not in self._lent]
+        """Projects that the task has created."""
+        return [project for project in self.projects if project not in self._borrowed_projects]
 
     async def call(self, name: str, args: JsonObject, shown: WorkCall) -> JsonObject:
         """Carry out one of the ten tools; return its result.
 
         Raises:
-            ToolAgentError: There is no such tool, the parameters do not fit (the message names the
+            ToolAgentError: There is no such tool, the parameters are invalid (the message names the
                 path), a person or a rule refuses it, or it failed.
 
-        Cancel: Safe; what it has started is ended.
+        Cancel: Safe; all that it has started is ended.
         """
         self._check_repaired()
         row = TEN_TOOLS.get(name)
@@ -233,7 +237,7 @@ class Toolbox:
     async def _create_docker_env(self, args: CreateDockerEnv, shown: WorkCall) -> JsonObject:
         for host_dir in args.volumes:
             if Path(host_dir).is_relative_to(self._service.projects.root):
-                self._own_project(host_dir)  # what else may be mounted the settings say
+                self._own_project(host_dir)  # the settings decide about all other directories
         request = EnvRequest(
             args.image,
             mem_limit=args.mem_limit,
@@ -280,19 +284,19 @@ class Toolbox:
         return {"status": "success", "message": f"container {container_id:.12} is destroyed"}
 
     async def _disable_tools_of(self, container_id: str) -> None:
-        """Switch off the tools of a container that is gone, until they are registered again."""
+        """Switch off the tools of a removed container, until they are registered again."""
         for tool in list(self._service.registry):
             if tool.runtime.container_id == container_id:
                 await self._switch_off(tool)
 
     async def _switch_off(self, tool: ToolMeta) -> None:
-        """Stop a tool; one that is active has to be registered again."""
+        """Stop a tool; an active one must be registered again."""
         await self._service.switch_off(tool.tool_id)
         if self.registered is not None and self.registered.tool_id == tool.tool_id:
             self.registered = None
 
     async def _mounted_projects(self, container_id: str) -> list[Path]:
-        """Return the projects whose files a container sees."""
+        """Return the projects that are mounted into a container."""
         projects = self._service.projects
         info = await asyncio.to_thread(self._service.containers.get, container_id)
         places = [Path(host_dir) for host_dir in info.volumes]
@@ -312,7 +316,7 @@ class Toolbox:
         return {"project_dir": str(made)}
 
     def take_project(self, project_dir: Path) -> None:
-        """Give the task a project that was made for it."""
+        """Give the task a new project."""
         self.projects.append(project_dir)
         self.note()
 
@@ -332,7 +336,7 @@ class Toolbox:
             package = check_package(args.package, "package")
         except ValueError as error:
             raise ToolRefused(str(error)) from None
-        # A package may run code while it is installed.
+        # A package may run code during its installation, so this needs approval too.
         given = {"project_dir": str(project), "package": package, "dev": args.dev}
         title = f"Add the package {package} to {project.name}?"
         request = RunRequest(title, given, str(project), [project])
@@ -353,16 +357,18 @@ class Toolbox:
         return {"status": "success", "path": str(written), "size": size}
 
     async def _switch_off_tools_in(self, directory: Path) -> None:
-        """Switch off the active tools of a project, which would run what nobody has approved."""
+        """Switch off the active tools of a project, which would run unapproved code."""
         for tool in list(self._service.registry):
             if tool.runtime.host_dir == str(directory) and tool.status is ToolStatus.ACTIVE:
                 await self._switch_off(tool)
 
     def _check_not_disabled(self, directory: Path) -> None:
-        """Check that no disabled tool runs the files of a project: who enables it trusts them.
+        """Check that no disabled tool uses the files of a project.
+
+        A person who enables the tool again relies on its files being unchanged.
 
         Raises:
-            ToolConflict: One does.
+            ToolConflict: A disabled tool uses them.
         """
         for tool in self._service.registry.tools(ToolStatus.INACTIVE):
             if tool.runtime.host_dir == str(directory):
@@ -399,7 +405,7 @@ class Toolbox:
                 title = f"Start the tool {tool.tool_id}?"
                 request = RunRequest(title, given, place, mounted)
                 await approved.enter_async_context(self._approvals.approved(request, shown))
-            self._check_repaired()  # it may have been removed while a person thought
+            self._check_repaired()  # it may have been removed while the person decided
             shown.progress("starting it, and checking that it answers")
             self.registered = await self._service.activate(tool, replace=True)
         registered = self.registered
@@ -407,10 +413,10 @@ class Toolbox:
         return {"status": "success", "tool_id": registered.tool_id, "url": url_of(registered)}
 
     def _tool_of(self, args: RegisterTool) -> ToolMeta:
-        """Return the tool that is to be registered.
+        """Return the tool to register.
 
         Raises:
-            ToolAgentError: It belongs to another task, or there is nothing that could be started.
+            ToolAgentError: It belongs to another task, or has nothing that could be started.
         """
         self._check_own_id(args.tool_id)
         kind = runtime_type_of(args.runtime_type)
@@ -427,7 +433,7 @@ class Toolbox:
             entry,
             container_id=args.container_id,
             host_dir=host_dir,
-            # The scheduler chooses the port of a local server, so that no two tools have the same.
+            # The scheduler chooses the port of a local server, so that no two tools share one.
             host_port=0 if kind is RuntimeType.LOCAL else args.host_port,
             internal_port=(args.internal_port or args.host_port) if is_server else 0,
             endpoint_path=args.endpoint_path,
@@ -456,7 +462,7 @@ class Toolbox:
         return self._service.registry.get(spec.tool_id) if isinstance(spec, RepairTool) else None
 
     def _check_repaired(self) -> None:
-        """Check that the tool under repair is still there, and was not disabled.
+        """Check that the tool under repair still exists and was not disabled.
 
         Raises:
             UnknownTool, ToolConflict: A person has removed or disabled it.
@@ -489,7 +495,7 @@ class Toolbox:
         return path
 
     def _own_path(self, path: str) -> str:
-        """Return a path in a project of the task; a relative one is in the newest."""
+        """Return a path in a project of the task; a relative path is below the newest project."""
         full_path = path if Path(path).is_absolute() else f"{self._project()}/{path}"
         project, _ = self._service.projects.locate(full_path)
         if self._service.projects.root / project.name not in self.projects:
@@ -502,10 +508,10 @@ class Toolbox:
         return container_id
 
     def _limits(self, args: RegisterTool, kind: RuntimeType) -> ResourceLimits:
-        """Return what a tool may use: as it says, else as the request or the repaired tool does.
+        """Return the limits of a tool: from the arguments, the request or the repaired tool.
 
         Raises:
-            InvalidToolCall: Limits of a container are given: those are its own.
+            InvalidToolCall: The arguments have limits for a container, which has its own.
         """
         if isinstance(self._spec, RepairTool):
             limits = self._service.registry.get(self._spec.tool_id).runtime.resource_limits
@@ -527,7 +533,7 @@ class Toolbox:
     # -- what ran ---------------------------------------------------------------------------------
 
     def _sandbox(self) -> str:
-        """Return the sandbox of programs in projects; empty: none."""
+        """Return the sandbox of programs in projects; empty if there is none."""
         is_on = self._service.settings.current.sandbox != "off" and sandbox_works()
         return "bubblewrap" if is_on else ""
 
@@ -539,18 +545,18 @@ class Toolbox:
 
 
 class BoxTool(NamedTuple):
-    """One of the ten tools."""
+    """Tool of the toolbox."""
 
     args: type[BoxArgs]
     carry_out: Callable[[Toolbox, Any, WorkCall], Awaitable[JsonObject]]
 
     @property
     def description(self) -> str:
-        """What it does, for models."""
+        """Description for models."""
         return " ".join((self.args.__doc__ or "").split())
 
     def schema(self) -> JsonObject:
-        """Return the JSON Schema of its parameters."""
+        """JSON Schema of the parameters."""
         schema = msgspec.json.schema(self.args)
         found: JsonObject = dict(schema["$defs"][self.args.__name__])
         return {**found, "additionalProperties": False}
@@ -572,12 +578,12 @@ TEN_TOOLS: Final[dict[str, BoxTool]] = {
 
 
 def _cores(cpu: float) -> str:
-    """Return a number of cores as a tool's description has it: at least a thousandth."""
+    """Return a number of cores in the format of a tool's description: at least a thousandth."""
     return f"{max(cpu, 0.001):.3f}".rstrip("0").rstrip(".")
 
 
 def _scheduling(is_server: bool, repaired: ToolMeta | None) -> ToolScheduling:
-    """Return when a tool runs; a repair keeps what was set, as far as it fits."""
+    """Return the scheduling of a tool; a repair keeps the earlier settings as far as they fit."""
     mode = SchedulingMode.COLD if is_server else SchedulingMode.STATELESS
     if repaired is None:
         return ToolScheduling(mode, idle_timeout_s=0)

@@ -1,11 +1,11 @@
-"""`Approvals`: questions before generated code runs, which runs only as it was shown.
+"""`Approvals`: asks a person before generated code runs, and ensures that it runs as shown.
 
-Theory of operation. A question shows everything that is in the project (`project_look`). A yes
-counts only if another look finds the same. From that look until the code has run, the task writes
-no file there, and while a question is open no other command of the task runs there: a command that
-was allowed before could exchange a file in the moment between the look and the start.
+Theory of operation. A question shows a snapshot of the project (`project_look`). A yes counts only
+if another snapshot is equal. Between that second snapshot and the end of the run, the task writes
+no file in the project. While a question is open, no other command of the task runs there: a command
+that was allowed earlier could replace a file between the snapshot and the start.
 
-A container has no look of its own, but the projects that are mounted into it have.
+A container has no snapshot of its own, but the projects that are mounted into it have one.
 """
 
 from __future__ import annotations
@@ -24,55 +24,56 @@ from arp.tools.projects.project_look import ProjectLook
 from arp.tools.projects.projects import LocalProjects
 
 EXECUTES: Final = "generated-code"
-"""The rule by which a person is asked, in facts."""
+"""Name of the approval rule in facts."""
 CHANGED: Final = "the files changed after they were shown"
 
 
 class RunRequest(NamedTuple):
-    """What is to run, and where."""
+    """Code that is about to run, and its place."""
 
     title: str
-    """The question, in one line."""
+    """Question in one line."""
     input: JsonObject
     place: str
-    """The project directory, or the id of the container."""
+    """Project directory, or id of the container."""
     projects: Sequence[Path]
-    """Directories of the projects whose files can change what runs."""
+    """Directories of the projects with files that can change what runs."""
 
 
 class Approvals:
-    """The questions of one task about what runs.
+    """Approval questions of one task.
 
     Args:
-        projects: Where the files are.
-        asks: Whether a person approves what runs generated code.
+        projects: Projects with the files.
+        asks: Whether a person must approve the execution of generated code.
     """
 
     def __init__(self, projects: LocalProjects, *, asks: bool) -> None:
         self._projects = projects
         self._asks = asks
         self._allowed: set[str] = set()
-        """Projects and containers in which the task may run what it likes."""
-        self._known: dict[Path, ProjectLook] = {}
-        """The newest look at each project, so that a question can say what is new."""
+        """Projects and containers in which the task may run everything without a question."""
+        self._latest_looks: dict[Path, ProjectLook] = {}
+        """Latest snapshot of each project, so that a question can list the changes."""
         self._runs: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Held in each place from a question to the end of what runs."""
+        """Lock of each place, held from a question to the end of the run."""
         self._files: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Held for each project while a file is written, and from a yes to the end of what runs."""
+        """Lock of each project, held while a file is written, and from a yes to the end of the
+        run."""
 
     def asks_in(self, place: str) -> bool:
         """Return whether a person is asked before something runs in a place."""
         return self._asks and place not in self._allowed
 
     def moved(self, old: str, new: str) -> None:
-        """Note that a place has another name now."""
+        """Record that a place has a new name."""
         if old in self._allowed:
             self._allowed.add(new)
 
     async def learn(self, project: Path) -> None:
-        """Note what a new project contains, so that the first question can say what is new."""
+        """Record the content of a new project, so that the first question can list the changes."""
         if self.asks_in(str(project)):
-            self._known[project] = await self._look(project)
+            self._latest_looks[project] = await self._look(project)
 
     def writing(self, project: Path) -> asyncio.Lock:
         """Return the lock to hold while a file of a project is written."""
@@ -80,17 +81,17 @@ class Approvals:
 
     @asynccontextmanager
     async def approved(self, request: RunRequest, shown: WorkCall) -> AsyncIterator[None]:
-        """Ask a person, unless they have allowed all that runs in the place; then run the block.
+        """Ask a person, unless everything is allowed in the place; then run the block.
 
         Raises:
-            ToolRefused: They did not allow it, or the files changed while they thought.
+            ToolRefused: They declined, or the files changed before their answer.
         """
         if not self.asks_in(request.place):
             yield
             return
         async with AsyncExitStack() as held:
             await held.enter_async_context(self._runs[request.place])
-            if self.asks_in(request.place):  # it may have been allowed while this one waited
+            if self.asks_in(request.place):  # may be allowed since the lock was free
                 await self._ask(request, shown, held)
             yield
 
@@ -101,6 +102,8 @@ class Approvals:
         async def recheck() -> str:
             nonlocal locked
             if not locked:
+                # Held to the end of the run: a file written after this look would run unseen.
+                # `looks` is sorted, so that two calls cannot wait for each other.
                 for project in looks:
                     await held.enter_async_context(self._files[project])
                 locked = True
@@ -129,12 +132,12 @@ class Approvals:
             self._allowed.add(request.place)
 
     def _rows(self, looks: dict[Path, ProjectLook]) -> tuple[list[JsonObject], int]:
-        """Return the rows of all projects, what has changed first, and how many those are."""
+        """Return the rows of all projects, changes first, and the number of changes."""
         first: list[JsonObject] = []
         rest: list[JsonObject] = []
         for project, look in looks.items():
-            rows, changed = look.rows(self._known.get(project))
-            self._known[project] = look
+            rows, changed = look.rows(self._latest_looks.get(project))
+            self._latest_looks[project] = look
             if len(looks) > 1:
                 rows = [{**row, "path": f"{project.name}/{row['path']}"} for row in rows]
             first += rows[:changed]

@@ -1,10 +1,10 @@
-"""`ToolboxServer`: gives the ten tools to coding agents by MCP.
+"""`ToolboxServer`: offers the ten tools to coding agents by MCP.
 
-Theory of operation. An agent runs in a process of its own, so it gets the tools by MCP over HTTP,
-on a port of this machine that only this server listens on. Each task has an address with a random
-key, and a token besides; both end with the task. An agent of this process may have the MCP server
-itself (`server_of`). What a call raises goes to the agent as the error of the tool, so that it can
-try something else.
+Theory of operation. An agent runs in its own process, so it uses the tools by MCP over HTTP, on a
+local port that serves nothing else. Each task has a URL with a random key, and also a token; both
+are valid until the task ends. An agent in this process may use the MCP server directly
+(`server_of`). An exception of a call is returned to the agent as the error of the tool, so that it
+can try something else.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from arp.tools.build.toolbox import TEN_TOOLS
 from arp.tools.errors import ToolAgentError
 
 SERVER_NAME: Final = "tool_agent"
-"""What agents call the MCP server."""
+"""Name of the MCP server for agents."""
 MAX_BODY: Final = 4 << 20
-"""Bytes of one call: a file that is written is in it."""
+"""Limit of the bytes of one call, which may contain a file to write."""
 MAX_BODY_VALUES: Final = MAX_VALUES
-"""Values of one call."""
+"""Limit of the values of one call."""
 
 
 class ToolboxAddress(NamedTuple):
-    """Where an agent finds the tools of its task."""
+    """URL and token for the tools of a task."""
 
     url: str
     headers: dict[str, str]
 
 
 def server_of(job: CodingJob) -> Server[Any]:
-    """Return the MCP server of a job: the ten tools."""
+    """Return the MCP server of a job, with the ten tools."""
 
     async def list_tools(context: Any, params: Any) -> mcp.ListToolsResult:
         return mcp.ListToolsResult(
@@ -75,17 +75,17 @@ def _result(value: dict[str, Any], *, is_error: bool) -> mcp.CallToolResult:
 
 
 class _ToolboxListener(InnerServer):
-    """Answers requests to the jobs that are offered."""
+    """Routes requests to the jobs that are offered."""
 
     def __init__(self, listener: socket.socket, bounds: Bounds | None) -> None:
         super().__init__(self.answer, listener, bounds)
         self._bodies = JsonBodies(MAX_BODY, MAX_BODY_VALUES, bounds)
         self.jobs: dict[str, tuple[str, StreamableHTTPSessionManager]] = {}
-        """Token and MCP server of each job, by the key in its address."""
+        """Token and MCP server of each job, by the key in its URL."""
         self._own_code = OwnCode(has_token=False)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an agent that has the address and the token of a job."""
+        """Answer an agent that has the URL and the token of a job."""
         key, _, rest = scope["path"].removeprefix("/").partition("/")
         found = self.jobs.get(key)
         headers = dict(scope["headers"])
@@ -107,10 +107,10 @@ class _ToolboxListener(InnerServer):
 
 
 class ToolboxServer:
-    """Listens on a port of this machine, from the first job on.
+    """Server on a local port; it starts with the first job.
 
     Args:
-        bounds: Of its connections; `None`: the defaults.
+        bounds: Limits of its connections; `None` means the defaults.
     """
 
     def __init__(self, bounds: Bounds | None = None) -> None:
@@ -120,7 +120,7 @@ class ToolboxServer:
 
     @asynccontextmanager
     async def offered(self, job: CodingJob) -> AsyncIterator[ToolboxAddress]:
-        """Offer the tools of a job within a block; return where they are."""
+        """Offer the tools of a job within a block; yield their address."""
         listener = await self._started()
         key, token = secrets.token_urlsafe(16), secrets.token_urlsafe(32)
         manager = StreamableHTTPSessionManager(server_of(job), max_request_body_size=MAX_BODY)
@@ -133,7 +133,7 @@ class ToolboxServer:
                 del listener.jobs[key]
 
     async def aclose(self) -> None:
-        """Stop listening; the next job begins again, perhaps in another event loop."""
+        """Stop listening; the next job starts the server again, possibly in another event loop."""
         self._starting = asyncio.Lock()
         listener, self._listener = self._listener, None
         if listener is not None:

@@ -1,7 +1,8 @@
-"""`TurnPlace`: a turn of a session in which a task is carried out.
+"""`TurnPlace`: a turn of a session as the workplace of a task.
 
-Each of the ten tools shows as a tool of the turn; what it asks is a permission there, which every
-screen, the terminal and the control plane list and can answer; what ran is in the facts.
+Each call of the ten tools is shown as a tool call of the turn. A question becomes a permission
+request of the turn, which every screen, the terminal and the control plane list and can answer.
+Processes are recorded as facts.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from arp.turn.tool import Approval, SecondLook, ToolCall, ToolFailed
 from arp.turn.turn import Turn
 
 MAX_CODE = 20_000
-"""Characters of a file that is shown when it is written."""
+"""Limit of the characters that are shown of a written file."""
 LANGUAGES = {
     ".py": "python", ".toml": "toml", ".json": "json", ".js": "javascript", ".ts": "typescript",
     ".sh": "bash", ".html": "html", ".css": "css", ".md": "markdown", ".yaml": "yaml",
     ".yml": "yaml",
 }  # fmt: skip
-"""What a file is written in, by the ending of its name."""
+"""Language of a file by its extension."""
 
 
 class TurnPlace:
-    """A turn as a workplace.
+    """Turn as a workplace.
 
     Args:
-        turn: Whose tools, questions and facts those of the task are.
+        turn: Turn that shows the tools, questions and facts of the task.
     """
 
     def __init__(self, turn: Turn) -> None:
@@ -38,39 +39,39 @@ class TurnPlace:
 
     @property
     def session_id(self) -> str:
-        """The session of the turn."""
+        """Id of the session of the turn."""
         return self._turn.session_id
 
     @property
     def turn_id(self) -> str:
-        """The turn."""
+        """Id of the turn."""
         return self._turn.id
 
     async def say(self, text: str) -> None:
-        """Say it in the turn."""
+        """Add text to the turn's output."""
         await self._turn.say(text)
 
     def think(self, text: str) -> None:
-        """Add it to the turn's thinking."""
+        """Add text to the turn's reasoning."""
         self._turn.think(text)
 
     def cost(self, model: str, amount_usd: float) -> None:
-        """Record it, and add it to what the turn used."""
+        """Record a cost, and add it to the usage of the turn."""
         cost = {"amount": amount_usd, "currency": "USD"}
         self._turn.record("cost.recorded", {"model": model or "coding agent", **cost})
         self._turn.usage(cost_usd=amount_usd)
 
     @asynccontextmanager
     async def call(self, name: str, args: JsonObject) -> AsyncIterator[WorkCall]:
-        """Show a tool of the turn; of a file that is written, its content as code."""
+        """Show a tool call of the turn; the content of a written file is shown as code."""
         try:
             async with self._turn.tool(name, args) as shown:
                 if name == "write_file":
-                    shown.show(_written(args))
+                    shown.show(_file_preview(args))
                 try:
                     yield TurnCall(shown)
                 except ToolAgentError as failed:
-                    raise ToolFailed(failed.message) from failed  # so it is shown
+                    raise ToolFailed(failed.message) from failed  # the turn shows no other error
         except ToolFailed as failed:
             if isinstance(failed.__cause__, ToolAgentError):
                 raise failed.__cause__ from None
@@ -78,21 +79,21 @@ class TurnPlace:
 
 
 class TurnCall:
-    """A tool of a turn as a call of the task."""
+    """Tool call of a turn, as a call of the task."""
 
     def __init__(self, call: ToolCall) -> None:
         self._call = call
 
     def progress(self, text: str) -> None:
-        """Show it as the tool's progress."""
+        """Show the progress of the tool call."""
         self._call.progress(text)
 
     def result(self, value: Json) -> None:
-        """Show it as the tool's result."""
+        """Show the result of the tool call."""
         self._call.result(value)
 
     async def ran(self, run: ProcessRun) -> None:
-        """Record the process, its output, and what kept it in."""
+        """Record a process with its output and its sandbox."""
         record = self._call.record
         if run.sandbox:
             record("sandbox.applied", {"sandbox": run.sandbox})
@@ -122,7 +123,7 @@ class TurnCall:
             input=_with_files(request),
             message=request.message or None,
             session_rule=request.task_rule or None,
-            keeps_grant=False,  # it is for the task, which remembers it
+            keeps_grant=False,  # the task remembers the grant, which is for this task only
             files=request.files or None,
             recheck=look if recheck is not None else None,
             confirm_label="Allow",
@@ -132,7 +133,7 @@ class TurnCall:
 
 
 def _with_files(request: ApprovalRequest) -> JsonObject:
-    """Return the input of a request with its files: every screen shows an input whole."""
+    """Return the input of a request with its files, because every screen shows the whole input."""
     if not request.files:
         return request.input
     files: JsonObject = {}
@@ -142,8 +143,8 @@ def _with_files(request: ApprovalRequest) -> JsonObject:
     return {**request.input, "files": files}
 
 
-def _written(args: JsonObject) -> list[Component]:
-    """Return the component that shows a written file; `None` if the call writes none."""
+def _file_preview(args: JsonObject) -> list[Component]:
+    """Return the component for a written file; empty if the call writes no file."""
     path, content = args.get("path"), args.get("content")
     if not isinstance(path, str) or not isinstance(content, str) or not content.strip():
         return []

@@ -1,8 +1,8 @@
-"""`Workplace`: where a task is carried out, so that people see it and can be asked.
+"""`Workplace`: where a task is carried out, visible to people who can answer its questions.
 
-The base knows only this interface. `TurnPlace` (`turn_place`) is a turn of a session: its tools,
-questions and facts are on every screen. `Headless` is for programs without sessions: nobody sees
-anything, and each question is answered as the operator's settings say.
+The other modules use only this interface. `TurnPlace` (`turn_place`) is a turn of a session: its
+tools, questions and facts are on every screen. `Headless` is for programs without sessions: nothing
+is shown, and each question is answered by the operator's settings.
 """
 
 from __future__ import annotations
@@ -17,37 +17,38 @@ from arp.protocol.json_value import Json, JsonObject
 
 
 class ApprovalRequest(Struct, frozen=True):
-    """A question to a person."""
+    """Question to a person."""
 
     title: str
-    """The question, in one line."""
+    """Question in one line."""
     input: JsonObject
-    """All of what will happen if it is allowed: what was shown is what runs."""
+    """Complete description of the action: exactly what is shown will run."""
     rule: str
-    """The rule that wants a person asked."""
+    """Name of the rule that requires a person's approval."""
     message: str = ""
-    """What a person has to know besides."""
+    """Further information for the person."""
     task_rule: str = ""
-    """What may be allowed for the rest of the task besides; empty: this one call alone."""
+    """Permission that may be given for the rest of the task; empty if only this call can be
+    allowed."""
     files: list[JsonObject] = field(default_factory=list)
-    """Files that can change what runs: `path`, `bytes`, `sha256`; a path that ends with `/` is of
-    all that is in a directory."""
+    """Files that can change what runs: `path`, `bytes`, `sha256`; a path that ends with `/` stands
+    for the whole content of a directory."""
     changed: int = 0
-    """So many of them, the first ones, are new or have changed since the last question."""
+    """Number of files, from the first, that are new or have changed since the last question."""
 
 
 class ApprovalAnswer(Struct, frozen=True):
-    """The answer of a person."""
+    """Answer of a person."""
 
     allowed: bool
     reason: str = ""
-    """Why not, if that is known."""
+    """Reason for a no, if known."""
     for_task: bool = False
-    """Whether they allowed `task_rule` too."""
+    """Whether `task_rule` is allowed too."""
 
 
 class ProcessRun(Struct, frozen=True):
-    """A process that ran for a call."""
+    """Process that ran for a call."""
 
     command: str
     cwd: str
@@ -55,61 +56,61 @@ class ProcessRun(Struct, frozen=True):
     stdout: str = ""
     stderr: str = ""
     sandbox: str = ""
-    """What kept it in; empty: nothing."""
+    """Name of the sandbox; empty if there was none."""
 
 
 Recheck: TypeAlias = Callable[[], Awaitable[str]]
-"""Called with a yes before it counts; returns why it does not count, or an empty text."""
+"""Called after a yes, before it counts; returns why it does not count, or an empty text."""
 
 
 class WorkCall(Protocol):
-    """One call of a tool, as it is shown."""
+    """Call of a tool, as it is shown."""
 
     def progress(self, text: str) -> None:
-        """Show its progress."""
+        """Show the progress of the call."""
 
     def result(self, value: Json) -> None:
-        """Show its result."""
+        """Show the result of the call."""
 
     async def ran(self, run: ProcessRun) -> None:
-        """Record a process that ran for it."""
+        """Record a process that ran for the call."""
 
     async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
-        """Ask a person whether it may go on; nobody there is a no.
+        """Ask a person for approval; if no person can answer, the answer is no.
 
         Cancel: Safe; the question is withdrawn.
         """
 
 
 class Workplace(Protocol):
-    """Where a task is carried out."""
+    """Place where a task is carried out."""
 
     @property
     def session_id(self) -> str:
-        """The session in which people are asked; empty: there is none."""
+        """Id of the session that shows questions; empty if there is none."""
 
     @property
     def turn_id(self) -> str:
-        """The turn of that session; empty: there is none."""
+        """Id of the turn in that session; empty if there is none."""
 
     async def say(self, text: str) -> None:
-        """Show what the coding agent says."""
+        """Show output of the coding agent."""
 
     def think(self, text: str) -> None:
-        """Show what the coding agent thinks."""
+        """Show reasoning of the coding agent."""
 
     def call(self, name: str, args: JsonObject) -> AbstractAsyncContextManager[WorkCall]:
-        """Show that a tool runs, and how it ended; what the inside raises is how it failed."""
+        """Show a tool call and its end; an exception in the block is shown as its failure."""
 
     def cost(self, model: str, amount_usd: float) -> None:
-        """Record what the coding agent has cost."""
+        """Record a cost of the coding agent."""
 
 
 class Headless:
-    """A workplace that nobody sees.
+    """Workplace that shows nothing.
 
     Args:
-        allows: How each question is answered.
+        allows: Answer to each question.
     """
 
     session_id = ""
@@ -134,7 +135,7 @@ class Headless:
 
 
 class _UnseenCall:
-    """A call that nobody sees."""
+    """Call that is not shown."""
 
     def __init__(self, allows: bool) -> None:
         self._allows = allows
@@ -149,7 +150,7 @@ class _UnseenCall:
         """Do nothing."""
 
     async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
-        """Answer as the operator's settings say."""
+        """Answer by the operator's settings."""
         if not self._allows:
             return ApprovalAnswer(False, "nobody is there who could approve it")
         refusal = await recheck() if recheck is not None else ""

@@ -1,7 +1,8 @@
-"""`ToolCatalog`: the active tools as those of an app: `App(tools=…)`, and of models.
+"""`ToolCatalog`: offers the active tools to an app (`App(tools=…)`) and to models.
 
-A call shows as a tool of its turn: which rule let it run, what keeps it in, the pieces of its
-result as progress, its result as a table where it is one, and pictures as pictures.
+A call is shown as a tool call of its turn, with the rule that allowed it, its sandbox, and the
+pieces of its result as progress. The result is shown as a table if possible, and pictures as
+pictures.
 """
 
 from __future__ import annotations
@@ -23,25 +24,25 @@ from arp.tools.service import ToolService
 from arp.turn.tool import ToolCall, ToolCaller, ToolFailed, ToolOutput, ToolSpec
 
 MAX_ROWS: Final = 1_000
-"""Rows of a result that are shown as a table."""
+"""Limit of the rows of a result that is shown as a table."""
 MAX_CELL: Final = 500
-"""Characters of a value that is shown; the tool's result has all of it."""
+"""Limit of the characters of a value that is shown; the tool's result has the whole value."""
 MAX_TEXT: Final = 20_000
-"""Characters of a result that a model reads."""
+"""Limit of the characters of a result for a model."""
 RULE: Final = "active-tool"
-"""The rule by which a tool may be called without asking: somebody let it be registered."""
+"""Rule that allows a call without a question: the registration of the tool was approved."""
 
 
 class ToolCatalog:
-    """The active tools of a service.
+    """Active tools of a service.
 
     Args:
-        service: That calls them.
-        asks: Whether a person allows each call.
+        service: Service that calls them.
+        asks: Whether a person must allow each call.
     """
 
     runs_commands = True
-    """Its tools are code that agents wrote, which could use the server themselves."""
+    """Always true: the tools are code that agents wrote, which could use the server themselves."""
 
     def __init__(self, service: ToolService, *, asks: bool = False) -> None:
         self._service = service
@@ -58,7 +59,7 @@ class ToolCatalog:
         """Carry out a call, and show its result.
 
         Raises:
-            ToolFailed: A person did not allow it, or it could not be done.
+            ToolFailed: A person did not allow it, or it failed.
         """
         meta = self._found(tool.name)
         await self._permitted(tool, meta)
@@ -86,10 +87,10 @@ class ToolCatalog:
         return outcome.result
 
     async def run(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
-        """Carry out a call by a model, which reads `text_of_result`, and sees the pictures.
+        """Carry out a call by a model, which receives `text_of_result` and the pictures.
 
         Raises:
-            ToolFailed: It could not be done.
+            ToolFailed: It failed.
         """
         if self._asks:
             raise ToolFailed(f"{name}: a person has to allow each call, and a model cannot ask")
@@ -126,7 +127,7 @@ class ToolCatalog:
             raise ToolFailed(tool.denial or f"{meta.name} was not allowed")
 
     def _record_place(self, tool: ToolCall, meta: ToolMeta) -> RecordedProcess | None:
-        """Record where a tool runs, and its sandbox; return the process of this call alone."""
+        """Record where a tool runs and its sandbox; return the process if the call has its own."""
         runtime = meta.runtime
         if runtime.type is RuntimeType.DOCKER:
             name = f"container {runtime.container_id:.12}"
@@ -153,8 +154,8 @@ def _record_cost(tool: ToolCall, result: Json) -> None:
 def component_of_result(value: Json, title: str) -> Component | None:
     """Return a component for a result: a table for a list of objects, key-values for an object.
 
-    A list of objects that is the only list of an object is a table, too. `None`: a text or a number
-    shows as the tool's result already.
+    If a list of objects is the only list of an object, it is a table too. The result is `None` for
+    a text or a number, which is already shown as the tool's result.
     """
     rows = value
     if isinstance(value, dict):
@@ -173,24 +174,25 @@ def component_of_result(value: Json, title: str) -> Component | None:
 
 
 def text_of_result(value: Json) -> str:
-    """Return a result as a model reads it: JSON of at most `MAX_TEXT` characters.
+    """Return a result for a model: JSON of at most `MAX_TEXT` characters.
 
-    A list of objects has the names of its columns once: `{"columns": ["name"], "rows": [["tea"]]}`;
-    of a long one the first rows, and how many more there are. Other long texts are cut, and say so.
+    A list of objects is written with its column names once: `{"columns": ["name"], "rows":
+    [["tea"]]}`. A long one is reduced to its first rows and the number of the others. Other long
+    texts are truncated, with a note.
     """
     if isinstance(value, str):
         return _cut(value)
     most = MAX_ROWS
     text = _compact(value, most)
     while len(text) > MAX_TEXT and most > 1 and _has_table(value):
-        # A little fewer than fit, if the first rows are as long as the others.
+        # Slightly fewer rows than fit if all have the length of the first ones.
         most = max(1, min(most - 1, most * MAX_TEXT * 95 // (len(text) * 100)))
         text = _compact(value, most)
     return _cut(text)
 
 
 def _compact(value: Json, most: int) -> str:
-    """Return JSON in which a table, or those in an object, has at most so many rows."""
+    """Return JSON in which each table has at most `most` rows."""
     if _is_table(value):
         value = _columns(value, most)
     elif isinstance(value, dict):

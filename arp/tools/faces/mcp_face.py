@@ -1,8 +1,8 @@
 """Every active tool as a tool of an MCP server: over HTTP at `/mcp`, or over standard input.
 
-It uses the server of the MCP SDK. The list of tools is built for each request, so it includes a
-tool that was built a moment ago. Pieces of a result are sent as progress. A result that is not an
-object is wrapped as the SDK does it, `{"result": …}`.
+The server is that of the MCP SDK. The list of tools is built for each request, so it includes tools
+that were just built. Pieces of a result are sent as progress. A result that is not an object is
+wrapped like in the SDK, as `{"result": …}`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from arp.tools.service import ToolService
 
 MCP_PATH: Final = "/mcp"
 MAX_BODY: Final = 4 << 20
-"""Bytes of a request."""
+"""Limit of the bytes of a request."""
 MAX_BODY_VALUES: Final = 2 * MAX_VALUES
-"""Values of a request that is parsed at all; of those that are, a tool takes `MAX_VALUES`."""
+"""Limit of the values of a request before it is parsed; a tool then accepts at most
+`MAX_VALUES`."""
 
 
 def mcp_server(service: ToolService, name: str = "tool-agent") -> Server[Any]:
-    """Return an MCP server whose tools are the active ones of a service."""
+    """Return an MCP server with the active tools of a service."""
 
     async def list_tools(context: Any, params: Any) -> mcp.ListToolsResult:
         active = service.registry.tools(ToolStatus.ACTIVE)
@@ -83,7 +84,7 @@ def _object(schema: JsonObject) -> JsonObject:
 
 
 def _result(value: Json) -> mcp.CallToolResult:
-    """Return a result: as text, as JSON, and each picture in it as a picture."""
+    """Return a result as text and as JSON, and each picture in it as an image."""
     plain = without_pictures(value)
     text = plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
     content: list[Any] = [mcp.TextContent(type="text", text=text)]
@@ -96,10 +97,10 @@ def _result(value: Json) -> mcp.CallToolResult:
 
 
 class McpFace:
-    """The MCP server over HTTP, as an ASGI application that is opened and closed.
+    """MCP server over HTTP, as an ASGI application that is opened and closed.
 
-    The SDK's sessions live in a task group, which has to be left by the task that entered it: so a
-    task of ours holds it.
+    The SDK's sessions live in a task group that must be exited by the task that entered it, so a
+    dedicated task holds it.
     """
 
     def __init__(self, service: ToolService) -> None:
@@ -139,7 +140,7 @@ class McpFace:
             self._opened.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that was let in."""
+        """Answer an authorised request."""
         await self._bounded(scope, receive, send)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,7 +150,7 @@ class McpFace:
 
 
 async def serve_stdio(service: ToolService) -> None:
-    """Serve one MCP client over standard input and output, until it goes."""
+    """Serve one MCP client over standard input and output, until it disconnects."""
     server = mcp_server(service)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())

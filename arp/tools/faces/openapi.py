@@ -71,7 +71,8 @@ _REQUEST: Final = {
         "callback_url": {"type": ["string", "null"], "format": "uri", "maxLength": 2_000},
     },
     "required": ["description"],
-    # `task_spec` has more rules than a schema can say: those of `arp.tools.tasks.task_specs`.
+    # `task_spec` has more rules than a schema can express; `arp.tools.tasks.task_specs` checks
+    # them.
     "additionalProperties": False,
     "description": "Besides, `task_spec` may be an object: github_deploy, build_tool, repair_tool.",
 }
@@ -91,7 +92,7 @@ _STATUSES: Final = {
     "503": "What the tool needs is not there now.",
     "504": "The tool took too long.",
 }
-"""What an answer other than 200 means."""
+"""Descriptions of statuses other than 200."""
 
 
 def openapi_document(title: str) -> JsonObject:
@@ -226,13 +227,13 @@ def _invoke_operation() -> JsonObject:
 def _operation(
     name: str, summary: str, schema: JsonObject, error: JsonObject | None = None
 ) -> JsonObject:
-    """Return an operation; what refuses it before a tool sees it has the shape of `_ERROR`."""
+    """Return an operation; a refusal before the call of a tool has the shape of `_ERROR`."""
     failed = {"anyOf": [error, _ERROR]} if error is not None else _ERROR
     refusals = {
         status: {"description": text, "content": {"application/json": {"schema": failed}}}
         for status, text in _STATUSES.items()
     }
-    # What the server itself refuses has the shape of its own errors.
+    # Refusals by the server itself have the shape of the server's errors.
     refusals["default"] = {
         "description": "Refused by the server.",
         "content": {"application/json": {"schema": {"type": "object"}}},

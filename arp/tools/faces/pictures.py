@@ -1,8 +1,8 @@
 """Pictures in the results of tools.
 
-The interface document has no pictures. A tool that makes one returns it anywhere in its result: a
-text `data:image/png;base64,…`, or an object `{"content_type": "image/png", "base64": "…"}`. Whoever
-shows the result shows it as a picture, and the rest without it.
+The interface document does not define pictures. A tool returns a picture anywhere in its result: as
+a text `data:image/png;base64,…`, or as an object `{"content_type": "image/png", "base64": "…"}`. It
+is shown as a picture, and the rest of the result without it.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from typing import Final, NamedTuple
 from arp.protocol.json_value import Json
 
 MAX_PICTURES: Final = 8
-"""In one result; more are left in it as texts."""
+"""Limit of the pictures in one result; further ones stay in it as text."""
 MAX_BASE64: Final = 24 << 20
-"""Characters of one picture."""
+"""Limit of the characters of one picture."""
 _PICTURE: Final = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/]+={0,2})")
 
 
 class Picture(NamedTuple):
-    """A picture in a result."""
+    """Picture in a result."""
 
     path: str
-    """Where it was, as `image` or `frames[2]`."""
+    """Path in the result, such as `image` or `frames[2]`."""
     mime: str
     base64: str
 
     @property
     def content(self) -> bytes:
-        """Its bytes."""
+        """Decoded bytes."""
         return b64decode(self.base64)
 
 
 def pictures_in(value: Json) -> list[Picture]:
-    """Return the pictures in a result, in their order."""
+    """Return the pictures in a result, in order."""
     return list(islice(_found(value, ""), MAX_PICTURES))
 
 
 def without_pictures(value: Json) -> Json:
-    """Return a result with a short text in the place of each picture."""
+    """Return a result with a short text in place of each picture."""
     if isinstance(value, str | dict) and (picture := _picture("", value)) is not None:
         return f"({picture.mime}, {len(picture.base64)} characters)"
     if isinstance(value, list):
@@ -54,7 +54,7 @@ def without_pictures(value: Json) -> Json:
 
 
 def _picture(path: str, value: Json) -> Picture | None:
-    """Return the picture that a value is; `None`: it is none."""
+    """Return the picture in a value; `None` if the value is not a picture."""
     if isinstance(value, dict):
         if set(value) != {"content_type", "base64"}:
             return None

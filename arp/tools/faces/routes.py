@@ -1,9 +1,9 @@
 """The HTTP interface of the Tool Agent: routes for any Starlette application.
 
-Theory of operation. Whoever mounts the routes has let the caller in already: the guard of the
-server stands before them, and `scope["arp"]` says who it is. A body is JSON of bounded size and
-depth, with its content type, so that no form of another page can send one. Every refusal is one
-line of JSON; none has a traceback.
+Theory of operation. The application that mounts the routes has authorised the caller: the guard of
+the server runs before them, and `scope["arp"]` identifies the caller. A body is JSON of limited
+size and depth. Its content type is required, so that a form of another website cannot send one.
+Every refusal is one line of JSON, without a traceback.
 
 Source: internal_api.md 6.
 """
@@ -37,11 +37,11 @@ from arp.tools.tasks.task_specs import TaskSpec
 logger = logging.getLogger(__name__)
 
 MAX_BODY: Final = 4 << 20
-"""Bytes of a request; larger inputs go to a tool as files."""
+"""Limit of the bytes of a request; larger inputs are passed to a tool as files."""
 KEEP_ALIVE_S: Final = 15.0
-"""After so long without a piece an event stream sends a comment, so that nobody closes it."""
+"""Pause in an event stream, in seconds, before a comment is sent to keep the connection open."""
 MAX_PIECES: Final = 1_000
-"""Pieces of a result that a slow reader may be behind; the tool waits then."""
+"""Limit of the pieces of a result that a slow reader has not read; the tool waits then."""
 
 
 class InvokeRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +57,7 @@ class NewTaskRequest(Struct, frozen=True, forbid_unknown_fields=True):
     description: Annotated[str, Meta(min_length=1, max_length=20_000)]
     callback_url: Annotated[str, Meta(max_length=2_000)] | None = None
     task_spec: TaskSpec | None = None
-    """What exactly is to be done; our addition."""
+    """Exact spec of the task; our addition."""
 
 
 class CommandRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +65,7 @@ class CommandRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HttpRefusal(ToolAgentError):
-    """A request that is refused before a tool is called."""
+    """Request that is refused before a tool is called."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -78,11 +78,11 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class ToolRoutes:
-    """The routes of one Tool Agent.
+    """Routes of one Tool Agent.
 
     Args:
-        backend: Whose tools and tasks they are about.
-        title: Of the OpenAPI document.
+        backend: Tools and tasks.
+        title: Title of the OpenAPI document.
     """
 
     def __init__(self, backend: ToolBackend, title: str = "Tool Agent") -> None:
@@ -92,7 +92,7 @@ class ToolRoutes:
         self._dispatching: set[asyncio.Task[Any]] = set()
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes, `/health` not among them: servers have it."""
+        """Return the routes except `/health`, which the server provides."""
         service = self._backend.service
         return [
             Route("/health/runtimes", self._answered(self._runtimes)),
@@ -109,7 +109,7 @@ class ToolRoutes:
         ]
 
     def _answered(self, handler: Handler) -> Handler:
-        """Return a handler that answers its errors as JSON."""
+        """Return a handler that converts errors to JSON answers."""
 
         async def answered(request: Request) -> Response:
             try:
@@ -161,7 +161,7 @@ class ToolRoutes:
         try:
             body = await _body(request, self._bodies, InvokeRequest)
             tool = self._backend.service.registry.get(tool_id)
-            check_params(tool, body.params)  # so that an event stream, too, is refused by status
+            check_params(tool, body.params)  # before the stream begins, while a status can be sent
             accept = request.headers.get("accept", "")
             if body.stream or "text/event-stream" in accept:
                 return StreamingResponse(
@@ -181,7 +181,7 @@ class ToolRoutes:
     async def _pieces(self, tool_id: str, params: JsonObject) -> AsyncIterator[bytes]:
         """Yield the events of a call; the call ends with its reader.
 
-        The last event has the result as a text; if the call failed, what went wrong, and `error`.
+        The last event has the result as text; after a failure it has the problem, and `error`.
         """
         pieces: asyncio.Queue[str | None] = asyncio.Queue(MAX_PIECES)
 
@@ -217,7 +217,7 @@ class ToolRoutes:
     # -- commands of people ----------------------------------------------------------------------
 
     def _command(self, command: Callable[[str], Awaitable[ToolMeta]]) -> Handler:
-        """Return the handler of a command that changes a tool; it answers with what the tool is."""
+        """Return the handler of a command that changes a tool; it answers with the tool."""
 
         async def handler(request: Request) -> Response:
             _check_operator(request)
@@ -268,10 +268,10 @@ def _owner(request: Request) -> str:
 
 
 def _check_operator(request: Request) -> None:
-    """Check that who asks may change tools: an admin, where users are told apart.
+    """Check that the caller may change tools: an admin, where users are distinguished.
 
     Raises:
-        ToolRefused: They may not.
+        ToolRefused: The caller may not.
     """
     asker = request.scope.get("arp")
     if asker is not None and asker.principal.name and not asker.principal.is_admin:
@@ -282,8 +282,8 @@ async def _body(request: Request, bodies: JsonBodies, kind: type[Body]) -> Body:
     """Return the body of a request.
 
     Raises:
-        ToolAgentError: It is no JSON, too large, has too many values, is nested too deeply, or does
-            not fit; the message names the path.
+        ToolAgentError: The body is not JSON, is too large, has too many values, is nested too
+            deeply, or does not fit; the message names the path.
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
@@ -302,9 +302,9 @@ async def _body(request: Request, bodies: JsonBodies, kind: type[Body]) -> Body:
 
 
 def _check_numbers(value: Json) -> None:
-    """Refuse a number that JSON does not have.
+    """Refuse a number that is too large for a float, such as 1e999.
 
-    Integers may be of any size: tools are no renderers.
+    Integers may have any size, because only renderers limit them.
 
     Raises:
         InvalidToolMeta: There is such a number.
@@ -339,7 +339,7 @@ async def _gone(request: Request) -> None:
 
 
 def _last(result: Json, sent: list[str]) -> str:
-    """Return the last piece of a result: all of it, if it was not sent in pieces."""
+    """Return the text of the last piece: the whole result, if nothing was sent in pieces."""
     if isinstance(result, str):
         return "" if "".join(sent) == result else result
     if isinstance(result, dict) and sent and result == {"text": "".join(sent)}:
@@ -348,7 +348,8 @@ def _last(result: Json, sent: list[str]) -> str:
 
 
 def _event(value: JsonObject) -> bytes:
-    # JSON has no line break in it; `json` writes a space behind `:` and `,` as the document does.
+    # Encoded JSON has no line break. `json` adds the space after `:` and `,` that the document
+    # shows.
     text = ", ".join(
         f"{msgspec.json.encode(name).decode()}: {msgspec.json.encode(one).decode()}"
         for name, one in value.items()

@@ -1,11 +1,10 @@
-"""Programs of local tools: one that runs to its end, and one that serves until it is stopped.
+"""Programs of local tools: one runs to its end, the other serves until it is stopped.
 
-Theory of operation. Both are confined (`arp.process.sandbox`) and in a process group of their own.
-Their output is read to its end, whatever they write, but only its beginning and its end are kept,
-and one that writes more than `MAX_WRITTEN` is ended. So is one that uses more memory, with all that
-it has started, than it may, or with which its project uses more of the disk. To end a program
-means: SIGTERM where it gets that (only without bubblewrap), then SIGKILL for all that it has
-started.
+Theory of operation. Both kinds are confined (`arp.process.sandbox`) and have a process group of
+their own. All output is read, so that a program never blocks, but only the beginning and the end
+are kept. A program is ended if it writes more than `MAX_WRITTEN`, if it and its descendants use too
+much memory, or if its project uses too much of the disk. Ending a program means SIGTERM, where it
+can receive that (only without bubblewrap), then SIGKILL for it and all its descendants.
 """
 
 from __future__ import annotations
@@ -31,67 +30,67 @@ from arp.tools.projects.project_disk import DiskLimit, over_disk
 logger = logging.getLogger(__name__)
 
 KEPT_OUTPUT: Final = 2**20
-"""Bytes of standard output, and of standard error, that are kept: half of the first, half of the
-last."""
+"""Bytes kept of standard output and of standard error: half from the beginning, half from the
+end."""
 MAX_WRITTEN: Final = 256 * 2**20
-"""A program that writes more is ended."""
+"""Limit of the written bytes; a program that exceeds it is ended."""
 MAX_LINE: Final = 2**20
-"""Bytes of a line that `on_line` gets."""
+"""Limit of the bytes of a line for `on_line`."""
 MAX_LINES: Final = 100_000
-"""So many lines it gets; a program that writes millions of them would keep the loop busy."""
+"""Limit of the lines for `on_line`; millions of lines would block the event loop."""
 KEPT_TAIL: Final = 16 * 2**10
-"""Bytes of the output of a server that are kept, to say why it ended."""
+"""Bytes kept from the end of a server's output, to explain why it ended."""
 END_S: Final = GRACE_S + LEFTOVERS_S + 2.0
 TIMED_OUT: Final = 124
-"""Exit code of a program that was ended because it took too long, as of `timeout(1)`."""
+"""Exit code of a program that exceeded its time limit, as in `timeout(1)`."""
 
 _OBJECT: Final = re.compile(rb"^[ \t]*\{.*", re.MULTILINE)
-"""A line that begins an object."""
+"""Line that begins a JSON object."""
 
 OnLine = Callable[[bytes], None]
 
 
 class CommandResult(msgspec.Struct, frozen=True):
-    """The result of a program that ran to its end."""
+    """Result of a program that ran to its end."""
 
     exit_code: int
-    """Negative: the signal that ended it. `TIMED_OUT`: it took too long."""
+    """Exit code; negative: number of the signal that ended it; `TIMED_OUT`: time limit exceeded."""
     stdout: str
     stderr: str
 
 
 class ProgramStart(msgspec.Struct, frozen=True):
-    """How a program is started."""
+    """Options for the start of a program."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
-    """The whole environment."""
+    """Complete environment."""
     confinement: Confinement
     sandboxed: bool
     stdin: bytes = b""
     kept_output: int = KEPT_OUTPUT
     """Bytes of standard output that are kept."""
     disk: DiskLimit | None = None
-    """What its project may use of the disk; `None`: it has none."""
+    """Disk limit of its project; `None` means no limit."""
 
 
 async def run_program(
     start: ProgramStart, timeout_s: float, on_line: OnLine | None = None
 ) -> CommandResult:
-    """Run a program to its end, or end it when it takes too long.
+    """Run a program to its end, or end it when it exceeds its time limit.
 
     Args:
-        start: How it is started.
-        timeout_s: How long it may take, in seconds.
-        on_line: Gets each line of its standard output that begins with `{`, as it comes.
+        start: Program and its options.
+        timeout_s: Time limit in seconds.
+        on_line: Receives each line of standard output that begins with `{`, as it arrives.
 
     Raises:
         ToolCallFailed: It cannot be started.
-        CapacityExceeded: Its project is so full that nothing may run in it.
+        CapacityExceeded: Its project is too full to run anything.
 
-    Cancel: Safe: the program and all that it has started are ended.
+    Cancel: Safe: the program and all its descendants are ended.
     """
-    start = await _with_room(start)
+    start = await _with_run_limit(start)
     process = await _spawn(start, PIPE if start.stdin else DEVNULL)
     output, errors = BoundedOutput(start.kept_output, on_line), BoundedOutput(KEPT_OUTPUT)
     timed_out = False
@@ -115,14 +114,14 @@ async def run_program(
 
 
 class ServingProgram:
-    """A program that serves until it is stopped; made by `start`."""
+    """Program that serves until it is stopped; created by `start`."""
 
     def __init__(self, process: Process, start: ProgramStart) -> None:
         self._process = process
         self._sandboxed = start.sandboxed
         self._tail = BoundedOutput(KEPT_TAIL)
         self.why_ended = ""
-        """Why we ended it, if it was not stopped."""
+        """Reason why a watcher ended it; empty if none did."""
         assert process.stdout is not None
         loop = asyncio.get_running_loop()
         self._tasks = [
@@ -136,19 +135,19 @@ class ServingProgram:
 
         Raises:
             ToolCallFailed: It cannot be started.
-            CapacityExceeded: Its project is so full that nothing may run in it.
+            CapacityExceeded: Its project is too full to run anything.
         """
-        start = await _with_room(start)
+        start = await _with_run_limit(start)
         return cls(await _spawn(start, DEVNULL, merge=True), start)
 
     @property
     def pid(self) -> int:
-        """Of the process that was started: the one to kill, not the program's own."""
+        """Id of the outermost process, the one to kill; the program may be its descendant."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended; `None` while it runs."""
+        """Exit code; `None` while it runs."""
         return self._process.returncode
 
     async def wait(self) -> int:
@@ -163,14 +162,14 @@ class ServingProgram:
         return self._tail.text()
 
     async def stop(self) -> None:
-        """End it and all that it has started. May be repeated."""
+        """End the program and all its descendants. May be repeated."""
         await end_process(self._process, self._sandboxed)
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
 
     async def _read(self, stream: asyncio.StreamReader) -> None:
-        # A server may write for years: it is not ended for that, only its newest output is kept.
+        # A server may run for years, so its output has no limit; only the newest part is kept.
         while data := await stream.read(2**16):
             self._tail.add(data)
 
@@ -186,19 +185,19 @@ class ServingProgram:
 
 
 class _WroteTooMuch(Exception):
-    """A program wrote more than `MAX_WRITTEN`."""
+    """Error of a program that wrote more than `MAX_WRITTEN`."""
 
 
 class _UsedTooMuch(Exception):
-    """A program and what it has started used more memory than they may; it says how much."""
+    """Error of a program that used too much memory or disk; the message has the amount."""
 
 
 class BoundedOutput:
-    """The first and the last bytes of an output.
+    """Beginning and end of an output.
 
     Args:
-        limit: How many bytes are kept.
-        on_line: Gets each line that begins with `{`, without its end.
+        limit: Number of bytes that are kept.
+        on_line: Receives each line that begins with `{`, without its line end.
     """
 
     def __init__(self, limit: int, on_line: OnLine | None = None) -> None:
@@ -209,7 +208,7 @@ class BoundedOutput:
         self._on_line = on_line
         self._lines_left = MAX_LINES
         self.written = 0
-        """All bytes that came."""
+        """Number of bytes received."""
 
     def add(self, data: bytes) -> None:
         """Append bytes of the output."""
@@ -224,7 +223,7 @@ class BoundedOutput:
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
         if self._on_line is not None and self._lines_left > 0:
-            self._lines(data)
+            self._split_lines(data)
 
     def text(self) -> str:
         """Return the kept text, with a line in the middle that says how much is missing."""
@@ -234,38 +233,38 @@ class BoundedOutput:
         return (bytes(self._head) + middle + tail).decode(errors="replace")
 
     def end(self) -> None:
-        """Hand out the last line, which has no end of line."""
-        self._hand_out(bytes(self._line))
+        """Emit the last line, if it has no line end."""
+        self._emit(bytes(self._line))
         self._line.clear()
 
-    def _lines(self, data: bytes) -> None:
+    def _split_lines(self, data: bytes) -> None:
         first, ends, rest = data.partition(b"\n")
         if len(self._line) < MAX_LINE:
             self._line += first
         if not ends:
             return
-        self._hand_out(bytes(self._line))
+        self._emit(bytes(self._line))
         lines, _, last = rest.rpartition(b"\n")
         self._line = bytearray(last)
-        # A regular expression passes over other lines far faster than Python would.
+        # A regular expression skips other lines much faster than a loop in Python.
         for line in _OBJECT.finditer(lines):
-            self._hand_out(line.group())
+            self._emit(line.group())
 
-    def _hand_out(self, line: bytes) -> None:
+    def _emit(self, line: bytes) -> None:
         if self._on_line is not None and self._lines_left > 0 and _OBJECT.match(line):
             self._lines_left -= 1
             self._on_line(line[:MAX_LINE])
 
 
 async def end_process(process: Process, sandboxed: bool) -> None:
-    """End a process and all that it has started, and wait until it is gone. May be repeated.
+    """End a process and all its descendants, and wait until it is gone. May be repeated.
 
     Cancel: Safe: it is killed all the same.
     """
     try:
         if process.returncode is None and not sandboxed:
             with suppress(ProcessLookupError):
-                process.terminate()  # `supervise` ends what is below it
+                process.terminate()  # `supervise` ends its descendants
             with suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), END_S)
     finally:
@@ -280,11 +279,11 @@ def kill_group(process: Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-async def _with_room(start: ProgramStart) -> ProgramStart:
-    """Return a start with what its project may use of the disk during this run.
+async def _with_run_limit(start: ProgramStart) -> ProgramStart:
+    """Return the start options with the disk limit for this run.
 
     Raises:
-        CapacityExceeded: It uses so much that nothing may run.
+        CapacityExceeded: The project is too full to run anything.
     """
     if start.disk is None:
         return start
@@ -326,7 +325,7 @@ async def _communicate(
 def _watchers(
     group: asyncio.TaskGroup, process: Process, start: ProgramStart
 ) -> list[asyncio.Task[None]]:
-    """Begin to watch what a program uses; the tasks end with it, or raise `_UsedTooMuch`."""
+    """Begin to watch the program's usage; the tasks end with it, or raise `_UsedTooMuch`."""
     watching = [group.create_task(_end_over_memory(process, start))]
     if start.disk is not None:
         watching.append(group.create_task(_end_over_disk(process, start, start.disk)))
@@ -334,7 +333,7 @@ def _watchers(
 
 
 async def _end_over_memory(process: Process, start: ProgramStart) -> None:
-    """Kill a program and all that it has started once they use more memory than they may.
+    """Kill a program and all its descendants when they use too much memory.
 
     Raises:
         _UsedTooMuch: They did.
@@ -349,10 +348,10 @@ async def _end_over_memory(process: Process, start: ProgramStart) -> None:
 
 
 async def _end_over_disk(process: Process, start: ProgramStart, limit: DiskLimit) -> None:
-    """Kill a program and all that it has started once its project uses too much of the disk.
+    """Kill a program and all its descendants when its project uses too much of the disk.
 
     Raises:
-        _UsedTooMuch: It does.
+        _UsedTooMuch: It did.
     """
     said = await over_disk(limit, process.pid)
     _kill_all(process, start)
@@ -361,9 +360,9 @@ async def _end_over_disk(process: Process, start: ProgramStart, limit: DiskLimit
 
 def _kill_all(process: Process, start: ProgramStart) -> None:
     if start.sandboxed:
-        kill_group(process)  # all in the sandbox ends with it
+        kill_group(process)  # everything in the sandbox ends with it
     elif process.returncode is None:
-        kill_below(process.pid)  # `supervise` then ends itself, and what began in this moment
+        kill_below(process.pid)  # `supervise` then ends itself and processes that started just now
 
 
 async def _discard(process: Process) -> None:

@@ -1,10 +1,10 @@
-"""`DiskLimit`: how much of the disk a project may use, and when its programs have used more.
+"""`DiskLimit`: the disk limit of a project, and the check while its programs run.
 
-Theory of operation. What counts is what the disk holds: the blocks of each file, so that a sparse
-file counts as little as it takes, and a file with several names counts once. Files that a program
-has removed and still holds open count too. Nobody is told when a program writes, so the project is
-added up again and again while one runs; the time between two sums depends on the room that is left.
-A single file cannot be larger than the limit (`RLIMIT_FSIZE`).
+Theory of operation. The allocated blocks of each file count: a sparse file counts with its blocks
+only, and a file with several names counts once. Files that a program has deleted but holds open
+count too. The system does not report writes, so the usage is summed repeatedly while a program
+runs; the interval depends on the room that is left. A single file cannot exceed the limit
+(`RLIMIT_FSIZE`).
 """
 
 from __future__ import annotations
@@ -24,37 +24,38 @@ from arp.tools.projects.project_look import entries_below
 
 MIB: Final = 2**20
 BLOCK_BYTES: Final = 512
-"""Unit of `st_blocks`, whatever the file system."""
+"""Unit of `st_blocks`, on every file system."""
 FASTEST: Final = 4 * 2**30
-"""Bytes per second that no disk of ours exceeds."""
+"""Highest write rate that is expected of a disk, in bytes per second."""
 LEAST_WAIT_S: Final = 0.1
 MOST_WAIT_S: Final = 2.0
 SHARE: Final = 10
-"""So many times as long as a sum takes we wait at least: it uses a tenth of a core at most."""
+"""Shortest pause as a multiple of the time of one sum, so that summing uses at most a tenth of a
+core."""
 OVERFLOW: Final = 2
-"""Beyond so many times its limit nothing runs in a project; up to there a command may clean up."""
+"""Multiple of the limit above which nothing runs; below it a command may still clean up."""
 
 
 class DiskUse(NamedTuple):
-    """What the disk holds of a project."""
+    """Disk usage of a project."""
 
     bytes: int
     files: int
-    """Files, links and directories."""
+    """Number of files, links and directories."""
 
 
 class DiskLimit(Struct, frozen=True):
-    """What a project may use."""
+    """Disk limit of a project."""
 
     root: Path
     bytes: int
     files: int
 
     def check_room(self, more: DiskUse) -> None:
-        """Check that more fits.
+        """Check that `more` fits.
 
         Raises:
-            CapacityExceeded: It does not; the message says how much is used, and what to do.
+            CapacityExceeded: It does not fit; the message has the usage and the remedy.
         """
         used = disk_use(self.root)
         fits = used.bytes + more.bytes <= self.bytes and used.files + more.files <= self.files
@@ -62,10 +63,10 @@ class DiskLimit(Struct, frozen=True):
             raise CapacityExceeded(f"{more.bytes} bytes more do not fit: {self.said_of(used)}")
 
     def for_a_run(self) -> DiskLimit:
-        """Return the limit of a program: in a project that is full, it may not add anything.
+        """Return the limit for one run; a program may add nothing to a project that is full.
 
         Raises:
-            CapacityExceeded: So much is used that nothing may run.
+            CapacityExceeded: The project is too full to run anything.
         """
         used = disk_use(self.root)
         if used.bytes > OVERFLOW * self.bytes or used.files > OVERFLOW * self.files:
@@ -73,7 +74,7 @@ class DiskLimit(Struct, frozen=True):
         return DiskLimit(self.root, max(self.bytes, used.bytes), max(self.files, used.files))
 
     def said_of(self, used: DiskUse) -> str:
-        """Return how much is used, and what to do, for people."""
+        """Return the usage and the remedy as text for people."""
         return (
             f"{self.root.name} uses {-(-used.bytes // MIB)} MiB of the disk in {used.files} files; "
             f"its limits are {self.bytes // MIB} MiB and {self.files} files. Remove files, or set "
@@ -82,14 +83,14 @@ class DiskLimit(Struct, frozen=True):
 
 
 def disk_use(root: Path, pid: int | None = None) -> DiskUse:
-    """Return what the disk holds of a project.
+    """Return the disk usage of a project.
 
     Args:
-        root: Its directory.
-        pid: A process; what it and its descendants have removed and hold open counts too.
+        root: Directory of the project.
+        pid: Process id; deleted files that it and its descendants hold open count too.
 
     Raises:
-        CapacityExceeded: Directories are nested so deep that nobody can say.
+        CapacityExceeded: Directories are nested too deeply to determine the usage.
     """
     blocks, files = 0, 0
     seen: set[tuple[int, int]] = set()
@@ -98,10 +99,10 @@ def disk_use(root: Path, pid: int | None = None) -> DiskUse:
             status = found.status
             files += 1
             if status.st_nlink > 1:
-                place = (status.st_dev, status.st_ino)
-                if place in seen:
+                inode = (status.st_dev, status.st_ino)
+                if inode in seen:
                     continue
-                seen.add(place)
+                seen.add(inode)
             blocks += status.st_blocks
     except ToolRefused as refused:
         raise CapacityExceeded(refused.message) from refused
@@ -111,7 +112,7 @@ def disk_use(root: Path, pid: int | None = None) -> DiskUse:
 
 
 def _removed_blocks(root: Path, pid: int) -> int:
-    """Return the blocks of files that processes have removed and hold open."""
+    """Return the blocks of deleted files that processes hold open."""
     device, found = os.stat(root).st_dev, dict[int, int]()
     for process in processes_below(pid):
         with suppress(OSError):  # it has just ended
@@ -124,9 +125,9 @@ def _removed_blocks(root: Path, pid: int) -> int:
 
 
 async def over_disk(limit: DiskLimit, pid: int) -> str:
-    """Wait until a project uses more than it may; return how much, for people.
+    """Wait until a project exceeds its limit; return the usage as text for people.
 
-    Cancel it when the process has ended.
+    The caller cancels it when the process has ended.
 
     Cancel: Safe.
     """

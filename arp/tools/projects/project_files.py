@@ -1,10 +1,10 @@
-"""`ProjectFiles`: files below one directory, whatever links the programs in it have made.
+"""`ProjectFiles`: access to files below one directory that is safe against links.
 
 Theory of operation. The programs of a project own its directory and may replace any part of a path
-by a link while we look at it. So no path is opened as a whole: each part is opened from the one
-above it, without following links, and what was opened cannot be exchanged any more. A file is
-written beside its place and renamed, which replaces a link instead of following it. Files that do
-not belong to the project's user are not read: they are links to something of ours (hard links).
+by a link at any moment. Therefore no path is opened as a whole. Each part is opened relative to the
+directory above it, without following links; an open directory can no longer be exchanged. A file is
+written under a temporary name and renamed, which replaces a link instead of following it. Files
+that do not belong to the project's user are not read: they may be hard links to our own files.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from typing import Final
 from arp.tools.errors import InvalidToolMeta, ToolRefused, UnknownTool
 
 MAX_WRITE: Final = 4 * 2**20
-"""Bytes of a file that is written in one call."""
+"""Limit of the bytes that one call writes."""
 MAX_READ: Final = 2**20
-"""Bytes of a file that is read; a longer one is refused, not cut."""
+"""Limit of the bytes that are read; a longer file is refused, not truncated."""
 MAX_PARTS: Final = 32
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ProjectFiles:
-    """The files below a directory.
+    """Files below a directory.
 
     Args:
-        root: The directory; nobody but us can exchange it or a directory above it.
-        uid: The user that the files belong to; `None`: ours.
+        root: Directory; only this process may exchange it or a directory above it.
+        uid: Id of the user that owns the files; `None` means our own.
     """
 
     def __init__(self, root: Path, uid: int | None = None) -> None:
@@ -42,15 +42,16 @@ class ProjectFiles:
         self._uid = uid
 
     def write(self, name: str, content: str | bytes) -> int:
-        """Write a whole file, and make the directories above it; return its size in bytes.
+        """Write a whole file and create the directories above it; return its size in bytes.
 
         Args:
-            name: Below the root, with `/` between the parts.
-            content: A text is written as UTF-8.
+            name: Name below the root, with `/` between the parts.
+            content: Content; a string is written as UTF-8.
 
         Raises:
-            ToolRefused: The name leads out of the root, or over a link.
-            InvalidToolMeta: It is too long, or something that is no file has the name.
+            ToolRefused: The name leads out of the root, or through a link.
+            InvalidToolMeta: The content is too long, or the name belongs to something other than a
+                file.
         """
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         if len(data) > MAX_WRITE:
@@ -63,10 +64,11 @@ class ProjectFiles:
         return len(data)
 
     def read(self, name: str) -> bytes:
-        """Return what is in a file.
+        """Return the content of a file.
 
         Raises:
-            ToolRefused: The name leads out of the root or over a link, or it is no file of ours.
+            ToolRefused: The name leads out of the root or through a link, or the file is not a
+                regular file of the project's user.
             UnknownTool: There is no such file.
             InvalidToolMeta: It has more than `MAX_READ` bytes.
         """
@@ -94,10 +96,10 @@ class ProjectFiles:
         return data
 
     def size_of(self, name: str) -> int | None:
-        """Return how many bytes a file holds on the disk; `None` if there is none that is ours.
+        """Return the bytes that a file occupies on the disk; `None` if the file does not exist.
 
         Raises:
-            ToolRefused: The name leads out of the root, or over a link.
+            ToolRefused: The name leads out of the root, or through a link.
         """
         *directories, last = _parts(name)
         try:
@@ -105,14 +107,14 @@ class ProjectFiles:
                 found = os.stat(last, dir_fd=directory, follow_symlinks=False)
         except (UnknownTool, OSError):
             return None
-        # Another name of the file keeps its blocks.
+        # If the file has another name, replacing this one frees no blocks.
         return found.st_blocks * 512 if found.st_nlink == 1 else 0
 
     def make_directory(self, name: str) -> None:
-        """Make a directory and those above it, if they are not there.
+        """Create a directory and those above it, if they do not exist.
 
         Raises:
-            ToolRefused: The name leads out of the root, or over a link.
+            ToolRefused: The name leads out of the root, or through a link.
         """
         with self._directory(_parts(name), make=True):
             pass
@@ -156,7 +158,7 @@ class ProjectFiles:
                 raise ToolRefused(f"{name:.200} is a link; files are not written through links")
             if stat.S_ISDIR(status.st_mode):
                 raise InvalidToolMeta(f"{name:.200} is there, and no file")
-            # A pipe or a device is replaced: nothing may run while it is there.
+            # A pipe or a device is replaced: no program may run while the project contains one.
         beside = f".{secrets.token_hex(8)}.part"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:

@@ -1,17 +1,17 @@
-"""`ProjectLook`: every file of a project at one moment, so that a person approves what will run.
+"""`ProjectLook`: a snapshot of all files of a project, which a person approves before code runs.
 
-Theory of operation. Whatever is below the directory can change what runs: a `.pth` file in `.venv`,
-a compiled file in `__pycache__`, a hook in `.git`, a program in `node_modules/.bin`, a setting in
-`.home`. So all of it counts, with contents, kinds and permissions. Two looks are the same only if
-nothing has changed between them.
+Theory of operation. Every file below the directory can influence what runs: a `.pth` file in
+`.venv`, a compiled file in `__pycache__`, a hook in `.git`, a program in `node_modules/.bin`, a
+setting in `.home`. Therefore the snapshot covers all of them, with contents, kinds and permissions.
+Two snapshots are equal only if nothing has changed between them.
 
-The programs of a project own its directory and may exchange anything while we look. Each directory
-is opened from the one above it, without following links; a file is opened without waiting, and is
-read only if it is a regular one. No digest is kept for the next look: a program that has mapped a
-file for writing changes it without changing its times, so times prove nothing.
+The programs of a project own its directory and may replace anything while the snapshot is taken.
+Each directory is opened relative to its parent, without following links. A file is opened without
+blocking, and is read only if it is a regular file. Digests are not reused for the next snapshot: a
+program that has mapped a file for writing can change it without changing its times.
 
-Links may lead out of the project. What they lead to counts if it is a file that the project's user
-could change; a directory that others could fill is refused.
+Links may lead out of the project. The target counts if it is a file that the project's user could
+change; a target directory that others could fill is refused.
 """
 
 from __future__ import annotations
@@ -31,41 +31,41 @@ from arp.protocol.json_value import JsonObject
 from arp.tools.errors import ToolRefused
 
 MAX_DEPTH: Final = 100
-"""Directories within each other; each is open while we are below it."""
+"""Limit of the depth of directories; each one is open while its content is read."""
 LOOK_S: Final = 120.0
-"""How long one look may take."""
+"""Time limit of one snapshot, in seconds."""
 MAX_SHOWN: Final = 60
-"""Files that a question lists one by one; the others are in the digest of the whole project."""
+"""Limit of the files that a question lists one by one; the others are part of the total digest."""
 READ_BYTES: Final = 1 << 20
 MADE_BY_PROGRAMS: Final = frozenset((".git", ".home", ".venv", "__pycache__", "node_modules"))
-"""Directories with many files that nobody wrote by hand: a question has one digest for each."""
+"""Directories with many generated files; a question shows one digest for each."""
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FoundEntry(NamedTuple):
-    """Something below a directory."""
+    """Entry below a directory."""
 
     path: str
-    """From the directory, with `/` between the parts."""
+    """Path relative to the directory, with `/` between the parts."""
     name: str
     parent: int
-    """Descriptor of the directory that it is in, until the next one is asked for."""
+    """Descriptor of the containing directory; valid until the next entry is requested."""
     status: os.stat_result
 
 
 class SeenFile(NamedTuple):
-    """A file, link or directory of a project, as one look found it."""
+    """File, link or directory of a project in a snapshot."""
 
     mode: int
     bytes: int
     sha256: str
-    """Of the content; of a link, of what it says and leads to; empty for a directory."""
+    """Digest of the content; for a link, of its text and target; empty for a directory."""
 
 
 def entries_below(root: Path) -> Iterator[FoundEntry]:
-    """Yield everything below a directory, by name, a directory before its content.
+    """Yield everything below a directory in order of names, a directory before its content.
 
     Raises:
         ToolRefused: Directories are nested deeper than `MAX_DEPTH`, or one cannot be read.
@@ -104,20 +104,21 @@ def _below(handle: int, prefix: str, depth: int) -> Iterator[FoundEntry]:
 
 
 class ProjectLook(Struct, frozen=True):
-    """All that is below the directory of a project."""
+    """Snapshot of the directory of a project."""
 
     entries: dict[str, SeenFile]
-    """By path."""
+    """Entries by path."""
 
     def digest(self) -> str:
-        """Return the digest of everything."""
+        """Return the digest of the whole snapshot."""
         return _digest_of(self.entries)
 
     def rows(self, before: ProjectLook | None) -> tuple[list[JsonObject], int]:
-        """Return what a question shows: `path`, `bytes`, `sha256`; and how many rows are changes.
+        """Return the rows of a question (`path`, `bytes`, `sha256`), and the number of changes.
 
-        What has changed since `before` comes first, wherever it is. Then come the other files that
-        somebody wrote, a digest for each directory that programs filled, and one for everything.
+        Changes since `before` come first, in any directory. Then come the other files outside of
+        generated directories, one digest for each generated directory, and one for the whole
+        project.
         """
         files = {path: one for path, one in self.entries.items() if not stat.S_ISDIR(one.mode)}
         written = [path for path in files if not _filled_directory(path)]
@@ -144,23 +145,23 @@ class ProjectLook(Struct, frozen=True):
 def look_at(
     root: Path, *, uid: int | None, readable: Sequence[Path], most_bytes: int
 ) -> ProjectLook:
-    """Look at a project; blocks.
+    """Take a snapshot of a project; blocks.
 
     Args:
-        root: Its directory.
-        uid: The user that it belongs to; `None`: ours.
+        root: Directory of the project.
+        uid: Id of the user that owns it; `None` means our own.
         readable: Directories besides the system's that its programs can only read.
-        most_bytes: Of all files together.
+        most_bytes: Limit of the bytes of all files together.
 
     Raises:
-        ToolRefused: Something in it cannot be approved; the message names it, and says why.
+        ToolRefused: An entry cannot be approved; the message names it and says why.
     """
-    looking = _Looking(root, uid, readable, most_bytes)
-    return ProjectLook({found.path: looking.seen(found) for found in entries_below(root)})
+    reader = _SnapshotReader(root, uid, readable, most_bytes)
+    return ProjectLook({found.path: reader.read_entry(found) for found in entries_below(root)})
 
 
-class _Looking:
-    """One look, which reads each file once, however many names it has."""
+class _SnapshotReader:
+    """One snapshot in progress; reads each file once, even if it has several names."""
 
     def __init__(
         self, root: Path, uid: int | None, readable: Sequence[Path], most_bytes: int
@@ -173,14 +174,14 @@ class _Looking:
         self._until = time.monotonic() + LOOK_S
         self._read: dict[tuple[int, int], str] = {}
 
-    def seen(self, found: FoundEntry) -> SeenFile:
-        """Return what an entry is now."""
+    def read_entry(self, found: FoundEntry) -> SeenFile:
+        """Return the current state of an entry."""
         mode = found.status.st_mode
         if stat.S_ISDIR(mode):
             return SeenFile(mode, 0, "")
         if stat.S_ISLNK(mode):
             return self._link(found)
-        if stat.S_ISSOCK(mode):  # nothing can be read from it as from a file
+        if stat.S_ISSOCK(mode):  # a socket has no readable content
             return SeenFile(mode, 0, sha256(b"socket").hexdigest())
         return self._file(found.path, found.name, found.parent)
 
@@ -190,14 +191,14 @@ class _Looking:
         except OSError as error:
             raise _changing(found.path) from error
         said = os.fsencode(target)
-        content = said + b"\0" + self._outside(found.path).encode()
+        content = said + b"\0" + self._target_state(found.path).encode()
         return SeenFile(found.status.st_mode, len(said), sha256(content).hexdigest())
 
-    def _outside(self, path: str) -> str:
-        """Return what counts of the file outside of the project that a link leads to.
+    def _target_state(self, path: str) -> str:
+        """Return the relevant state of a link's target outside of the project.
 
         Raises:
-            ToolRefused: It leads to something that could be filled without being seen.
+            ToolRefused: The target could be filled with code that the snapshot does not show.
         """
         real = os.path.realpath(os.path.join(self._root, path))
         if _is_in(real, (self._root, *self._fixed)):
@@ -209,7 +210,8 @@ class _Looking:
         if stat.S_ISREG(status.st_mode):
             if status.st_uid == self._owner:
                 return self._file(f"{path} → {real}", real, None).sha256
-            # Nobody of the project can change it, and its content may be a secret.
+            # The project cannot change the file, and its content may be secret, so its content is
+            # not read.
             return f"{status.st_dev} {status.st_ino} {status.st_mtime_ns} {status.st_ctime_ns}"
         raise ToolRefused(
             f"{_text(path)!r:.200} leads to {real!r:.200}, whose content nobody can be shown; "
@@ -230,10 +232,10 @@ class _Looking:
                     f"{_text(path)!r:.200} is a pipe or a device, so nobody can see what would "
                     "run; write_file puts a file in its place"
                 )
-            place = (status.st_dev, status.st_ino)
-            digest = self._read.get(place)
+            inode = (status.st_dev, status.st_ino)
+            digest = self._read.get(inode)
             if digest is None:
-                digest = self._read[place] = self._digest(path, handle)
+                digest = self._read[inode] = self._digest(path, handle)
             return SeenFile(status.st_mode, status.st_size, digest)
         finally:
             os.close(handle)
@@ -260,7 +262,7 @@ def _is_in(path: str, places: Sequence[str]) -> bool:
 
 
 def _filled_directory(path: str) -> str:
-    """Return the directory that programs filled in which a path is; empty: in none."""
+    """Return the generated directory that contains a path; empty if there is none."""
     parts = path.split("/")
     for number, part in enumerate(parts[:-1], 1):
         if part in MADE_BY_PROGRAMS:
@@ -283,7 +285,7 @@ def _row(path: str, files: Iterable[SeenFile], digest: str) -> JsonObject:
 
 
 def _text(path: str) -> str:
-    r"""Return a path as text; what is no UTF-8 in it is written as `\xff`."""
+    r"""Return a path as text; bytes that are not UTF-8 are written as `\xff`."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 

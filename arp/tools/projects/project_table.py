@@ -1,10 +1,10 @@
-"""`ProjectTable`: the projects that we made, and those that are being made, in `projects.json`.
+"""`ProjectTable`: the projects that we created or are creating, in `projects.json`.
 
-Theory of operation. A project gets its line before anything of it is on the disk. As long as it is
-made the line has a mark: the name of a file that its maker holds locked. The system releases that
-lock when the process ends, however it ends; so a line whose mark nobody holds is of a project that
-was never finished and that nobody knows. Marks are random and used once, so one that is not held is
-never held again.
+Theory of operation. A project gets its row before any of its files exist. While it is being created
+the row has a mark: the name of a file that the creating process holds locked. The system releases
+the lock when the process ends, for whatever reason. A row with an unlocked mark therefore belongs
+to a project that was never finished, and no other record refers to it. Marks are random and used
+once, so an unlocked mark is never locked again.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from arp.tools.errors import CapacityExceeded, ToolConflict
 from arp.tools.registry.json_file import JsonFile
 
 PROJECTS: Final = "projects"
-"""The directory of the projects, in the data directory."""
+"""Directory of the projects, within the data directory."""
 PROJECTS_FILE: Final = "projects.json"
 
 
 class Project(msgspec.Struct, frozen=True):
-    """A line of `projects.json`."""
+    """Row of `projects.json`."""
 
     name: str
     uid: int | None = None
-    """The user that it belongs to, where we are root."""
+    """Id of the user that owns it; set only if we run as root."""
     python: str = ""
-    """The interpreter of its `.venv`."""
+    """Interpreter of its `.venv`."""
     prefix: str = ""
-    """The installation of that interpreter, which its sandbox shows."""
+    """Installation directory of that interpreter, which its sandbox mounts."""
     mark: str = ""
-    """Of whoever makes it; empty: it is finished."""
+    """Mark of the process that creates it; empty when it is finished."""
 
 
 class ProjectsDocument(msgspec.Struct, frozen=True):
-    """`projects.json`."""
+    """Content of `projects.json`."""
 
     projects: list[Project] = field(default_factory=list)
 
 
 class ProjectTable:
-    """The projects of one data directory; every change is on disk when the method returns.
+    """Table of the projects of one data directory; changes are on disk when a method returns.
 
     Args:
-        data_dir: Where `projects.json` is.
+        data_dir: Directory of `projects.json`.
     """
 
     def __init__(self, data_dir: Path) -> None:
@@ -61,10 +61,10 @@ class ProjectTable:
         self._file = JsonFile(data_dir / PROJECTS_FILE, ProjectsDocument)
 
     def projects(self) -> list[Project]:
-        """Return all projects, in the order in which they were begun.
+        """Return all projects, in order of creation.
 
         Raises:
-            DataFileDamaged: The file cannot be read; it stays as it is.
+            DataFileDamaged: The file cannot be read; it is not changed.
         """
         return self._file.read().projects
 
@@ -73,15 +73,15 @@ class ProjectTable:
         return next((one for one in self.projects() if one.name == name), None)
 
     def claim(self, name: str, python: tuple[str, str], mark: str = "") -> Project:
-        """Take a name and a user for a new project.
+        """Reserve a name and a user for a new project.
 
         Args:
-            name: Of the project.
-            python: The interpreter, and where it is installed.
-            mark: Of `making`.
+            name: Name of the project.
+            python: Interpreter and its installation directory.
+            mark: Mark from `making`.
 
         Raises:
-            ToolConflict: There is such a project, or a directory of this name.
+            ToolConflict: A project or directory with this name exists.
             CapacityExceeded: No user is free.
         """
 
@@ -101,7 +101,7 @@ class ProjectTable:
         return self._file.change(make)
 
     def finish(self, name: str) -> None:
-        """Note that a project is finished."""
+        """Record that a project is finished."""
 
         def make(document: ProjectsDocument) -> tuple[ProjectsDocument, None]:
             return ProjectsDocument(
@@ -114,7 +114,7 @@ class ProjectTable:
         self._file.change(make)
 
     def forget(self, name: str) -> None:
-        """Note that a project is gone. May be repeated."""
+        """Remove the row of a project. May be repeated."""
 
         def make(document: ProjectsDocument) -> tuple[ProjectsDocument, None]:
             return ProjectsDocument([one for one in document.projects if one.name != name]), None
@@ -125,7 +125,7 @@ class ProjectTable:
 
     @contextmanager
     def making(self) -> Iterator[str]:
-        """Hold a mark, for the line of a project that is made inside."""
+        """Yield a locked mark for the row of a project that is created within the block."""
         mark = secrets.token_hex(8)
         self._data_dir.mkdir(parents=True, exist_ok=True)
         path = self._path_of(mark)
@@ -138,13 +138,14 @@ class ProjectTable:
             os.close(handle)
 
     def unfinished(self) -> list[Project]:
-        """Return the projects whose maker has ended without finishing them."""
+        """Return the unfinished projects of processes that have ended."""
         left = [one for one in self.projects() if one.mark and not self._is_held(one.mark)]
-        # Its maker may have finished one between our two looks; the mark goes after that.
+        # The process may have finished a project between our two reads; it drops the mark after
+        # that.
         return [one for one in left if self.find(one.name) == one]
 
     def _is_held(self, mark: str) -> bool:
-        """Return whether somebody holds a mark; remove one that nobody holds."""
+        """Return whether a mark is locked; remove the mark if it is not."""
         path = self._path_of(mark)
         try:
             handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)

@@ -1,13 +1,13 @@
 """`LocalProjects`: the uv or venv projects of local tools, and commands that run in them.
 
 Theory of operation. A project is a directory below `projects` of the data directory, with a
-`pyproject.toml` and a `.venv`, and a line in `projects.json` (`project_table`): that file says
-which user it belongs to and which Python it has, since the project's own files can be changed by
-its programs. Where we are root each project has a user of its own, so that limits of one do not
-count for another. A project that could not be finished is removed; if we were killed, at the next
-start (`clean_up`).
+`pyproject.toml` and a `.venv`, and a row in `projects.json` (`project_table`). The row holds its
+user and its Python, because the project's own files can be changed by its programs. If we run as
+root, each project has its own user, so that the limits of one do not count for another. A project
+that could not be finished is removed; if our process was killed, that happens at the next start
+(`clean_up`).
 
-A command is split into words as a shell does, but no shell runs it: `;`, `$()` and `>` are
+A command is split into words by the rules of a shell, but no shell runs it: `;`, `$()` and `>` are
 arguments. It runs with the project's `.venv/bin` first in its `PATH`.
 """
 
@@ -54,16 +54,16 @@ logger = logging.getLogger(__name__)
 
 LOG_FILE: Final = "last_run.log"
 MAX_LOG: Final = 2**20
-"""Bytes of each output in the log."""
+"""Limit of the bytes of each output in the log."""
 MAX_COMMAND: Final = 8_192
-"""Characters of a command."""
+"""Limit of the characters of a command."""
 MAX_TIMEOUT_S: Final = 3_600.0
 DEFAULT_TIMEOUT_S: Final = 120.0
 CREATE_S: Final = 120.0
 INSTALL_S: Final = 900.0
-"""So long a package may take: some are gigabytes."""
+"""Time limit of an installation, in seconds; some packages are gigabytes."""
 BUILD_LIMITS: Final = ProcessLimits(memory_mb=4096, file_mb=8192, open_files=4096)
-"""For commands of a build; a tool that runs has its own."""
+"""Limits of build commands; a running tool has its own limits."""
 
 Result = TypeVar("Result")
 
@@ -71,13 +71,13 @@ _PYTHON_VERSION: Final = re.compile(r"3\.\d{1,2}(\.\d{1,2})?")
 
 
 class LocalProjects:
-    """The projects of one data directory.
+    """Projects of one data directory.
 
     Args:
-        settings: Where the data directory is, and whether a sandbox is used.
+        settings: Data directory, and whether a sandbox is used.
         packages: Further variables for the installation of packages, such as `UV_FIND_LINKS`;
-            `None`: those of our own environment that say where packages come from.
-        readable: What the installation of packages may read besides, such as certificates.
+            `None` means those of our own environment that say where packages come from.
+        readable: Further paths that the installation of packages may read, such as certificates.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class LocalProjects:
         self._readable = (*readable, *_paths_in(self._packages))
 
     def check(self) -> None:
-        """Check that projects can be made here.
+        """Check that projects can be created here.
 
         Raises:
             RuntimeMissing: A sandbox is required and does not work, or uv and venv are missing.
@@ -103,7 +103,7 @@ class LocalProjects:
             raise RuntimeMissing("uv is not installed, nor is venv; run: pip install uv")
 
     def clean_up(self) -> list[str]:
-        """Remove what processes were making that have ended; return the names."""
+        """Remove unfinished projects of processes that have ended; return their names."""
         unfinished = self._table.unfinished()
         for one in unfinished:
             self._undo(one.name, one.mark)
@@ -112,32 +112,34 @@ class LocalProjects:
     async def create(
         self, name: str, python_version: str = "", note: Callable[[Path], None] = lambda _: None
     ) -> Path:
-        """Make a project with a `.venv`; return its directory.
+        """Create a project with a `.venv`; return its directory.
 
         Args:
             name: Letters, digits, `_`, `-` and `.`.
-            python_version: Such as `3.12`; empty: our own.
-            note: Is called with the directory before the project counts as finished, and writes
-                down whose it is: a kill leaves no project that nobody knows.
+            python_version: Version such as `3.12`; empty means our own.
+            note: Called with the directory before the project counts as finished. It records the
+                owner, so that a kill leaves no project without an owner.
 
         Raises:
-            InvalidToolMeta: The name or the version is none.
-            ToolConflict: There is such a project.
-            RuntimeMissing: This Python is not there.
+            InvalidToolMeta: The name or the version is invalid.
+            ToolConflict: The project exists already.
+            RuntimeMissing: This Python is not installed.
 
-        Cancel: Safe: the project is not made, or removed.
+        Cancel: Safe: the project is not created, or removed.
         """
         check_tool_id(name)
         python = await asyncio.to_thread(_interpreter, python_version)
         directory = self.root / name
         with self._table.making() as mark:
             try:
-                project = await _to_its_end(self._begin, name, python, mark)
+                # A thread that is abandoned after a cancellation could create the project after
+                # `_undo` has removed it, so the thread is always awaited.
+                project = await _finish_in_thread(self._begin, name, python, mark)
                 await self._make_venv(project)
                 note(directory)
                 self._table.finish(name)
             except BaseException:
-                await _to_its_end(self._undo, name, mark)
+                await _finish_in_thread(self._undo, name, mark)
                 raise
         return directory
 
@@ -147,9 +149,9 @@ class LocalProjects:
         """Run a command in a project, and write `last_run.log`.
 
         Args:
-            project_dir: As `create` returned it.
-            command: Split into words as by a shell; no shell runs it.
-            timeout_s: After this it is ended, with exit code 124; at most an hour.
+            project_dir: Directory from `create`.
+            command: Command, split into words by the rules of a shell; no shell runs it.
+            timeout_s: Time limit in seconds, at most an hour; the exit code is then 124.
 
         Raises:
             UnknownTool: There is no such project.
@@ -166,14 +168,14 @@ class LocalProjects:
         return result
 
     def write_log(self, project: Project, command: str, result: CommandResult) -> None:
-        """Write `last_run.log`; of a long output the beginning and the end."""
+        """Write `last_run.log`; a long output is reduced to its beginning and end."""
         kept = [BoundedOutput(MAX_LOG), BoundedOutput(MAX_LOG)]
         for output, text in zip(kept, (result.stdout, result.stderr), strict=True):
             output.add(text.encode())
         shown = CommandResult(result.exit_code, kept[0].text(), kept[1].text())
         try:
             self.files(project).write(LOG_FILE, run_log(command, shown))
-        except ToolAgentError as error:  # the command has put something else in its place
+        except ToolAgentError as error:  # the command has replaced the log by something else
             logger.warning("project %s: %s cannot be written: %s", project.name, LOG_FILE, error)
 
     async def add_dependency(
@@ -182,10 +184,10 @@ class LocalProjects:
         """Add a package to a project and install it.
 
         Args:
-            project_dir: As `create` returned it.
-            package: A name, with extras and versions at most; checked by whoever takes it from
-                somebody, and here again that it is no option.
-            dev: For development only.
+            project_dir: Directory from `create`.
+            package: Name with optional extras and versions. The caller validates untrusted input;
+                here it is only checked again that it is not an option.
+            dev: Whether it is for development only.
 
         Raises:
             UnknownTool: There is no such project.
@@ -212,14 +214,14 @@ class LocalProjects:
         return result
 
     def write_file(self, path: str, content: str) -> tuple[Path, int]:
-        """Write a file of a project; return where it is and its size in bytes.
+        """Write a file of a project; return its path and its size in bytes.
 
         Args:
-            path: Absolute, or below the directory of all projects: `NAME/main.py`.
-            content: Written as UTF-8.
+            path: Absolute path, or a path below the directory of all projects: `NAME/main.py`.
+            content: Text, written as UTF-8.
 
         Raises:
-            ToolRefused: It is in no project, or leads over a link.
+            ToolRefused: The path is not in a project, or leads through a link.
             CapacityExceeded: The project has no room for it.
         """
         project, name = self.locate(path)
@@ -232,22 +234,23 @@ class LocalProjects:
         return self.root / project.name / name, files.write(name, data)
 
     def read_file(self, path: str) -> str:
-        """Return the text of a file of a project; bytes that are no UTF-8 are replaced.
+        """Return the text of a file of a project; bytes that are not UTF-8 are replaced.
 
         Raises:
-            ToolRefused: It is in no project, leads over a link, or is no file of the project.
+            ToolRefused: The path is not in a project or leads through a link, or the file is not a
+                regular file of the project's user.
             UnknownTool: There is no such file.
         """
         project, name = self.locate(path)
         return self.files(project).read(name).decode(errors="replace")
 
     def locate(self, path: str) -> tuple[Project, str]:
-        """Return the project that a path is in, and the rest of the path.
+        """Return the project that contains a path, and the rest of the path.
 
-        Nothing on the disk is looked at: `..` is refused, and links are by who opens the file.
+        The disk is not accessed: `..` is refused, and links are checked when the file is opened.
 
         Raises:
-            ToolRefused: It is in none.
+            ToolRefused: The path is not in a project.
         """
         given = Path(path)
         if ".." in given.parts or "\0" in path:
@@ -261,10 +264,10 @@ class LocalProjects:
             ) from error
 
     def look(self, project: Project) -> ProjectLook:
-        """Look at everything that is in a project; blocks.
+        """Take a snapshot of a project; blocks.
 
         Raises:
-            ToolRefused: Something in it cannot be approved; the message names it, and says why.
+            ToolRefused: An entry cannot be approved; the message names it and says why.
         """
         uv = find_uv()
         readable = [Path(project.prefix), *self._readable, *([uv] if uv is not None else [])]
@@ -274,7 +277,7 @@ class LocalProjects:
         return look_at(root, uid=uid, readable=readable, most_bytes=most_bytes)
 
     def disk_limit(self, project: Project) -> DiskLimit:
-        """Return how much of the disk a project may use."""
+        """Return the disk limit of a project."""
         now = self._settings.current
         return DiskLimit(self.root / project.name, now.project_disk_mb * MIB, now.project_files)
 
@@ -283,14 +286,14 @@ class LocalProjects:
         return ProjectFiles(self.root / project.name, project.uid if os.geteuid() == 0 else None)
 
     def projects(self) -> list[Project]:
-        """Return all projects, in the order in which they were made."""
+        """Return all projects, in order of creation."""
         return self._table.projects()
 
     def project_of(self, project_dir: str | Path) -> Project:
         """Return a project by its directory or its name.
 
         Raises:
-            UnknownTool: There is none.
+            UnknownTool: There is no such project.
         """
         path = Path(project_dir)
         name = path.name
@@ -304,11 +307,11 @@ class LocalProjects:
         )
 
     def remove(self, project_dir: str | Path) -> None:
-        """Remove a project and all its files. After an error it may be repeated.
+        """Remove a project and all its files. May be repeated after an error.
 
         Raises:
             UnknownTool: There is no such project.
-            ToolCallFailed: Some of its files are still there, so it is still ours.
+            ToolCallFailed: Some of its files still exist, so its row is kept.
         """
         project = self.project_of(project_dir)
         if not self._delete(project.name):
@@ -325,15 +328,15 @@ class LocalProjects:
         limits: ProcessLimits,
         network: bool = True,
     ) -> ProgramStart:
-        """Return how a command of a project is started.
+        """Return the start options of a command of a project.
 
         Args:
-            project: Where.
-            command: The program and its arguments.
+            project: Project that the command runs in.
+            command: Program and its arguments.
             env: Further variables.
-            limits: What it may use.
-            network: Whether it may reach the network. Where the sandbox cannot take that away, it
-                does, unless a sandbox is required.
+            limits: Limits of its resources.
+            network: Whether it has network access. If the sandbox cannot deny access, it is
+                granted, unless a sandbox is required.
 
         Raises:
             InvalidToolMeta: The command cannot be split, or is too long.
@@ -404,7 +407,7 @@ class LocalProjects:
         return works
 
     def _begin(self, name: str, python: tuple[str, str], mark: str) -> Project:
-        """Write the line of a project, and make its directory with all but its `.venv`."""
+        """Write the row of a project, and create its directory with everything but its `.venv`."""
         project = self._table.claim(name, python, mark)
         self._make(project)
         return project
@@ -413,12 +416,12 @@ class LocalProjects:
         """Remove a project that could not be finished, if it was begun."""
         found = self._table.find(name)
         if found is None or found.mark != mark:
-            return  # it was refused: the project of this name is another one
+            return  # the name was refused, so the project with this name is another one
         if not self._delete(name):
             logger.warning("%s cannot be removed; the next start tries again", self.root / name)
 
     def _delete(self, name: str) -> bool:
-        """Remove the files of a project, then its line; return whether nothing is left of it."""
+        """Remove the files of a project, then its row; return whether everything is removed."""
         directory = self.root / name
         shutil.rmtree(directory, ignore_errors=True)
         if os.path.lexists(directory):
@@ -456,14 +459,14 @@ class LocalProjects:
         files.write("requirements.txt", f"{text}{package}\n")
 
 
-async def _to_its_end(function: Callable[..., Result], *args: Any) -> Result:
-    """Run a function in a thread; if we are cancelled, wait until it has ended, and raise then."""
+async def _finish_in_thread(function: Callable[..., Result], *args: Any) -> Result:
+    """Run a function in a thread; after a cancellation wait for its end, then raise."""
     running = asyncio.ensure_future(asyncio.to_thread(function, *args))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         await asyncio.wait([running])
-        running.exception()  # so that nobody warns of it
+        running.exception()  # prevents the warning about an exception that was never retrieved
         raise
 
 
@@ -480,7 +483,7 @@ def run_log(command: str, result: CommandResult) -> str:
 
 
 def find_uv() -> Path | None:
-    """Return the path of uv: beside our own Python, or on `PATH`; `None` if there is none."""
+    """Return the path of uv: beside our own Python, or on `PATH`; `None` if it is not installed."""
     beside = Path(sys.executable).with_name("uv")
     if beside.is_file():
         return beside
@@ -499,7 +502,7 @@ def _ended(text: str) -> str:
 
 
 def _words(command: str) -> list[str]:
-    """Split a command.
+    """Split a command into words.
 
     Raises:
         InvalidToolMeta: It cannot be split, is empty, or is too long.
@@ -516,11 +519,11 @@ def _words(command: str) -> list[str]:
 
 
 def _interpreter(version: str) -> tuple[str, str]:
-    """Return the path of a Python and where it is installed; it runs that Python once.
+    """Return the path of a Python and its installation directory; runs that Python once.
 
     Raises:
-        InvalidToolMeta: It is no version.
-        RuntimeMissing: This Python is not there.
+        InvalidToolMeta: The version is invalid.
+        RuntimeMissing: This Python is not installed.
     """
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     if version and not _PYTHON_VERSION.fullmatch(version):
@@ -542,7 +545,7 @@ def _interpreter(version: str) -> tuple[str, str]:
 def _find_python(version: str) -> str | None:
     for beside in sorted(Path(sys.base_prefix).parent.glob(f"{version}*/bin/python3")):
         if re.fullmatch(rf"{re.escape(version)}(\.\d+)?", beside.parts[-3]):
-            return str(beside)  # as pyenv has them, which uv does not find without its shims
+            return str(beside)  # pyenv's layout, which uv finds only through shims
     uv = find_uv()
     if uv is not None:
         words = [str(uv), "python", "find", "--no-config", "--no-project", "--no-python-downloads"]
@@ -562,10 +565,10 @@ def _pyproject(project: Project) -> str:
 
 
 def _check_reachable(directory: Path, project: Project) -> None:
-    """Check that another user can go to a directory, where no sandbox shows it to them.
+    """Check that other users can reach a directory if no sandbox mounts it for them.
 
     Raises:
-        RuntimeMissing: They cannot.
+        RuntimeMissing: They cannot reach it.
     """
     for path in [*directory.parents, Path(project.prefix), *Path(project.prefix).parents]:
         if not path.stat().st_mode & 0o001:

@@ -1,16 +1,16 @@
 """`JsonFile`: a JSON document that threads, tasks and processes change at the same time.
 
-Theory of operation. Whoever changes the document holds an exclusive lock of the file
-`.<name>.lock` beside it, reads the document, and replaces it by rename, so that a reader, who takes
-no lock, sees the old one or the new one. The new one is on the disk before it gets its name.
-`flock` locks belong to an open file, and each change opens its own, so that they also keep threads
-of one process apart.
+Theory of operation. A change acquires an exclusive lock on the file `.<name>.lock` beside the
+document, reads the document, and replaces it by rename. A reader acquires no lock and sees either
+the old or the new document. The new one is flushed to the disk before the rename. A `flock` lock
+belongs to an open file, and each change opens its own, so the lock also separates threads of one
+process.
 
-A document that cannot be read stays where it is, and each read and change raises an error that says
-so, until a person puts a good copy in its place or moves it away: an empty document would forget
-what was spent, or which containers belong to tools. A document goes missing by a person's hand
-alone: then an empty one is right, except for the budget, which looks at its log. Fields that we do
-not know are written back as they were.
+A document that cannot be read is not touched. Each read and change raises an error about it until a
+person restores a good copy or moves the file away; starting with an empty document would lose the
+money spent and the owners of containers. Only a person removes a document, so a missing one counts
+as empty. The budget is an exception: it compares the document with its log. Unknown fields are
+preserved.
 """
 
 from __future__ import annotations
@@ -39,60 +39,63 @@ Document = TypeVar("Document", bound=msgspec.Struct)
 Result = TypeVar("Result")
 
 MAX_BYTES: Final = 64 * 2**20
-"""A registry of ten thousand tools has a third of this."""
+"""Limit of the bytes of a document; a registry of ten thousand tools has a third of this."""
 
 
 class _Unreadable(Exception):
-    """The bytes of a document are none; the message says why."""
+    """Error of bytes that are not a valid document; the message says why."""
 
 
 class JsonFile(Generic[Document]):
-    """One JSON document on disk.
+    """JSON document on disk.
 
     Args:
-        path: Where it is; directories above it are made by the first change.
-        kind: The Struct that it is read as; every field has a default.
+        path: Path of the file; the first change creates the directories above it.
+        kind: Struct that it is decoded as; every field has a default.
     """
 
     def __init__(self, path: Path, kind: type[Document]) -> None:
         self.path = path
         self._kind = kind
         self._encoder = msgspec.json.Encoder(decimal_format="number")
-        self._seen: tuple[tuple[int, int, int], Document] | None = None
-        """What was read last, and of which file: each change makes another one."""
+        self._cached: tuple[tuple[int, int, int], Document] | None = None
+        """Last document that was read and the identity of its file; each change creates another
+        file."""
 
     def read(self) -> Document:
-        """Return the document as it is on disk; an empty one if there is none.
+        """Return the document on disk; an empty one if there is no file.
 
         Raises:
-            DataFileDamaged: It cannot be read; it stays as it is.
+            DataFileDamaged: It cannot be read; it is not changed.
         """
-        seen, key = self._seen, self._key()
+        seen, key = self._cached, self._key()
         if seen is not None and seen[0] == key:
             return seen[1]
         try:
             document = self._decoded(self._bytes())
         except _Unreadable as error:
             raise self._damaged(str(error)) from error
-        # The file may have been replaced between our two looks: then the next read reads again.
-        self._seen = None if key is None else (key, document)
+        # If the file was replaced between `stat` and the read, the old identity is cached with the
+        # new content, so the next read reads again.
+        self._cached = None if key is None else (key, document)
         return document
 
     def change(
         self, make: Callable[[Document], tuple[Document, Result]], durable: bool = True
     ) -> Result:
-        """Replace the document by what `make` returns, under the lock of the file.
+        """Replace the document by the result of `make`, under the lock of the file.
 
         Args:
-            make: Gets the document, returns the new one and a result; what it raises comes out of
-                here, and nothing has changed. Must not take long, nor change this file.
-            durable: Whether it has to survive a loss of power, which takes milliseconds.
+            make: Receives the document and returns the new one and a result. If it raises, the
+                exception is passed on and nothing has changed. It must be fast and must not change
+                this file.
+            durable: Whether the change must survive a loss of power, which takes milliseconds.
 
         Returns:
             The result of `make`.
 
         Raises:
-            DataFileDamaged: The document cannot be read; it stays as it is.
+            DataFileDamaged: The document cannot be read; it is not changed.
             OSError: It cannot be written.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +111,7 @@ class JsonFile(Generic[Document]):
             return result
 
     def replace_damaged(self, document: Document) -> Path | None:
-        """Replace the document, and keep what cannot be read under another name; return that.
+        """Replace the document; keep an unreadable one under another name, and return that path.
 
         Raises:
             OSError: It cannot be written.
@@ -133,7 +136,7 @@ class JsonFile(Generic[Document]):
         return (found.st_ino, found.st_mtime_ns, found.st_size)
 
     def _bytes(self) -> bytes | None:
-        """Return what is in the file; `None` if there is none."""
+        """Return the content of the file; `None` if it does not exist."""
         try:
             with self.path.open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
@@ -157,9 +160,9 @@ class JsonFile(Generic[Document]):
         text = self._encoder.encode(document)
         if before:
             known = msgspec.json.decode(self._encoder.encode(self._decoded(before)))
-            unknown = _unknown(msgspec.json.decode(before), known)
+            unknown = _unknown_fields(msgspec.json.decode(before), known)
             if unknown:
-                text = msgspec.json.encode(_with(msgspec.json.decode(text), unknown))
+                text = msgspec.json.encode(_restore_fields(msgspec.json.decode(text), unknown))
         return msgspec.json.format(text, indent=2) + b"\n"
 
     def _damaged(self, why: str) -> DataFileDamaged:
@@ -174,7 +177,7 @@ class JsonFile(Generic[Document]):
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
-                with suppress(FileNotFoundError):  # keeps the rights that somebody gave it
+                with suppress(FileNotFoundError):  # keeps the permissions of the old file
                     os.fchmod(file.fileno(), stat.S_IMODE(self.path.stat().st_mode))
                 if durable:
                     os.fsync(file.fileno())
@@ -187,7 +190,7 @@ class JsonFile(Generic[Document]):
             return
         directory = os.open(self.path.parent, os.O_RDONLY)
         try:
-            os.fsync(directory)  # or the rename may be lost with the power
+            os.fsync(directory)  # without this a loss of power may undo the rename
         finally:
             os.close(directory)
 
@@ -203,37 +206,37 @@ class JsonFile(Generic[Document]):
             os.close(handle)
 
 
-def _unknown(before: Json, known: Json) -> Json:
-    """Return the fields of `before` that are not in `known`, as deep as objects go.
+def _unknown_fields(before: Json, known: Json) -> Json:
+    """Return the fields of `before` that are not in `known`, including those of nested objects.
 
-    Elements of lists are compared by their place; those that are known by an id have it as their
-    first field, so `_with` finds them again.
+    Elements of lists are compared by position. An element with an id has it as its first field, so
+    that `_restore_fields` can match it.
     """
     if isinstance(before, dict) and isinstance(known, dict):
         found = {}
         for name, value in before.items():
             if name not in known:
                 found[name] = value
-            elif rest := _unknown(value, known[name]):
+            elif rest := _unknown_fields(value, known[name]):
                 found[name] = rest
         return found
     if isinstance(before, list) and isinstance(known, list):
         return {
             _key_of(item): rest
             for item, other in zip(before, known, strict=True)
-            if isinstance(item, dict) and (rest := _unknown(item, other))
+            if isinstance(item, dict) and (rest := _unknown_fields(item, other))
         }
     return None
 
 
-def _with(after: Json, unknown: Json) -> Json:
+def _restore_fields(after: Json, unknown: Json) -> Json:
     """Return a document with the unknown fields that it had before."""
     if isinstance(after, list):
-        return [_with(item, unknown.get(_key_of(item), {})) for item in after]
+        return [_restore_fields(item, unknown.get(_key_of(item), {})) for item in after]
     if not isinstance(after, dict):
         return after
     merged = {
-        name: _with(value, unknown[name]) if name in unknown else value
+        name: _restore_fields(value, unknown[name]) if name in unknown else value
         for name, value in after.items()
     }
     return merged | {name: value for name, value in unknown.items() if name not in after}

@@ -1,8 +1,8 @@
 """The objects of the Tool Agent, with the JSON field names of its interface document.
 
-Each Struct is read from JSON and written as JSON by msgspec, in the order of the document. Every
-field is written, also where it has its default. Times are UTC: both `…Z` and `…+00:00` are read,
-`…Z` is written.
+msgspec decodes and encodes each Struct as JSON, with the fields in the order of the document. Every
+field is written, even if it has its default. Times are UTC: `…Z` and `…+00:00` are accepted, `…Z`
+is written.
 
 Source: internal_api.md 1 to 4 and 8.
 """
@@ -22,32 +22,33 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.tools.errors import InvalidToolMeta
 
 TOOL_ID: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?")
-"""A tool's id is part of addresses, files and containers, so it has no other character."""
+"""Characters of a tool's id, which is part of URLs, file names and container names."""
 
 Port: TypeAlias = Annotated[int, Meta(ge=0, le=65535)]
-"""0: none."""
+"""Port; 0 means none."""
 
 
 class RuntimeType(StrEnum):
-    """Where a tool runs."""
+    """Kind of runtime of a tool."""
 
     LOCAL = "local"
     """A process of this machine, in a uv or venv project."""
     DOCKER = "docker"
     """A container."""
     API = "api"
-    """A service that somebody else runs, called over HTTP."""
+    """A service on another server, called over HTTP."""
     BROWSER = "browser"
-    """A page that is driven in a browser."""
+    """A web page that is driven in a browser."""
 
 
 class SchedulingMode(StrEnum):
-    """When a tool is started and ended."""
+    """Rule for starting and ending a tool."""
 
     COLD = "cold"
-    """Started by a call, put to sleep when it was idle for `idle_timeout_s`."""
+    """Started by a call, put to sleep after `idle_timeout_s` without calls."""
     HOT = "hot"
-    """Stays running; of more than `hot_tool_max_containers` the least recently used is put away."""
+    """Keeps running; above `hot_tool_max_containers` the least recently used one is put to
+    sleep."""
     STATELESS = "stateless"
     """Started for each call and ended after it."""
 
@@ -57,7 +58,7 @@ class ToolState(StrEnum):
 
     RUNNING = "running"
     SLEEPING = "sleeping"
-    """Put away by the scheduler; the next call wakes it."""
+    """Put to sleep by the scheduler; the next call wakes it."""
     STOPPED = "stopped"
     """Not started yet, or ended; the next call starts it."""
     DEGRADED = "degraded"
@@ -69,15 +70,15 @@ class ToolStatus(StrEnum):
 
     ACTIVE = "active"
     INACTIVE = "inactive"
-    """A person disabled it; only a person enables it again."""
+    """Disabled by a person; only a person enables it again."""
     STAGING = "staging"
-    """Not called until a task has registered it, for the first time or after a change."""
+    """Cannot be called until a task has registered it, for the first time or after a change."""
     BUILDING = "building"
-    """A task registers it: it is started and checked."""
+    """A task is registering it: the tool is started and checked."""
 
 
 class MessageType(StrEnum):
-    """The messages between router and coding agent."""
+    """Types of messages between router and coding agent."""
 
     TOOL_REQUEST = "tool_request"
     TOOL_READY = "tool_ready"
@@ -86,17 +87,17 @@ class MessageType(StrEnum):
 
 
 class ContainerStatus(StrEnum):
-    """Whether a container exists."""
+    """Existence of a container."""
 
     RUNNING = "running"
     DESTROYED = "destroyed"
 
 
 class ResourceLimits(msgspec.Struct, frozen=True):
-    """What a tool may use at most."""
+    """Resource limits of a tool."""
 
     cpu: str = "1.0"
-    """Cores, as a decimal number."""
+    """Number of cores, as a decimal number."""
     memory_mb: Annotated[int, Meta(ge=1)] = 512
     gpu: bool = False
 
@@ -111,41 +112,41 @@ class ResourceLimits(msgspec.Struct, frozen=True):
 
 
 class RuntimeInfo(msgspec.Struct, frozen=True):
-    """Where and how a tool runs.
+    """Location and invocation of a tool.
 
-    How a local tool is called: if `host_port` is not 0, over HTTP, on the port that its entry point
-    listens on. Otherwise its entry point is started as a process that reads one JSON object from
-    standard input and writes one to standard output.
+    A local tool with a `host_port` other than 0 is called over HTTP, on the port that its entry
+    point listens on. Otherwise its entry point is started as a process that reads one JSON object
+    from standard input and writes one to standard output.
     """
 
     type: RuntimeType = RuntimeType.LOCAL
     entry: str = ""
-    """local: the command that starts it in `host_dir`, `python main.py`. docker: the same in the
-    container; empty: what the image starts. api: the address before `endpoint_path`. browser: the
-    address of the first page."""
+    """Start of the tool. local: command that starts it in `host_dir`, such as `python main.py`.
+    docker: the same in the container; empty for the image's own command. api: URL before
+    `endpoint_path`. browser: URL of the first page."""
     container_id: str = ""
     host_dir: str = ""
-    """Where its files are on this machine."""
+    """Directory of its files on this machine."""
     container_dir: str = "/app"
-    """Where they are in the container."""
+    """Directory of its files in the container."""
     host_port: Port = 0
-    """The port of this machine under which it is called."""
+    """Port of this machine on which it is called."""
     internal_port: Port = 0
-    """The port that it listens on, in its container or as a process (as `PORT` in its
-    environment)."""
+    """Port that it listens on, in its container or as a process (as `PORT` in its environment)."""
     endpoint_path: str = "/"
     http_method: str = "POST"
     env: dict[str, str] = field(default_factory=dict)
-    """Further variables of its environment, without those that change how programs are loaded."""
+    """Further environment variables, without those that change how programs are loaded."""
     resource_limits: ResourceLimits = field(default_factory=ResourceLimits)
 
 
 class ToolScheduling(msgspec.Struct, frozen=True):
-    """When a tool is started and ended, and its running state."""
+    """Scheduling rule of a tool, and its running state."""
 
     mode: SchedulingMode = SchedulingMode.COLD
     idle_timeout_s: Annotated[int, Meta(ge=0)] = 300
-    """0: that of the settings (`cold_tool_idle_timeout_s`), as of every tool that was built."""
+    """Idle time before sleep in seconds; 0 means the setting `cold_tool_idle_timeout_s`, as for
+    every built tool."""
     state: ToolState = ToolState.STOPPED
 
 
@@ -155,12 +156,12 @@ class ToolStats(msgspec.Struct, frozen=True):
     last_used_time: datetime | None = None
     call_count: Annotated[int, Meta(ge=0)] = 0
     avg_latency_ms: float = 0.0
-    """Over all calls, failed ones too."""
+    """Average over all calls, including failed ones."""
     error_rate: float = 0.0
-    """Share of the calls that failed, 0 to 1."""
+    """Share of failed calls, 0 to 1."""
 
     def after(self, at: datetime, latency_ms: float, failed: bool) -> ToolStats:
-        """Return the statistics with one more call in them."""
+        """Return the statistics after one more call."""
         count = self.call_count + 1
         return ToolStats(
             last_used_time=at,
@@ -175,7 +176,7 @@ def _any_object() -> JsonObject:
 
 
 class ToolMeta(msgspec.Struct, frozen=True):
-    """A tool: what it does, how it is called, where it runs."""
+    """Tool: its function, its parameters and its location."""
 
     tool_id: str
     name: str
@@ -183,16 +184,16 @@ class ToolMeta(msgspec.Struct, frozen=True):
     description: str = ""
     input_schema: JsonObject = field(default_factory=_any_object)
     output_schema: JsonObject = field(default_factory=dict)
-    """Empty: any JSON value."""
+    """JSON Schema of the result; empty means any JSON value."""
     stream_support: bool = False
-    """Whether it sends its result in pieces. An api tool is asked for them only if it does; a local
-    or docker tool is asked in any case, and may answer without."""
+    """Whether the result can be sent in pieces. An api tool is asked for pieces only if this is
+    set; a local or docker tool is always asked, and may answer without."""
     runtime: RuntimeInfo = field(default_factory=RuntimeInfo)
     scheduling: ToolScheduling = field(default_factory=ToolScheduling)
     stats: ToolStats = field(default_factory=ToolStats)
     fallback_strategy: list[str] = field(default_factory=list)
-    """What is tried, in this order, when a call fails: `retry`, `restart`, or the id of another
-    tool that takes the same parameters."""
+    """Steps after a failed call, in order: `retry`, `restart`, or the id of another tool with the
+    same parameters."""
     status: ToolStatus = ToolStatus.STAGING
 
     def __post_init__(self) -> None:
@@ -200,20 +201,20 @@ class ToolMeta(msgspec.Struct, frozen=True):
 
 
 class ContainerInfo(msgspec.Struct, frozen=True):
-    """A container that we made."""
+    """Container that we created."""
 
     container_id: str
     tool_id: str = ""
     image: str = ""
     port_mapping: dict[str, int] = field(default_factory=dict)
-    """Port in the container → port of this machine."""
+    """Published ports: port in the container → port of this machine."""
     volumes: dict[str, str] = field(default_factory=dict)
-    """Directory of this machine → directory in the container."""
+    """Mounts: directory of this machine → directory in the container."""
     mem_limit: str = "1g"
     nano_cpus: int = 1_000_000_000
     use_gpu: bool = False
     gpu_count: int = -1
-    """-1: all of them."""
+    """Number of GPUs; -1 means all."""
     status: ContainerStatus = ContainerStatus.RUNNING
     created_at: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     last_accessed: datetime = datetime(1970, 1, 1, tzinfo=UTC)
@@ -221,14 +222,14 @@ class ContainerInfo(msgspec.Struct, frozen=True):
 
 
 class AgentBusMessage(msgspec.Struct, frozen=True):
-    """What router and coding agent send each other; `bus` has what the payloads hold."""
+    """Message between router and coding agent; `bus` defines the payloads."""
 
     type: MessageType
     payload: JsonObject = field(default_factory=dict)
 
 
 class SystemInfo(msgspec.Struct, frozen=True):
-    """What the machine has, and how much of it is in use."""
+    """Resources of the machine, and how much of them is in use."""
 
     cpu_count: int
     cpu_percent: float
@@ -240,7 +241,7 @@ class SystemInfo(msgspec.Struct, frozen=True):
 
 
 class ResourceUsage(msgspec.Struct, frozen=True):
-    """What one tool has been allocated."""
+    """Resources allocated to one tool."""
 
     cpu_cores: float = 0.0
     memory_mb: float = 0.0
@@ -251,7 +252,7 @@ def check_tool_id(tool_id: str) -> str:
     """Return a tool's id if it is valid.
 
     Raises:
-        InvalidToolMeta: It cannot.
+        InvalidToolMeta: It is invalid.
     """
     if not TOOL_ID.fullmatch(tool_id) or ".." in tool_id:
         raise InvalidToolMeta(
@@ -278,10 +279,10 @@ def runtime_type_of(word: str) -> RuntimeType:
 
 
 def tool_from_json(value: bytes | str | Mapping[str, Json]) -> ToolMeta:
-    """Return a tool from JSON, text or already decoded.
+    """Return a tool from JSON, as text or decoded.
 
     Raises:
-        InvalidToolMeta: It does not fit; the message names the path.
+        InvalidToolMeta: The JSON does not fit; the message names the path.
     """
     try:
         if isinstance(value, bytes | str):
@@ -292,5 +293,5 @@ def tool_from_json(value: bytes | str | Mapping[str, Json]) -> ToolMeta:
 
 
 def utc(at: datetime) -> datetime:
-    """Return a time as UTC; one without a zone is UTC already."""
+    """Return a time as UTC; a time without a zone counts as UTC."""
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -23,7 +23,7 @@ VERSION: Final = "1.0"
 
 
 class RegistryDocument(msgspec.Struct, frozen=True):
-    """`registry.json`."""
+    """Content of `registry.json`."""
 
     tools: list[ToolMeta] = field(default_factory=list)
     version: str = VERSION
@@ -37,12 +37,12 @@ class RegistryDocument(msgspec.Struct, frozen=True):
 
 
 class ToolRegistry:
-    """The tools of one data directory; every change is on disk when the method returns.
+    """Tools of one data directory; changes are on disk when a method returns.
 
     Safe to use from threads, tasks and processes at the same time.
 
     Args:
-        data_dir: Where `registry.json` is.
+        data_dir: Directory of `registry.json`.
     """
 
     def __init__(self, data_dir: Path) -> None:
@@ -50,30 +50,30 @@ class ToolRegistry:
 
     @property
     def path(self) -> Path:
-        """Of `registry.json`."""
+        """Path of `registry.json`."""
         return self._file.path
 
     def tools(self, status: ToolStatus | None = None) -> list[ToolMeta]:
-        """Return all tools, by category and then in the order in which they were added.
+        """Return all tools by category, and within a category in order of addition.
 
         Args:
-            status: Only those with this status.
+            status: Status to select; `None` means all.
 
         Raises:
-            DataFileDamaged: The registry cannot be read; it stays as it is.
+            DataFileDamaged: The registry cannot be read; it is not changed.
         """
         found = [tool for tool in self._read().tools if status in (None, tool.status)]
         return sorted(found, key=lambda tool: tool.category)
 
     def find(self, tool_id: str) -> ToolMeta | None:
-        """Return a tool, or `None` if there is none of this id."""
+        """Return a tool, or `None` if no tool has this id."""
         return next((tool for tool in self._read().tools if tool.tool_id == tool_id), None)
 
     def get(self, tool_id: str) -> ToolMeta:
         """Return a tool.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
         """
         tool = self.find(tool_id)
         if tool is None:
@@ -81,15 +81,15 @@ class ToolRegistry:
         return tool
 
     def add(self, tool: ToolMeta, replace: bool = False) -> ToolMeta:
-        """Add a tool; return it.
+        """Add a tool and return it.
 
         Args:
-            tool: What is added.
-            replace: Whether it may take the place of a tool with the same id.
+            tool: Tool to add.
+            replace: Whether it may replace a tool with the same id.
 
         Raises:
             ToolConflict: The id is taken.
-            InvalidToolMeta: The id cannot be one, or a schema is no JSON Schema.
+            InvalidToolMeta: The id is invalid, or a schema is not a JSON Schema.
         """
         check_tool_id(tool.tool_id)
         check_schemas(tool)
@@ -113,16 +113,16 @@ class ToolRegistry:
     def update(
         self, tool_id: str, change: Callable[[ToolMeta], ToolMeta], durable: bool = True
     ) -> ToolMeta:
-        """Replace a tool by what `change` makes of it; return that.
+        """Replace a tool by the result of `change` and return that.
 
         Args:
-            tool_id: Of the tool.
-            change: Gets the tool as it is now. What it raises comes out of here, and nothing has
-                changed. It must not change the registry itself.
-            durable: Whether it has to survive a loss of power; statistics need not.
+            tool_id: Id of the tool.
+            change: Receives the current tool. If it raises, the exception is passed on and nothing
+                has changed. It must not change the registry itself.
+            durable: Whether the change must survive a loss of power; statistics need not.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
         """
 
         def make(document: RegistryDocument) -> tuple[RegistryDocument, ToolMeta]:
@@ -138,10 +138,10 @@ class ToolRegistry:
         return self._file.change(make, durable)
 
     def remove(self, tool_id: str) -> ToolMeta:
-        """Remove a tool; return it.
+        """Remove a tool and return it.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
         """
 
         def make(document: RegistryDocument) -> tuple[RegistryDocument, ToolMeta]:
@@ -154,10 +154,10 @@ class ToolRegistry:
         return self._file.change(make)
 
     def get_endpoint(self, tool_id: str) -> JsonObject:
-        """Return how a tool is called, in the shape of the document for its runtime.
+        """Return how a tool is called, in the shape that the document defines for its runtime.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
         """
         return endpoint_of(self.get(tool_id))
 
@@ -171,8 +171,8 @@ class ToolRegistry:
 def endpoint_of(tool: ToolMeta) -> JsonObject:
     """Return how a tool is called.
 
-    For `docker` and `local` it has exactly the fields of the document. For `api` and `browser`, of
-    which the document says nothing, it is `type`, `url` and `http_method`.
+    The result for `docker` and `local` has exactly the fields of the document. The document does
+    not cover `api` and `browser`; their result has `type`, `url` and `http_method`.
     """
     runtime = tool.runtime
     if runtime.type is RuntimeType.DOCKER:
@@ -200,7 +200,7 @@ def endpoint_of(tool: ToolMeta) -> JsonObject:
 
 
 def url_of(tool: ToolMeta) -> str:
-    """Return the address at which a tool is called; empty for one that is a process."""
+    """Return the URL at which a tool is called; empty if it is started for each call."""
     runtime = tool.runtime
     path = "/" + runtime.endpoint_path.lstrip("/")
     if runtime.type is RuntimeType.API:

@@ -1,8 +1,8 @@
-"""Limits on patterns of untrusted JSON Schemas, whose matching could take forever.
+"""Limits on the patterns of untrusted JSON Schemas, whose matching could take forever.
 
-A schema comes from whoever made a tool. Python's `re` tries a pattern for as long as it takes, and
-nothing can stop it. So a pattern with a repeat or alternatives inside a repeat is refused, and the
-others are tried on texts of bounded length alone.
+The author of a tool writes its schema. Matching with Python's `re` can take unlimited time and
+cannot be interrupted. Therefore a pattern with a repeat or alternatives inside a repeat is refused,
+and the other patterns are matched only against texts of limited length.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from arp.protocol.json_value import Json
 from arp.tools.errors import InvalidToolMeta
 
 MAX_PATTERN_TEXT: Final = 4_096
-"""Characters of a text that a `pattern` is tried on."""
+"""Limit of the characters of a text that is matched against a `pattern`."""
 _SEVERAL: Final = 8
-"""How often a part may be repeated inside another repeat."""
+"""Limit of the repeats of a part inside another repeat."""
 _REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _REFERS_BACK: Final = ("GROUPREF", "GROUPREF_EXISTS")
 
@@ -55,18 +55,19 @@ _INNER: Final = {
     "ASSERT_NOT": _looked_at,
     "ATOMIC_GROUP": _argument_itself,
 }
-"""For each parsed operation: the patterns inside its argument."""
+"""Functions that return the nested patterns of each parsed operation's argument."""
 
 
 def check_patterns(schema: Json, where: str) -> None:
-    """Refuse a schema with a pattern for which a short text can take forever.
+    """Refuse a schema with a pattern that can take forever on a short text.
 
     Args:
-        schema: A JSON Schema.
-        where: What it is called in the error, as `input_schema`.
+        schema: JSON Schema.
+        where: Name of the schema in the error, such as `input_schema`.
 
     Raises:
-        InvalidToolMeta: A pattern repeats what repeats or branches, refers back, or is none.
+        InvalidToolMeta: A pattern has a repeat or a branch inside a repeat, has a back-reference,
+            or is not valid.
     """
     for pattern in _patterns_in(schema):
         try:
@@ -81,7 +82,7 @@ def check_patterns(schema: Json, where: str) -> None:
 
 
 def try_pattern(validator: Any, pattern: str, instance: Json, schema: Json) -> Iterator[Any]:
-    """Yield why a text does not fit a pattern: the keyword `pattern` of `jsonschema`."""
+    """Yield an error if a text does not match a pattern: the keyword `pattern` of `jsonschema`."""
     from jsonschema.exceptions import ValidationError
 
     if not isinstance(instance, str):
@@ -106,7 +107,7 @@ def _takes_long(parsed: Any, *, inside: bool) -> bool:
 
 
 def _patterns_in(schema: Json) -> Iterator[str]:
-    """Yield each pattern of a schema, those of property names too."""
+    """Yield each pattern of a schema, including those of property names."""
     stack: list[Json] = [schema]
     while stack:
         one = stack.pop()

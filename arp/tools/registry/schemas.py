@@ -1,7 +1,7 @@
 """JSON Schemas of tools: checks of the schemas, and of values against them.
 
-A schema is not trusted. It may refer to itself but to nothing outside of it, so that no check opens
-an address or a file; and its patterns are those that cannot take forever (`schema_patterns`).
+A schema is not trusted. Its references may lead only to itself, so that no check opens a URL or a
+file. Patterns that could take forever are refused (`schema_patterns`).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from arp.tools.registry.models import ToolMeta
 from arp.tools.registry.schema_patterns import check_patterns, try_pattern
 
 MAX_SCHEMA_BYTES: Final = 256 * 2**10
-"""A form of a thousand fields is shorter."""
+"""Limit of the bytes of a schema; a form of a thousand fields is shorter."""
 MAX_MESSAGE: Final = 300
-"""Characters of what a checker says of one value."""
+"""Limit of the characters of the validator's message about a value."""
 
 
 def check_schemas(tool: ToolMeta) -> None:
     """Check that the schemas of a tool can be used.
 
     Raises:
-        InvalidToolMeta: One is no JSON Schema; the message names it and the place in it.
+        InvalidToolMeta: One is not a JSON Schema; the message names it and the path in it.
     """
     check_schema(tool.input_schema, "input_schema")
     check_schema(tool.output_schema, "output_schema")
@@ -42,7 +42,7 @@ def check_schema(schema: JsonObject, name: str) -> None:
     """Check that a schema can be used.
 
     Raises:
-        InvalidToolMeta: It is no JSON Schema; the message has the name and the place in it.
+        InvalidToolMeta: It is not a JSON Schema; the message has the name and the path in it.
     """
     text = msgspec.json.encode(schema, order="sorted")
     if len(text) > MAX_SCHEMA_BYTES:
@@ -76,7 +76,7 @@ def check_result(tool: ToolMeta, result: Json) -> None:
 
 
 def problem_of(schema: JsonObject, value: Json, root: str) -> str | None:
-    """Return what is wrong with a value, with its path from `root`; `None` if it fits."""
+    """Return the error of a value, with its path from `root`; `None` if the value fits."""
     if not schema:
         return None
     checker = _checker(msgspec.json.encode(schema, order="sorted"), "schema")
@@ -100,7 +100,7 @@ def _checker(schema: bytes, name: str) -> Any:
     """Return the validator of a schema.
 
     Raises:
-        InvalidToolMeta: It is no JSON Schema.
+        InvalidToolMeta: It is not a JSON Schema.
     """
     try:
         from jsonschema import Draft202012Validator, SchemaError

@@ -1,26 +1,26 @@
 """The two state machines of a tool: its life cycle, and its running state.
 
-Theory of operation. Whatever decides what may happen to a tool is in this file, in the manner of
+Theory of operation. This file defines all legal transitions of a tool, in the manner of
 `h11/_state.py`. Nothing else assigns `ToolMeta.status` or `ToolScheduling.state`.
 
-The life of a tool (`status`):
+The life cycle of a tool (`status`):
 
     STAGING ──build──► BUILDING ──activate──► ACTIVE ──disable──► INACTIVE
       ▲ ▲                │  ▲                 │ │ ▲                 │
       │ └──────fail──────┘  └──────build──────┘ │ └─────enable──────┘
       └─────────────────change──────────────────┘
 
-A person disables and enables a tool; no task registers a disabled one. A task that changes what a
-tool runs (`change`) has to register it again.
+A person disables and enables a tool; no task registers a disabled one. After a task has changed the
+program of a tool (`change`), it must register the tool again.
 
-What it does now (`scheduling.state`):
+Its running state (`scheduling.state`):
 
     STOPPED ──start──► RUNNING ──sleep──► SLEEPING      fail: RUNNING, SLEEPING → DEGRADED
        ▲                │   ▲ ──fail──► DEGRADED        stop: every state → STOPPED
        └──────stop──────┘   └──start──── SLEEPING, DEGRADED
 
-Only an active tool is called. A call starts a tool that is stopped or sleeps; one that ended by
-itself is started again, and runs as before.
+Only an active tool can be called. A call starts a stopped or sleeping tool. If a tool has ended by
+itself, the call starts it again and its state remains RUNNING.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LIFE: Final[dict[ToolStatus, dict[LifeEvent, ToolStatus]]] = {
     _ACTIVE: {"disable": _INACTIVE, "build": _BUILDING, "change": _STAGING},
     _INACTIVE: {"enable": _ACTIVE},
 }
-"""Status → event → status behind it."""
+"""Transitions of the life cycle: status → event → next status."""
 
 STATES: Final[dict[ToolState, dict[StateEvent, ToolState]]] = {
     _STOPPED: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
@@ -54,14 +54,14 @@ STATES: Final[dict[ToolState, dict[StateEvent, ToolState]]] = {
     _SLEEPING: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
     _DEGRADED: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
 }
-"""State → event → state behind it."""
+"""Transitions of the running state: state → event → next state."""
 
 
 def with_life(tool: ToolMeta, event: LifeEvent) -> ToolMeta:
     """Return the tool after an event of its life cycle.
 
     Raises:
-        ToolConflict: It is not possible in the tool's status.
+        ToolConflict: The tool's status does not permit the event.
     """
     after = LIFE[tool.status].get(event)
     if after is None:
@@ -76,7 +76,7 @@ def with_state(tool: ToolMeta, event: StateEvent) -> ToolMeta:
     """Return the tool after an event of its running state.
 
     Raises:
-        ToolConflict: It is not possible in the tool's state.
+        ToolConflict: The tool's state does not permit the event.
     """
     scheduling = tool.scheduling
     after = STATES[scheduling.state].get(event)

@@ -1,13 +1,13 @@
-"""HTTP clients that reach public addresses only, or private ones that the operator allows.
+"""HTTP clients that connect only to public addresses and to private ones that the operator allows.
 
-Theory of operation. An address can be private in many forms: a number, an octal, a name that
-resolves to it, a name that resolves to something else the second time, an IPv6 address with an IPv4
-one inside, a redirect. So it is not the text that is checked but what the socket connects to: a
-name is resolved once, each of its addresses is checked, and the connection goes to an address that
-was checked. That holds for each redirect as well, since it is a connection again. Proxies are never
-used: they would connect for us, unchecked.
+Theory of operation. A private address has many disguises: a decimal or octal number, a name that
+resolves to it, a name that resolves differently the second time, an IPv6 address that embeds an
+IPv4 one, a redirect. Therefore the check applies to the address that the socket connects to, not to
+the text of the URL. A name is resolved once, each resulting address is checked, and the connection
+is made to a checked address. A redirect opens a new connection, so it is checked too. Proxies are
+never used: they would connect on our behalf, unchecked.
 
-`check_url` refuses invalid URLs early. It only serves clear messages; no protection relies on it.
+`check_url` rejects invalid URLs early to give clear messages; no protection relies on it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ MAX_ADDRESSES: Final = 4
 _PRIVATE_V4: Final = [
     ipaddress.IPv4Network(text)
     for text in (
-        "0.0.0.0/8",  # this network; Linux takes 0.0.0.0 for itself
+        "0.0.0.0/8",  # "this network"; Linux treats 0.0.0.0 as the local machine
         "10.0.0.0/8",
-        "100.64.0.0/10",  # of providers (RFC 6598)
+        "100.64.0.0/10",  # carrier-grade NAT (RFC 6598)
         "127.0.0.0/8",
-        "169.254.0.0/16",  # link-local, with the metadata services of clouds
+        "169.254.0.0/16",  # link-local, includes the metadata services of cloud providers
         "172.16.0.0/12",
         "192.0.0.0/24",  # protocol assignments
-        "192.0.2.0/24",  # documentation, and two more below
+        "192.0.2.0/24",  # documentation; so are two of the networks below
         "192.88.99.0/24",  # 6to4 relays
         "192.168.0.0/16",
         "198.18.0.0/15",  # benchmarks
@@ -54,7 +54,7 @@ _PRIVATE_V4: Final = [
     )
 ]
 _GLOBAL_V6: Final = ipaddress.IPv6Network("2000::/3")
-"""All that is given to networks; whatever is outside is local, mapped, translated or reserved."""
+"""Unicast addresses assigned to networks; all others are local, mapped, translated or reserved."""
 _PRIVATE_V6: Final = [
     ipaddress.IPv6Network(text)
     for text in (
@@ -67,7 +67,7 @@ _PRIVATE_V6: Final = [
 
 
 def is_public(address: IpAddress) -> bool:
-    """Return whether an address is a public one of the Internet."""
+    """Return whether an address is public on the Internet."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _PRIVATE_V4)
     if address.ipv4_mapped is not None:
@@ -76,14 +76,14 @@ def is_public(address: IpAddress) -> bool:
 
 
 class AddressRules:
-    """Which addresses may be reached.
+    """Addresses that may be reached.
 
     Args:
-        allowed: Private ones that may be: a host, an address or a network, with `:PORT` behind it
-            if only that port is meant.
+        allowed: Private addresses that may be reached: hosts, addresses or networks. A suffix
+            `:PORT` limits an entry to that port.
 
     Raises:
-        InvalidToolMeta: One of them is none of these.
+        InvalidToolMeta: An entry is not a host, address or network.
     """
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
@@ -102,9 +102,9 @@ class AddressRules:
         """Return whether a connection may be made.
 
         Args:
-            host: As the URL has it.
-            address: What it resolved to.
-            port: Of the connection.
+            host: Host as written in the URL.
+            address: Address that the host resolved to.
+            port: Port of the connection.
         """
         if is_public(address):
             return True
@@ -119,10 +119,11 @@ class AddressRules:
 
 
 def check_url(url: str, rules: AddressRules) -> str:
-    """Return a URL if it may be public, as far as its text shows.
+    """Return a URL if nothing in its text is forbidden.
 
     Raises:
-        ToolRefused: It is not `http` or `https`, has a user in it, or a private address.
+        ToolRefused: The URL is not `http` or `https`, contains a user name, or names a private
+            address.
     """
     try:
         parts = urlsplit(url)
@@ -147,14 +148,14 @@ def check_url(url: str, rules: AddressRules) -> str:
 def checked_client(
     rules: AddressRules, timeout_s: float, follow_redirects: bool = False
 ) -> httpx.AsyncClient:
-    """Return a client whose every connection is checked; it is to be closed.
+    """Return a client that checks every connection; the caller closes it.
 
-    A request that may not be made raises `ToolRefused`.
+    A forbidden request raises `ToolRefused`.
 
     Args:
-        rules: Which addresses may be reached.
-        timeout_s: For each of: to connect, to write, to wait for more of an answer.
-        follow_redirects: At most `MAX_REDIRECTS` of them.
+        rules: Addresses that may be reached.
+        timeout_s: Limit for connecting, for each write and for each read, in seconds.
+        follow_redirects: Whether to follow up to `MAX_REDIRECTS` redirects.
     """
     return httpx.AsyncClient(
         transport=CheckedTransport(rules),
@@ -166,10 +167,10 @@ def checked_client(
 
 
 class CheckedTransport(httpx.AsyncHTTPTransport):
-    """A transport of httpx with sockets that are checked.
+    """Transport of httpx that checks its connections.
 
     Args:
-        rules: Which addresses may be reached.
+        rules: Addresses that may be reached.
     """
 
     def __init__(self, rules: AddressRules) -> None:
@@ -184,7 +185,7 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
 
 
 class _CheckedBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections to addresses that it has checked."""
+    """Network backend that checks addresses before it connects."""
 
     def __init__(self, rules: AddressRules) -> None:
         self._rules = rules
@@ -224,7 +225,7 @@ async def resolved_and_allowed(rules: AddressRules, host: str, port: int) -> Seq
     """Return the addresses of a host that may be connected to, at most `MAX_ADDRESSES`.
 
     Raises:
-        ToolRefused: None of them may be.
+        ToolRefused: None of the addresses is allowed.
         httpcore.ConnectError: The host cannot be resolved.
     """
     usable = [one for one in await _resolved(host, port) if rules.allows(host, one, port)]
@@ -234,13 +235,13 @@ async def resolved_and_allowed(rules: AddressRules, host: str, port: int) -> Seq
 
 
 async def _resolved(host: str, port: int) -> Sequence[IpAddress]:
-    """Return the addresses of a host; one without any raises `httpcore.ConnectError`."""
+    """Return the addresses of a host; raise `httpcore.ConnectError` if it has none."""
     try:
         async with asyncio.timeout(RESOLVE_S):
             found = await asyncio.get_running_loop().getaddrinfo(
                 host, port, type=socket.SOCK_STREAM
             )
-    except (OSError, UnicodeError) as error:  # a TimeoutError is an OSError
+    except (OSError, UnicodeError) as error:  # includes TimeoutError
         raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
     return [ipaddress.ip_address(str(one[4][0]).partition("%")[0]) for one in found]
 
@@ -249,7 +250,7 @@ _LOOPBACK: Final = ipaddress.IPv4Address("127.0.0.1")
 
 
 def _literal(host: str) -> IpAddress | None:
-    """Return the address that a host is, in any form that the system takes for one."""
+    """Return the address that a host literal denotes, in any notation that the system accepts."""
     try:
         return ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

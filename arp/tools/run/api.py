@@ -1,9 +1,9 @@
-"""`ApiRuntime`: tools that run on other servers, called over HTTP.
+"""`ApiRuntime`: tools that run on other servers and are called over HTTP.
 
-`RuntimeInfo.entry` is the address, `endpoint_path` follows it; `env` has headers that are sent with
-each call, such as `Authorization`. Addresses are checked at the socket (`addresses`). What failed
-on the way is tried again, if trying it twice cannot do harm: a connection that was not made, and
-calls by `GET`, `HEAD`, `PUT` and `DELETE` that were answered with 429, 502, 503 or 504.
+`RuntimeInfo.entry` is the base address and `endpoint_path` is appended to it; `env` holds headers
+for each call, such as `Authorization`. Addresses are checked at the socket (`addresses`). A failed
+call is retried only if a second attempt can do no harm: after a connection that was not made, and
+for `GET`, `HEAD`, `PUT` and `DELETE` that were answered with 429, 502, 503 or 504.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from arp.tools.settings import LiveSettings
 
 ATTEMPTS: Final = 3
 FIRST_WAIT_S: Final = 0.25
-"""Before the second attempt; twice as long before each further one."""
+"""Wait before the second attempt, in seconds; it doubles before each further attempt."""
 MAX_WAIT_S: Final = 5.0
-"""A server that asks for more by `Retry-After` is not waited for."""
+"""Longest `Retry-After` that is waited for, in seconds; a longer one ends the attempts."""
 HEALTH_S: Final = 10.0
 RETRIED: Final = frozenset((429, 502, 503, 504))
 IDEMPOTENT: Final = frozenset(("GET", "HEAD", "PUT", "DELETE"))
@@ -37,14 +37,14 @@ _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _NOT_SET: Final = frozenset(
     ("connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade")
 )
-"""Headers that say how the message travels, which is ours to say."""
+"""Headers that describe the transfer of the message; they are set by the client only."""
 
 
 class ApiRuntime:
-    """Calls tools of type `api`.
+    """Runtime for tools of type `api`.
 
     Args:
-        settings: Which private addresses may be reached, and how long a call may take.
+        settings: Private addresses that may be reached, and the time limit of a call.
         sleep: Waits between attempts.
     """
 
@@ -58,16 +58,16 @@ class ApiRuntime:
         self._made_for: tuple[list[str], float] | None = None
 
     async def check(self) -> None:
-        """See `ToolRuntime.check`; nothing is needed."""
+        """See `ToolRuntime.check`; there are no requirements."""
 
     async def start(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.start`: checks the address and the headers, sends nothing."""
+        """See `ToolRuntime.start`: checks the address and the headers, and sends nothing."""
         check_url(url_of(tool), AddressRules(self._settings.current.api_private_hosts))
         _headers(tool)
         return tool.runtime
 
     async def call(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
-        """See `ToolRuntime.call`. A service is asked for a stream only if it supports that."""
+        """See `ToolRuntime.call`. A stream is requested only if the tool supports it."""
         call = HttpCall(
             tool.runtime.http_method,
             url_of(tool),
@@ -89,9 +89,9 @@ class ApiRuntime:
         raise AssertionError("the last attempt returns or raises")
 
     async def healthy(self, tool: ToolMeta) -> None:
-        """See `ToolRuntime.healthy`: its server takes a connection and answers, whatever it says.
+        """See `ToolRuntime.healthy`: any answer of its server counts.
 
-        A tool whose method is not `GET` is not called for that: it could do something.
+        A tool with another method than `GET` is not called, because the call could have an effect.
         """
         call = HttpCall(
             "HEAD", url_of(tool).partition("{")[0], {}, _headers(tool), f"tool {tool.tool_id}"
@@ -99,11 +99,11 @@ class ApiRuntime:
         await check_answers(self._http(), call, HEALTH_S)
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.sleep`; there is nothing to free here."""
+        """See `ToolRuntime.sleep`; there is nothing to free."""
         return tool.runtime
 
     async def stop(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.stop`; there is nothing to end here."""
+        """See `ToolRuntime.stop`; there is nothing to end."""
         return tool.runtime
 
     async def aclose(self) -> None:
@@ -112,12 +112,12 @@ class ApiRuntime:
             await client.aclose()
 
     def _http(self) -> httpx.AsyncClient:
-        """Return the client, a new one after the settings have changed."""
+        """Return the client, a new one if the settings have changed."""
         now = self._settings.current
         wanted = (now.api_private_hosts, now.call_timeout_s)
         if self._client is None or self._client.is_closed or wanted != self._made_for:
             if self._client is not None:
-                self._older.append(self._client)  # calls may still use it
+                self._older.append(self._client)  # unfinished calls may still use it
             rules = AddressRules(now.api_private_hosts)
             self._client = checked_client(rules, now.call_timeout_s, follow_redirects=True)
             self._made_for = wanted
@@ -125,7 +125,7 @@ class ApiRuntime:
 
 
 def _pause_before_next(call: HttpCall, error: ToolCallFailed, wait: float) -> float | None:
-    """Return how long to wait before the call is sent again; `None`: it is not."""
+    """Return the wait in seconds before the next attempt; `None` if there is none."""
     if isinstance(error, HttpStatusFailed):
         if error.status not in RETRIED or call.method not in IDEMPOTENT:
             return None
@@ -138,8 +138,8 @@ def _headers(tool: ToolMeta) -> dict[str, str]:
     """Return the headers of a tool's calls.
 
     Raises:
-        InvalidToolMeta: One cannot be a header.
-        ToolRefused: One is ours to set.
+        InvalidToolMeta: A header is not valid in HTTP.
+        ToolRefused: A header may be set by the client only.
     """
     for name, value in tool.runtime.env.items():
         if not _HEADER.fullmatch(name) or not value.isprintable() or not value.isascii():

@@ -45,13 +45,13 @@ from arp.tools.run.runtime import OnChunk
 from arp.tools.settings import LiveSettings
 
 STEP_S: Final = 15.0
-"""So long a step may take."""
+"""Time limit of a step, in seconds."""
 START_S: Final = 30.0
 MAX_STEPS: Final = 100
 MAX_EXTRACTED: Final = 200
-"""Elements of one `extract`."""
+"""Limit of the elements that one `extract` returns."""
 MAX_TEXT: Final = 20_000
-"""Characters of one element."""
+"""Limit of the characters of one extracted element."""
 MAX_PICTURE: Final = 8 * 2**20
 MAX_PICTURE_HEIGHT: Final = 16_000
 VIEWPORT: Final = {"width": 1280, "height": 800}
@@ -67,7 +67,7 @@ _FLAGS: Final = (
     "--disable-background-networking",
     "--disable-component-update",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    # Names are resolved by the proxy alone.
+    # Only the proxy resolves names.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
@@ -95,16 +95,16 @@ class FillIn(msgspec.Struct, frozen=True, tag_field="action", tag="fill"):
 
 
 class ExtractText(msgspec.Struct, frozen=True, tag_field="action", tag="extract"):
-    """Take the texts of all elements that a selector finds."""
+    """Extract the texts of all elements that match a selector."""
 
     selector: Selector
     name: Name
     attribute: str = ""
-    """The value of an attribute instead of the text."""
+    """Attribute to extract instead of the text."""
 
 
 class TakePicture(msgspec.Struct, frozen=True, tag_field="action", tag="screenshot"):
-    """Take a picture of the page, as PNG."""
+    """Take a screenshot of the page, as PNG."""
 
     name: Name = "page"
     full_page: bool = False
@@ -114,18 +114,20 @@ BrowserStep: TypeAlias = OpenPage | ClickOn | FillIn | ExtractText | TakePicture
 
 
 class BrowserCall(msgspec.Struct, frozen=True):
-    """The parameters of a call; a tool may take further ones, which are not looked at."""
+    """Parameters of a call; a tool may accept more, which are ignored here."""
 
     url: str = ""
-    """Opened first; empty: the tool's `entry`."""
+    """Address to open first; empty means the tool's `entry`."""
     steps: Annotated[list[BrowserStep], Meta(max_length=MAX_STEPS)] = []
 
 
 class BrowserRuntime:
-    """Runs tools of type `browser`, all in one Chromium, which ends with the last of them.
+    """Runtime for tools of type `browser`.
+
+    All of them share one Chromium, which ends with the last of them.
 
     Args:
-        settings: Which private addresses pages may reach.
+        settings: Private addresses that pages may reach.
     """
 
     def __init__(self, settings: LiveSettings) -> None:
@@ -176,7 +178,7 @@ class BrowserRuntime:
         try:
             context.set_default_timeout(STEP_S * 1000)
             page = await context.new_page()
-            return await _Visit(page, self._rules(), on_chunk).do(steps)
+            return await _PageSteps(page, self._rules(), on_chunk).do(steps)
         finally:
             await asyncio.shield(_closed(context))
 
@@ -214,9 +216,10 @@ class BrowserRuntime:
         self._driver = await start().start()
         self._browser = await self._driver.chromium.launch(
             executable_path=program,
-            # Chromium cannot make its sandbox as root.
+            # Chromium cannot use its sandbox as root.
             chromium_sandbox=os.geteuid() != 0,
-            # `<-loopback>`: addresses of this machine go to the proxy as well, which refuses them.
+            # `<-loopback>` sends addresses of this machine to the proxy as well, which refuses
+            # them.
             proxy={"server": self._proxy.address, "bypass": "<-loopback>"},
             args=list(_FLAGS),
             handle_sigint=False,
@@ -236,8 +239,8 @@ class BrowserRuntime:
             await proxy.aclose()
 
 
-class _Visit:
-    """The steps on one page, and their results."""
+class _PageSteps:
+    """Steps on one page and their results."""
 
     def __init__(self, page: Any, rules: AddressRules, on_chunk: OnChunk | None) -> None:
         self._page = page
@@ -247,10 +250,10 @@ class _Visit:
         self._pictures: JsonObject = {}
 
     async def do(self, steps: Sequence[BrowserStep]) -> JsonObject:
-        """Do the steps; return the result.
+        """Carry out the steps and return the result.
 
         Raises:
-            ToolCallFailed: One failed; the message has its number.
+            ToolCallFailed: A step failed; the message has its number.
             ToolRefused: An address is refused.
         """
         errors = _playwright_errors()
@@ -319,7 +322,7 @@ def _words(step: BrowserStep) -> str:
 
 
 async def _closed(thing: Any) -> None:
-    """Close a context or a browser, which may have ended already."""
+    """Close a context or a browser that may have ended already."""
     ended: tuple[type[Exception], ...] = (*_playwright_errors(), TimeoutError)
     try:
         async with asyncio.timeout(STEP_S):
@@ -332,7 +335,7 @@ def _program() -> str:
     """Return the path of Chromium.
 
     Raises:
-        RuntimeMissing: There is none.
+        RuntimeMissing: Chromium is not installed.
     """
     found = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if found is None:

@@ -1,8 +1,8 @@
-"""`CheckedProxy`: an HTTP proxy of 127.0.0.1 that connects to checked addresses only.
+"""`CheckedProxy`: an HTTP proxy on 127.0.0.1 that connects to checked addresses only.
 
-A browser opens its own sockets, so what it opens is checked where they lead: it reaches nothing but
-this proxy, which resolves each name, checks the addresses by the rules, and connects to one that it
-has checked. It speaks `CONNECT` and, for addresses of `http:`, requests with a whole address.
+A browser opens its own sockets, so the check takes place in this proxy, the only address that the
+browser can reach. The proxy resolves each name, checks the addresses by the rules, and connects to
+a checked one. It supports `CONNECT` and, for `http:` URLs, requests with an absolute URL.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MAX_HEAD: Final = 64 * 2**10
 CONNECT_S: Final = 15.0
 IDLE_S: Final = 120.0
 HEAD_S: Final = 10.0
-"""How long the head of a request may take."""
+"""Time limit for receiving the head of a request, in seconds."""
 MAX_CONNECTIONS: Final = 256
-"""Open at once; a browser has a few to each host. One more is closed."""
+"""Limit of open connections; a browser uses a few per host. Further ones are closed."""
 
 REFUSED_BY: Final = "x-arp-refused"
-"""A header of answers of the proxy itself, to a request that it refuses."""
+"""Header that marks the proxy's own answer to a request that it refuses."""
 
 _REFUSED: Final = (
     b"HTTP/1.1 403 Forbidden\r\nx-arp-refused: address\r\ncontent-length: 0\r\n"
@@ -39,22 +39,22 @@ _FAILED: Final = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: 
 
 
 class CheckedProxy:
-    """A proxy; `start` and `aclose` it.
+    """HTTP proxy that checks addresses; `start` begins and `aclose` ends it.
 
     Args:
-        rules: Which addresses may be reached.
+        rules: Addresses that may be reached.
     """
 
     def __init__(self, rules: AddressRules) -> None:
         self.rules = rules
         self.refused: list[str] = []
-        """The newest hosts that were refused."""
+        """Most recent hosts that were refused."""
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
 
     @property
     def address(self) -> str:
-        """The URL at which it listens."""
+        """URL of the proxy."""
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
@@ -63,7 +63,7 @@ class CheckedProxy:
         self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, limit=MAX_HEAD)
 
     async def aclose(self) -> None:
-        """Close it and all its connections."""
+        """Close the proxy and all its connections."""
         if self._server is not None:
             self._server.close()
         for task in self._open:
@@ -128,7 +128,7 @@ class CheckedProxy:
 
 
 def _for_server(method: str, path: str, query: str, rest: bytes) -> bytes:
-    """Return the head of a request as its server gets it: this one connection is for it alone."""
+    """Return the head of a request for the server; the connection carries this one request only."""
     target = (path or "/") + (f"?{query}" if query else "")
     dropped = (b"proxy-", b"connection:", b"keep-alive:")
     lines = [line for line in rest.split(b"\r\n") if line and not line.lower().startswith(dropped)]
@@ -142,7 +142,7 @@ async def _join(
     away_reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
-    """Carry bytes both ways until the server has ended, or nothing comes for `IDLE_S`."""
+    """Copy bytes in both directions until the server has ended or nothing arrives for `IDLE_S`."""
     up = asyncio.create_task(_carry(reader, away_writer))
     try:
         await _carry(away_reader, writer)

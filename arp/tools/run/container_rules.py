@@ -19,7 +19,7 @@ from arp.tools.settings import LiveSettings
 MAX_PORTS: Final = 20
 MAX_VOLUMES: Final = 10
 MIN_MEMORY: Final = 6 * 2**20
-"""The engine takes no less."""
+"""Smallest memory limit that the container engine accepts, in bytes."""
 
 _IMAGE: Final = re.compile(r"[a-z0-9](?:[a-z0-9._/:@-]{0,254}[A-Za-z0-9])?", re.IGNORECASE)
 _SIZE: Final = re.compile(r"(\d{1,12})([bkmg]?)", re.IGNORECASE | re.ASCII)
@@ -31,27 +31,27 @@ class EnvRequest(msgspec.Struct, frozen=True):
     """A request for a container (`create_docker_env`)."""
 
     image: str = ""
-    """Empty: `docker_base_image` of the settings."""
+    """Name of the image; empty means the setting `docker_base_image`."""
     mem_limit: str | None = None
-    """Such as `512m`; `None`: `docker_mem_limit`."""
+    """Memory limit, such as `512m`; `None` means the setting `docker_mem_limit`."""
     nano_cpus: int | None = None
-    """Billionths of a core; `None`: `docker_nano_cpus`."""
+    """Processor limit in billionths of a core; `None` means the setting `docker_nano_cpus`."""
     ports: Sequence[int] = ()
-    """Ports in the container that are published."""
+    """Ports of the container to publish."""
     volumes: Mapping[str, str] = field(default_factory=dict)
-    """Directory of this machine → directory in the container."""
+    """Mounts: directory of this machine → directory in the container."""
     use_gpu: bool = False
     gpu_count: int = -1
-    """-1: all of them."""
+    """Number of GPUs; -1 means all."""
     env: Mapping[str, str] = field(default_factory=dict)
     tool_id: str = ""
 
 
 def container_options(request: EnvRequest, settings: LiveSettings) -> dict[str, Any]:
-    """Return the arguments of the SDK for a container, without its ports.
+    """Return the arguments of the Docker SDK for a container, without its ports.
 
     Raises:
-        InvalidToolMeta: The request is wrong; the message names the field.
+        InvalidToolMeta: The request is invalid; the message names the field.
         ToolRefused: A volume or a variable is refused.
     """
     now = settings.current
@@ -85,11 +85,11 @@ def container_options(request: EnvRequest, settings: LiveSettings) -> dict[str, 
 def volume_of(host_dir: str, settings: LiveSettings) -> str:
     """Return the real path of a directory that may be mounted.
 
-    Below the directory of the projects that is a project as a whole: what is in a project can be
-    exchanged by its programs while the engine looks at it.
+    Below the projects directory only whole projects may be mounted: the programs of a project can
+    replace its content while the engine resolves the path.
 
     Raises:
-        ToolRefused: It may not.
+        ToolRefused: The directory may not be mounted.
     """
     given = Path(host_dir)
     is_plain = given.is_absolute() and not {"\0", ":"} & set(host_dir) and ".." not in given.parts
@@ -99,7 +99,8 @@ def volume_of(host_dir: str, settings: LiveSettings) -> str:
         is_project = real.parent == projects and given.name == real.name
         allowed = [Path(os.path.realpath(one)) for one in settings.current.volume_directories]
         is_allowed = any(real.is_relative_to(one) for one in allowed)
-        # What holds our own files, or is in a project, is not mounted even if it is allowed.
+        # A directory that contains our own files, or that is inside a project, is never mounted,
+        # even if the settings allow it.
         is_ours = projects.is_relative_to(real) or real.is_relative_to(projects.parent)
         is_right = is_project or (is_allowed and not is_ours and str(real) not in _SYSTEM)
         if is_right and real.is_dir():
@@ -114,7 +115,7 @@ def memory_of(text: str) -> int:
     """Return a size in bytes, from a text such as `512m`.
 
     Raises:
-        InvalidToolMeta: It is none, or less than the engine takes.
+        InvalidToolMeta: The text is not a size, or the size is below `MIN_MEMORY`.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
@@ -129,7 +130,7 @@ def target_of(inside: str) -> str:
     """Return a path in a container if something may be mounted there.
 
     Raises:
-        ToolRefused: Nothing may be mounted there.
+        ToolRefused: The path may not be a mount point.
     """
     path = PurePosixPath(inside)
     first = f"/{path.parts[1]}" if len(path.parts) > 1 else "/"

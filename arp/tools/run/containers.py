@@ -1,7 +1,6 @@
-"""`ContainerTable`: the containers that the Tool Agent made, in `containers.json`.
+"""`ContainerTable`: the containers that the Tool Agent created, in `containers.json`.
 
-A container stays in the table when it is destroyed, so that one can see when; of destroyed ones the
-newest `KEPT_DESTROYED` are kept.
+A destroyed container stays in the table as a record; the newest `KEPT_DESTROYED` of them are kept.
 
 Source: internal_api.md 3.
 """
@@ -23,23 +22,24 @@ from arp.tools.registry.models import ContainerInfo, ContainerStatus, utc
 
 CONTAINERS_FILE: Final = "containers.json"
 KEPT_DESTROYED: Final = 200
-"""A day of builds; more would make each change of the file slower."""
+"""Limit of destroyed containers in the table, about a day of builds; more would slow each
+change."""
 
 
 class ContainersDocument(msgspec.Struct, frozen=True):
-    """`containers.json`."""
+    """Content of `containers.json`."""
 
     containers: list[ContainerInfo] = field(default_factory=list)
 
 
 class ContainerTable:
-    """The containers of one data directory; every change is on disk when the method returns.
+    """Table of the containers of one data directory; changes are on disk when a method returns.
 
     Safe to use from threads, tasks and processes at the same time.
 
     Args:
-        data_dir: Where `containers.json` is.
-        clock: What time it is.
+        data_dir: Directory of `containers.json`.
+        clock: Source of the time.
     """
 
     def __init__(self, data_dir: Path, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -48,25 +48,25 @@ class ContainerTable:
 
     @property
     def path(self) -> Path:
-        """Of `containers.json`."""
+        """Path of `containers.json`."""
         return self._file.path
 
     def containers(self, status: ContainerStatus | None = None) -> list[ContainerInfo]:
-        """Return all containers, the oldest first.
+        """Return all containers, oldest first.
 
         Args:
-            status: Only those with this status.
+            status: Status to select; `None` means all.
 
         Raises:
-            DataFileDamaged: The file cannot be read; it stays as it is.
+            DataFileDamaged: The file cannot be read; it is not changed.
         """
         return [one for one in self._file.read().containers if status in (None, one.status)]
 
     def get(self, container_id: str) -> ContainerInfo:
-        """Return a container that runs.
+        """Return a container that has not been destroyed.
 
         Raises:
-            UnknownTool: We made none with this id, or it was destroyed.
+            UnknownTool: The table has no container with this id, or it was destroyed.
         """
         for one in self.containers(ContainerStatus.RUNNING):
             if one.container_id == container_id:
@@ -74,10 +74,10 @@ class ContainerTable:
         raise _unknown(container_id)
 
     def add(self, container: ContainerInfo) -> ContainerInfo:
-        """Add a container that was just made; return it with its times.
+        """Add a new container and return it with its times.
 
         Raises:
-            ToolConflict: It is in the table already.
+            ToolConflict: The container is in the table already.
         """
         now = utc(self._clock.now())
         added = msgspec.structs.replace(container, created_at=now, last_accessed=now)
@@ -92,10 +92,10 @@ class ContainerTable:
     def update(
         self, container_id: str, change: Callable[[ContainerInfo], ContainerInfo]
     ) -> ContainerInfo:
-        """Replace a container by what `change` makes of it; return that.
+        """Replace a container by the result of `change`, and return that.
 
         Raises:
-            UnknownTool: We made none with this id.
+            UnknownTool: The table has no container with this id.
         """
 
         def make(document: ContainersDocument) -> tuple[ContainersDocument, ContainerInfo]:
@@ -112,10 +112,10 @@ class ContainerTable:
         return self._file.change(make)
 
     def touch(self, container_id: str) -> ContainerInfo:
-        """Set the time of a container's last use to now, so that it is not cleaned up.
+        """Set the last use of a container to now, which protects it from the clean-up.
 
         Raises:
-            UnknownTool: We made none with this id.
+            UnknownTool: The table has no container with this id.
         """
         now = utc(self._clock.now())
         return self.update(
@@ -123,10 +123,10 @@ class ContainerTable:
         )
 
     def destroyed(self, container_id: str) -> ContainerInfo:
-        """Note that a container is gone. May be repeated.
+        """Record that a container is destroyed. May be repeated.
 
         Raises:
-            UnknownTool: We made none with this id.
+            UnknownTool: The table has no container with this id.
         """
         now = utc(self._clock.now())
 
@@ -143,9 +143,9 @@ class ContainerTable:
         return {port for one in running for port in one.port_mapping.values()}
 
     def unused_since(self, seconds: float) -> list[ContainerInfo]:
-        """Return the containers that have not been used for that long.
+        """Return the containers that have not been used for `seconds`.
 
-        One whose last use is in the future, because the clock was set back, counts as used now.
+        A last use in the future, after the clock was set back, counts as now.
         """
         now = utc(self._clock.now())
         return [
@@ -156,7 +156,7 @@ class ContainerTable:
 
 
 def _without_old(containers: list[ContainerInfo]) -> list[ContainerInfo]:
-    """Return the containers without the oldest of many destroyed ones."""
+    """Return the containers without the oldest destroyed ones above the limit."""
     gone = [one for one in containers if one.status is ContainerStatus.DESTROYED]
     if len(gone) <= KEPT_DESTROYED:
         return containers

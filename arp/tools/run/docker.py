@@ -1,15 +1,15 @@
 """`DockerEngine`: containers for builds and tools.
 
-Theory of operation. The SDK blocks, so each of its calls runs in a thread. A container that we make
-keeps itself alive; programs are run in it, in the foreground with a time limit, or in the
-background with a log file. What was started in the background is written down
-(`container_commands.json`), so that it is started again after the container has slept or got other
-ports. Ports are published on 127.0.0.1. A container may use what its request says, gets few
-capabilities and no new privileges, and sees only directories that may be mounted.
+Theory of operation. The Docker SDK blocks, so each call runs in a thread. A container that we
+create runs an idle main process; other programs run in it either in the foreground with a time
+limit, or in the background with a log file. Background commands are recorded in
+`container_commands.json` and started again after the container has slept or got other ports. Ports
+are published on 127.0.0.1. A container has the limits of its request, few capabilities and no new
+privileges, and sees only directories that may be mounted.
 
-A container whose line in `containers.json` was never written, because we were killed, is known by
-its label and removed by the next clean-up; so is one that nobody has used for `docker_ttl_seconds`
-and that no tool has.
+If this process was killed before a container was added to `containers.json`, the next clean-up
+finds the container by its label and removes it. The clean-up also removes containers that no tool
+uses and that were idle for `docker_ttl_seconds`.
 """
 
 from __future__ import annotations
@@ -59,28 +59,29 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 API_S: Final = 60
-"""So long a call of the engine may take."""
+"""Time limit of a call to the container engine, in seconds."""
 STOP_S: Final = 2
-"""So long a container may take to end, before it is killed."""
+"""Time that a container has to end before it is killed, in seconds."""
 CLEAN_UP_S: Final = 30.0
-"""So often containers are looked at."""
+"""Shortest time between two clean-ups, in seconds."""
 MAX_PROCESSES: Final = 512
 DEFAULT_HOST: Final = "unix:///var/run/docker.sock"
 LABEL: Final = "arp.tool-agent"
 CAPABILITIES: Final = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"]
-"""What package managers need; not those for raw packets, devices or other users' processes."""
+"""Capabilities that package managers need; none for raw packets, devices or other users'
+processes."""
 
 FRAME_HEAD: Final = struct.Struct(">BxxxL")
-"""What is before each piece of output: which stream it is of, and its length."""
+"""Header of each piece of output: its stream and its length."""
 
 _KEEP_ALIVE: Final = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"
 _IN_BACKGROUND: Final = 'ulimit -f 2097152; exec sh -c "$1" >>"$2" 2>&1 </dev/null'
-"""Not more than 1 GiB of log: it is a file of the machine's disk."""
+"""Shell command that limits a log to 1 GiB, because the log uses the machine's disk."""
 _IN_FOREGROUND: Final = 'echo $$ >"$2"; exec sh -c "$1" </dev/null'
 
 
 class BackgroundCommand(msgspec.Struct, frozen=True):
-    """A command that was started in the background of a container."""
+    """Command that was started in the background of a container."""
 
     container_id: str
     command: str
@@ -88,19 +89,19 @@ class BackgroundCommand(msgspec.Struct, frozen=True):
 
 
 class CommandsDocument(msgspec.Struct, frozen=True):
-    """`container_commands.json`."""
+    """Content of `container_commands.json`."""
 
     commands: list[BackgroundCommand] = field(default_factory=list)
 
 
 class DockerEngine:
-    """The containers of one data directory, on the engine that `DOCKER_HOST` names.
+    """Containers of one data directory, on the engine that `DOCKER_HOST` names.
 
     Args:
-        settings: Defaults, and which directories may be mounted.
-        containers: What we made.
-        ports: Where published ports come from.
-        in_use: Called for the containers of registered tools, which are not cleaned up.
+        settings: Defaults, and the directories that may be mounted.
+        containers: Table of the containers that we created.
+        ports: Allocator of published ports.
+        in_use: Returns the containers of registered tools, which are not cleaned up.
     """
 
     def __init__(
@@ -125,17 +126,18 @@ class DockerEngine:
         """Check that the engine answers.
 
         Raises:
-            RuntimeMissing: It does not, or the SDK is not installed.
+            RuntimeMissing: The engine does not answer, or the SDK is not installed.
         """
         await self._do(lambda client: client.ping())
 
     async def create_env(self, request: EnvRequest) -> ContainerInfo:
-        """Make a container that keeps itself alive; return it.
+        """Create a container that keeps running by itself, and return it.
 
         Raises:
-            InvalidToolMeta: The request is wrong; the message names the field.
+            InvalidToolMeta: The request is invalid; the message names the field.
             ToolRefused: A volume or a variable is refused.
-            ToolCallFailed: The engine could not make it, for instance without this image.
+            ToolCallFailed: The engine could not create it, for instance because the image is
+                missing.
             RuntimeMissing: The engine does not answer.
 
         Cancel: Safe: the container is removed, at the latest by the next clean-up.
@@ -168,19 +170,20 @@ class DockerEngine:
         """Run a shell command in a container.
 
         Args:
-            container_id: Of a container that we made.
-            command: For `sh` in the container.
-            is_background: Whether to return at once, with the path of its log file.
-            timeout_s: A command in the foreground is killed after this, with exit code 124.
+            container_id: Id of a container that we created.
+            command: Command for `sh` in the container.
+            is_background: Whether to return at once, with the path of the log file.
+            timeout_s: Time limit of a foreground command in seconds; it is then killed, with exit
+                code 124.
 
         Returns:
             The outcome, or for a background command the path of its log file in the container.
 
         Raises:
-            UnknownTool: There is no such container of ours.
-            ToolCallFailed: The engine could not run it.
+            UnknownTool: We created no such container.
+            ToolCallFailed: The engine could not run the command.
 
-        Cancel: A command in the foreground is killed.
+        Cancel: A foreground command is killed.
         """
         info = self._containers.get(container_id)
         if not command or len(command) > MAX_COMMAND or "\0" in command:
@@ -203,18 +206,19 @@ class DockerEngine:
         mem_limit: str | None = None,
         nano_cpus: int | None = None,
     ) -> ContainerInfo:
-        """Give a container other ports: make a new one of it, and destroy it.
+        """Replace a container by a copy with other ports, and destroy the old one.
 
-        What was started in the background is started again. If that cannot be done the new
-        container is destroyed, and the old one is as it was.
+        Background commands are started again. If one cannot be started, the new container is
+        destroyed and the old one is unchanged.
 
         Returns:
             The new container.
 
         Raises:
-            ToolAgentError: As `create_env`; or what was started could not be started again.
+            ToolAgentError: As for `create_env`; also if a background command could not be started
+                again.
 
-        Cancel: Safe, as a failure.
+        Cancel: Safe; the effect is that of a failure.
         """
         old = self._containers.get(container_id)
         image = f"arp-tool-agent/{self._owner}:{secrets.token_hex(6)}"
@@ -245,17 +249,17 @@ class DockerEngine:
         return new
 
     async def _discard(self, container_id: str) -> None:
-        """Destroy a container that nobody has heard of; if that fails, the clean-up does it."""
+        """Destroy a container that no caller received; if that fails, the clean-up does it."""
         try:
             await self.destroy(container_id)
         except ToolAgentError as error:
             logger.warning("container %.12s is left for the clean-up: %s", container_id, error)
 
     async def destroy(self, container_id: str) -> ContainerInfo:
-        """Remove a container and what is in it; return its line in the table. May be repeated.
+        """Remove a container with its content, and return its row of the table. May be repeated.
 
         Raises:
-            UnknownTool: We made no container of this id.
+            UnknownTool: We created no container with this id.
             ToolCallFailed: The engine could not remove it.
         """
         known = {one.container_id: one for one in self._containers.containers()}
@@ -268,13 +272,13 @@ class DockerEngine:
         if info.image.startswith("arp-tool-agent/"):
             with suppress(ToolAgentError):
                 await self._do(lambda client: client.images.remove(info.image, force=True))
-        return await asyncio.to_thread(self._gone, info)
+        return await asyncio.to_thread(self._record_destroyed, info)
 
     async def wake(self, container_id: str) -> ContainerInfo:
-        """Start a container that sleeps, and what was started in it; return it.
+        """Start a sleeping container and its background commands, and return it.
 
         Raises:
-            UnknownTool: There is no such container of ours, or the engine has lost it.
+            UnknownTool: We created no such container, or the engine has lost it.
         """
         info = self._containers.get(container_id)
         if not await self.is_running(container_id):
@@ -286,9 +290,9 @@ class DockerEngine:
         return info
 
     async def pause(self, container_id: str) -> None:
-        """Stop a container, so that `wake` brings it back. May be repeated.
+        """Stop a container that `wake` can start again. May be repeated.
 
-        Its ports stay its own.
+        The container keeps its ports.
         """
         with suppress(UnknownTool):
             await self._do(lambda client: client.containers.get(container_id).stop(timeout=STOP_S))
@@ -297,14 +301,14 @@ class DockerEngine:
         """Return whether a container runs.
 
         Raises:
-            UnknownTool: The engine does not have it any more; it is noted as destroyed.
+            UnknownTool: The engine no longer has it; it is recorded as destroyed.
         """
         try:
             state = await self._do(lambda client: client.containers.get(container_id).status)
         except UnknownTool:
             for one in self._containers.containers(ContainerStatus.RUNNING):
                 if one.container_id == container_id:
-                    await asyncio.to_thread(self._gone, one)
+                    await asyncio.to_thread(self._record_destroyed, one)
             raise
         return bool(state == "running")
 
@@ -318,10 +322,10 @@ class DockerEngine:
         await self.clean_up_now()
 
     async def clean_up_now(self) -> list[str]:
-        """Destroy unused containers; return their ids.
+        """Destroy unused containers and return their ids.
 
-        These are: those that no tool has and nobody has used for `docker_ttl_seconds`; and those
-        with our label that are not in the table, and of no tool.
+        A container is unused if no tool has it and it was idle for `docker_ttl_seconds`, or if it
+        has our label but is neither in the table nor used by a tool.
         """
         in_use = set(self._in_use())
         idle = self._containers.unused_since(self._settings.current.docker_ttl_seconds)
@@ -332,20 +336,21 @@ class DockerEngine:
                 destroyed.append(one.container_id)
         known = {one.container_id for one in self._containers.containers()}
         for container_id in await self._do(lambda client: _labelled(client, self._owner)):
-            # One that is being made right now is not in the table yet either: it is young.
+            # A container that is being created is not in the table yet either. `_labelled` omits
+            # it, because it is younger than a minute.
             if container_id not in known and container_id not in in_use:
                 await self._do(partial(_remove, container_id=container_id))
                 destroyed.append(container_id)
         return destroyed
 
     async def aclose(self) -> None:
-        """Close the connection to the engine. Containers run on."""
+        """Close the connection to the engine. Containers keep running."""
         client, self._client = self._client, None
         if client is not None:
             await asyncio.to_thread(client.close)
 
     async def _do(self, call: Callable[[Any], Result]) -> Result:
-        """Call the engine in a thread, and raise its errors as those of the Tool Agent."""
+        """Call the engine in a thread, and convert its errors to those of the Tool Agent."""
         return await asyncio.to_thread(self._call, call)
 
     def _call(self, call: Callable[[Any], Result]) -> Result:
@@ -402,8 +407,8 @@ class DockerEngine:
         commands = self._commands.read().commands
         return [one for one in commands if one.container_id == container_id]
 
-    def _gone(self, info: ContainerInfo) -> ContainerInfo:
-        """Note that a container is gone."""
+    def _record_destroyed(self, info: ContainerInfo) -> ContainerInfo:
+        """Record that a container is gone."""
         self._give_back(info.port_mapping)
 
         def change(document: CommandsDocument) -> tuple[CommandsDocument, None]:
@@ -420,7 +425,7 @@ class DockerEngine:
 
 
 class _RunningCommand:
-    """A command in the foreground of a container, followed by a thread."""
+    """Foreground command in a container, followed by a thread."""
 
     def __init__(self, container_id: str, command: str) -> None:
         self._container_id = container_id
@@ -431,7 +436,7 @@ class _RunningCommand:
         self.errors = BoundedOutput(KEPT_OUTPUT)
 
     def follow(self, client: Any) -> None:
-        """Run it, and read its output until it ends."""
+        """Run the command and read its output to the end."""
         words = ["sh", "-c", _IN_FOREGROUND, "sh", self._command, self._pid_file]
         self._exec_id = exec_id = str(client.api.exec_create(self._container_id, words)["Id"])
         with closing(_streamed(client, exec_id)) as pieces:
@@ -444,18 +449,18 @@ class _RunningCommand:
         _exec(client, self._container_id, ["rm", "-f", self._pid_file])
 
     def kill(self, client: Any) -> None:
-        """Kill it and its process group."""
+        """Kill the command and its process group."""
         script = f'read pid <{self._pid_file} && {{ kill -9 -"$pid" || kill -9 "$pid"; }}'
         _exec(client, self._container_id, ["sh", "-c", script])
 
     def exit_code(self, client: Any) -> int:
-        """Return how it ended."""
+        """Return the exit code of the command."""
         code = client.api.exec_inspect(self._exec_id)["ExitCode"]
         return -1 if code is None else int(code)
 
 
 def _run(client: Any, options: Mapping[str, Any], published: Mapping[str, Any]) -> str:
-    """Make a container that keeps itself alive and start it; return its id."""
+    """Create and start a container that keeps running by itself; return its id."""
     container = client.containers.create(
         **options,
         entrypoint=["sh", "-c", _KEEP_ALIVE],
@@ -493,7 +498,7 @@ def _remove(client: Any, container_id: str) -> None:
 
 
 def _labelled(client: Any, owner: str) -> list[str]:
-    """Return the containers of this data directory that are older than a minute."""
+    """Return the labelled containers of this data directory that are older than a minute."""
     found = client.api.containers(all=True, filters={"label": f"{LABEL}={owner}"})
     return [str(one["Id"]) for one in found if time.time() - float(one["Created"]) > API_S]
 
@@ -507,11 +512,11 @@ def _exec(client: Any, container_id: str, words: list[str]) -> None:
 
 
 def _streamed(client: Any, exec_id: str) -> Generator[tuple[bool, bytes], None, None]:
-    """Start a command and yield what it writes, with whether that is standard error.
+    """Start a command and yield its output, each piece with a flag for standard error.
 
-    The SDK's own reader takes the socket itself, and loses what came in one packet with the head of
-    the answer, which is all that a fast command writes; this reads where the head was read. The
-    connection is closed here: the SDK leaves it to the garbage collection.
+    The SDK's own reader reads from the bare socket and loses data that arrived in the same packet
+    as the response head. For a fast command that is all of its output. This reader continues where
+    the head was read. It also closes the connection, which the SDK leaves to the garbage collector.
     """
     from docker.utils.socket import STDERR
 
@@ -524,14 +529,14 @@ def _streamed(client: Any, exec_id: str) -> Generator[tuple[bool, bytes], None, 
             kind, size = FRAME_HEAD.unpack(head)
             yield kind == STDERR, stream.read(size)
     finally:
-        for one in (response, connection, inner):  # the response flushes what is below it
+        for one in (response, connection, inner):  # the response flushes the layers below it
             if one is not None:
                 with suppress(OSError, ValueError):
                     one.close()
 
 
 def _libraries() -> tuple[Any, Any]:
-    """Return the errors of the SDK and the library that it calls the engine with.
+    """Return the error module of the SDK and its HTTP library.
 
     Raises:
         RuntimeMissing: The SDK is not installed.
@@ -545,7 +550,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _check_socket(host: str) -> None:
-    """Raise an `OSError` if nothing listens at a Unix socket: the SDK would leave its own open."""
+    """Raise an `OSError` if no server listens at a Unix socket; the SDK would leak its own."""
     if host.startswith("unix://"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             probe.connect(host.removeprefix("unix://"))

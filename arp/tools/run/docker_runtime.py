@@ -19,16 +19,16 @@ from arp.tools.run.runtime import OnChunk
 from arp.tools.settings import LiveSettings
 
 LISTEN_S: Final = 30.0
-"""So long a tool may take until it answers, after its container was started."""
+"""Time that a tool has to answer after its container was started, in seconds."""
 HEALTH_S: Final = 5.0
 
 
 class DockerRuntime:
-    """Runs tools that are programs in containers.
+    """Runtime for tools that are programs in containers.
 
     Args:
-        engine: Their containers.
-        settings: How long a call may take.
+        engine: Container engine.
+        settings: Time limit of a call.
     """
 
     def __init__(self, engine: DockerEngine, settings: LiveSettings) -> None:
@@ -41,7 +41,7 @@ class DockerRuntime:
         await self._engine.check()
 
     async def start(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.start`. `entry` is started if nobody listens in the woken container."""
+        """See `ToolRuntime.start`. Runs `entry` if the started container has no server yet."""
         runtime = tool.runtime
         if not runtime.container_id or not runtime.internal_port:
             raise InvalidToolMeta(
@@ -72,22 +72,22 @@ class DockerRuntime:
         await self._answers(tool)
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.sleep`: its container is stopped, and keeps its ports."""
+        """See `ToolRuntime.sleep`: the container is stopped and keeps its ports."""
         if tool.runtime.container_id:
             await self._engine.pause(tool.runtime.container_id)
         return tool.runtime
 
     async def stop(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.stop`: as `sleep`, because the tool is what is in its container."""
+        """See `ToolRuntime.stop`: the same as `sleep`, because the container holds the tool."""
         return await self.sleep(tool)
 
     async def aclose(self) -> None:
-        """See `ToolRuntime.aclose`; containers outlive us."""
+        """See `ToolRuntime.aclose`; containers outlive this process."""
         if self._client is not None:
             await self._client.aclose()
 
     async def _listening(self, tool: ToolMeta) -> None:
-        """Wait until a tool answers; start its `entry` if it does not at first."""
+        """Wait until a tool answers; run its `entry` if it does not answer at first."""
         wait, started = 0.05, False
         try:
             async with asyncio.timeout(LISTEN_S):

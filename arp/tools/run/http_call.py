@@ -1,11 +1,11 @@
 """One call of a tool over HTTP: JSON parameters in, a JSON value out.
 
-How parameters are sent: those that the path names (`/items/{id}`) are in the path; of `GET`, `HEAD`
-and `DELETE` the others are the query, otherwise they are a JSON object in the body.
+How parameters are sent: those that the path names (`/items/{id}`) are in the path. The others are
+the query for `GET`, `HEAD` and `DELETE`, and otherwise a JSON object in the body.
 
-How an answer is read: JSON as it is; an image as `{"content_type", "base64"}`; a text as
-`{"text"}`; a stream of events (`text/event-stream` with `{"chunk", "done"}`) piece by piece, and
-its `result`, if the last event has one, else the joined pieces as `{"text"}`.
+How an answer is read: JSON is returned unchanged, an image as `{"content_type", "base64"}`, a text
+as `{"text"}`. A stream of events (`text/event-stream` with `{"chunk", "done"}`) is read piece by
+piece; its result is the `result` of the last event, or else the joined pieces as `{"text"}`.
 """
 
 from __future__ import annotations
@@ -27,42 +27,43 @@ from arp.tools.errors import InvalidToolCall, ToolCallFailed, ToolTimeout
 from arp.tools.run.runtime import OnChunk
 
 MAX_ANSWER: Final = 16 * 2**20
-"""Bytes of an answer, after decompression."""
+"""Limit of the bytes of an answer, after decompression."""
 MAX_REASON: Final = 300
-"""Characters of what a failing tool says."""
+"""Limit of the characters that are quoted from a failing tool's answer."""
 METHODS: Final = frozenset(("GET", "HEAD", "DELETE", "POST", "PUT", "PATCH"))
 _IN_QUERY: Final = frozenset(("GET", "HEAD", "DELETE"))
 _PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class HttpCall(msgspec.Struct, frozen=True):
-    """A call that can be sent."""
+    """Call that is ready to be sent."""
 
     method: str
     url: str
     params: JsonObject
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     name: str = ""
-    """What messages call it: the tool's id."""
+    """Name of the tool in messages: its id."""
     may_stream: bool = True
-    """Whether a stream may be asked for; one that comes unasked is read all the same."""
+    """Whether a stream may be requested; a stream that arrives without a request is read all the
+    same."""
 
 
 async def call_http(
     client: httpx.AsyncClient, call: HttpCall, on_chunk: OnChunk | None = None
 ) -> Json:
-    """Send a call and return what was answered.
+    """Send a call and return the answer.
 
     Args:
-        client: Sends it.
-        call: What is sent.
-        on_chunk: Gets the pieces of a stream; `None` asks for none.
+        client: Client that sends it.
+        call: Call to send.
+        on_chunk: Receives the pieces of a stream; `None` requests no stream.
 
     Raises:
-        InvalidToolCall: A parameter cannot be in the path.
-        ToolCallFailed: It cannot be reached, answered with an error, with too much, or with
-            something that is no JSON though it says so.
-        ToolTimeout: It did not answer in time.
+        InvalidToolCall: A parameter cannot be part of the path.
+        ToolCallFailed: The tool cannot be reached, answered with an error or with too much, or its
+            answer is declared as JSON but is not valid JSON.
+        ToolTimeout: The tool did not answer in time.
 
     Cancel: Safe.
     """
@@ -80,10 +81,11 @@ async def call_http(
 async def check_answers(client: httpx.AsyncClient, call: HttpCall, within_s: float) -> None:
     """Check that a tool answers without a server error; the body of the answer is not read.
 
-    501 is no such error: a server says so that it does not know the method.
+    501 does not count as a server error: it means that the server does not support the method.
 
     Raises:
-        ToolCallFailed: It cannot be reached, or answered with 500 or above, or not in time.
+        ToolCallFailed: The tool cannot be reached, did not answer in time, or answered with 500 or
+            above.
 
     Cancel: Safe.
     """
@@ -104,7 +106,7 @@ def _unreached(call: HttpCall, error: Exception) -> str:
 
 
 class HttpStatusFailed(ToolCallFailed):
-    """The tool answered with a status that is an error."""
+    """Error status in a tool's answer."""
 
     def __init__(self, message: str, status: int, retry_after: str = "") -> None:
         super().__init__(message)
@@ -116,7 +118,7 @@ def _request(call: HttpCall, on_chunk: OnChunk | None) -> dict[str, Json]:
     """Return the arguments of `httpx.AsyncClient.stream`."""
     if call.method not in METHODS:
         raise ToolCallFailed(f"{call.name}: http_method {call.method!r:.20} is not known")
-    url, rest = _in_path(call.url, call.params)
+    url, rest = _fill_path(call.url, call.params)
     accepted = "application/json, */*;q=0.5"
     wants_stream = call.may_stream and on_chunk is not None
     headers = {"accept": f"text/event-stream, {accepted}" if wants_stream else accepted}
@@ -133,8 +135,8 @@ def _request(call: HttpCall, on_chunk: OnChunk | None) -> dict[str, Json]:
     return request
 
 
-def _in_path(url: str, params: JsonObject) -> tuple[str, JsonObject]:
-    """Return an address with the parameters that it names, and the other ones."""
+def _fill_path(url: str, params: JsonObject) -> tuple[str, JsonObject]:
+    """Return an address with the parameters that it names filled in, and the other parameters."""
     rest = dict(params)
 
     def value_of(match: re.Match[str]) -> str:
@@ -199,8 +201,8 @@ async def _read_events(answer: httpx.Response, name: str, on_chunk: OnChunk | No
 
 
 async def _events_in(answer: httpx.Response, name: str) -> AsyncIterator[JsonObject]:
-    """Yield the events of a tool's stream; what is none of them is passed over."""
-    parser = SseParser(MAX_ANSWER)  # `_bounded` refuses more in any case
+    """Yield the events of a tool's stream; ignore all others."""
+    parser = SseParser(MAX_ANSWER)  # never reached: `_bounded` has the same limit
     async for part in _bounded(answer, name):
         for one in parser.feed(part):
             if (event := event_of(one.data)) is not None:
@@ -211,7 +213,7 @@ async def _events_in(answer: httpx.Response, name: str) -> AsyncIterator[JsonObj
 
 
 def event_of(line: bytes | str) -> JsonObject | None:
-    """Return an event of a tool, `{"chunk": "…", "done": false}`; `None` if it is none."""
+    """Return an event `{"chunk": "…", "done": false}`; `None` if the line has another form."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -11,18 +11,22 @@ from typing import Final
 from arp.tools.run.runtime import HealthAlert
 
 ALERT_AGAIN_S: Final = 300.0
-"""So long after its first alert a tool that is still not healthy raises another one."""
+"""Wait after the first alert before an unhealthy tool raises another one, in seconds."""
 MAX_ALERT_WAIT_S: Final = 86_400.0
+<<<<<<< HEAD
 """The longest wait between two alerts: a day. Waits double: each alert may start a repair, which
 costs money."""
+=======
+"""Longest wait between two alerts: a day."""
+>>>>>>> lang6
 
 
 class LiveTool:
-    """The scheduler's record of one tool.
+    """Scheduler's record of one tool.
 
     Args:
-        now: The time of the monotonic clock.
-        calls_at_once: Calls that may work at the same time.
+        now: Time of the monotonic clock.
+        calls_at_once: Limit of simultaneous calls.
     """
 
     __slots__ = (
@@ -43,39 +47,40 @@ class LiveTool:
     def __init__(self, now: float, calls_at_once: int) -> None:
         self.lock = asyncio.Lock()
         self.slots = asyncio.Semaphore(calls_at_once)
-        """Small servers refuse what comes all at once."""
+        """Limit of simultaneous calls; small servers reject a burst."""
         self.calls = 0
         self._idle = asyncio.Event()
-        """Set while no call uses the tool."""
+        """Event that is set while no call uses the tool."""
         self._held_back = 0
-        """Commands that hold back further calls."""
+        """Number of commands that hold back new calls."""
         self._open = asyncio.Event()
-        """Set while no command does."""
+        """Event that is set while no command holds back calls."""
         self.running = False
-        """It was started, and neither put away nor stopped since."""
+        """Whether the tool was started and neither put to sleep nor stopped since."""
         self.last_used = now
         self.last_healthy: datetime | None = None
         self.alert: HealthAlert | None = None
-        """To be raised as soon as the lock is free."""
+        """Alert to raise when the lock is released."""
         self.alerts = 0
-        """Since it was last healthy."""
+        """Number of alerts since the tool was last healthy."""
         self.alert_at = now
-        """When the next one may come."""
+        """Earliest time of the next alert."""
         self._idle.set()
         self._open.set()
 
     async def enter(self) -> None:
-        """Count a call, after the commands that hold calls back.
+        """Wait for commands that hold back calls, then count a call.
 
         Cancel: Safe; nothing is counted.
         """
+        # A loop: another command may hold calls back before this task continues.
         while self._held_back:
             await self._open.wait()
         self.calls += 1
         self._idle.clear()
 
     def leave(self, now: float) -> None:
-        """Note that a call has ended."""
+        """Record the end of a call."""
         self.calls -= 1
         self.last_used = now
         if not self.calls:
@@ -83,7 +88,7 @@ class LiveTool:
 
     @asynccontextmanager
     async def without_calls(self) -> AsyncIterator[None]:
-        """Hold the lock within a block, once all calls have ended; further ones wait for its end.
+        """Hold the lock within the block, after all calls have ended; new calls wait for its end.
 
         Cancel: Safe.
         """
@@ -99,10 +104,10 @@ class LiveTool:
                 self._open.set()
 
     def is_well(self, at: datetime) -> None:
-        """Note that it is healthy: if it is not any more, that is news."""
+        """Record that the tool is healthy; its next failure raises an alert at once."""
         self.last_healthy, self.alerts = at, 0
 
     def put_off(self, now: float) -> None:
-        """Let no alert come until the next wait is over."""
+        """Delay the next alert, twice as long after each alert."""
         wait_s = ALERT_AGAIN_S * 2 ** min(max(self.alerts - 1, 0), 16)
         self.alert_at = now + min(wait_s, MAX_ALERT_WAIT_S)

@@ -1,15 +1,15 @@
 """`LocalRuntime`: tools that are processes of this machine.
 
-Theory of operation. A tool with a port is a server: it is started once, gets the port as `PORT` in
-its environment, listens on 127.0.0.1, and is called over HTTP until it is put to sleep or stopped.
-A tool without one is started for each call: it reads one JSON object from standard input and writes
-its result as JSON to standard output; lines `{"chunk": "…", "done": false}` before that are pieces
-of it. Its log is `last_run.log` of the project, as that of every command.
+Theory of operation. A tool with a port is a server. It is started once, receives the port as `PORT`
+in its environment, listens on 127.0.0.1, and is called over HTTP until it is put to sleep or
+stopped. A tool without a port is started for each call. It reads one JSON object from standard
+input and writes its result as JSON to standard output; lines `{"chunk": "…", "done": false}` before
+the result are pieces of it. The log is `last_run.log` of the project, as for every command.
 
-Both run in the tool's project, confined as `projects` says. A server has the network of the
-machine, since it is called on it; a process has none, unless the operator's `network_tools` names
-it. A server that ends by itself gives its port back and is noticed by the next call or health
-check.
+Both kinds run in the tool's project, confined as `projects` describes. A server has access to the
+machine's network, because it is called over it. A process for one call has no network access unless
+the operator lists the tool in `network_tools`. A server that ends by itself is noticed by the next
+call or health check, which gives its port back.
 """
 
 from __future__ import annotations
@@ -44,27 +44,28 @@ from arp.tools.settings import LiveSettings, ToolSettings
 logger = logging.getLogger(__name__)
 
 START_S: Final = 30.0
-"""So long a server may take until it listens."""
+"""Time that a server has to listen, in seconds."""
 PORT_TRIES: Final = 3
-"""Somebody else may take a port between our look at it and the start."""
+"""Number of ports that are tried; another program may bind a port between our check and the
+start."""
 HEALTH_S: Final = 5.0
 END_S: Final = 0.5
-"""So long a server may take to end after its connections have."""
+"""Time that a server has to end after its connections have ended, in seconds."""
 LIMITS: Final = ProcessLimits()
 NO_NETWORK: Final = re.compile(
     r"Network is unreachable|name resolution|Name or service not known|getaddrinfo|ENETUNREACH"
     r"|EAI_AGAIN|ECONNREFUSED|Connection refused|Could not resolve host"
 )
-"""What programs write that cannot reach the network."""
+"""Error texts of programs that cannot reach the network."""
 
 
 class LocalRuntime:
-    """Runs local tools.
+    """Runtime for local tools.
 
     Args:
-        projects: Where they are.
-        ports: Where their ports come from.
-        settings: How long a call may take.
+        projects: Projects of the tools.
+        ports: Allocator of their ports.
+        settings: Time limit of a call.
     """
 
     def __init__(self, projects: LocalProjects, ports: Ports, settings: LiveSettings) -> None:
@@ -79,7 +80,7 @@ class LocalRuntime:
         await asyncio.to_thread(self._projects.check)
 
     def pid_of(self, tool_id: str) -> int | None:
-        """Return the process id of a tool's server; `None` if it does not run."""
+        """Return the process id of a tool's server; `None` if the server does not run."""
         running = self._running.get(tool_id)
         return running[0].pid if running and running[0].exit_code is None else None
 
@@ -105,6 +106,8 @@ class LocalRuntime:
             except BaseException as error:
                 self._ports.give_back(port)
                 failed.append(port)
+                # Another program may have bound the port since the check; only then is another port
+                # tried.
                 taken = isinstance(error, ToolCallFailed) and "in use" in error.message
                 if not taken or len(failed) >= PORT_TRIES:
                     raise
@@ -129,8 +132,8 @@ class LocalRuntime:
     async def healthy(self, tool: ToolMeta) -> None:
         """See `ToolRuntime.healthy`.
 
-        A server is asked for `/health`, which it need not have: any answer but one of the 500s is
-        one. A tool that is started for each call is healthy if its project is there.
+        A server is asked for `/health`, which it need not have: any answer below 500 counts as
+        healthy. A tool that is started for each call is healthy if its project exists.
         """
         if not is_server(tool):
             self._projects.project_of(tool.runtime.host_dir)
@@ -140,7 +143,7 @@ class LocalRuntime:
         await check_answers(self._http(), call, HEALTH_S)
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.sleep`. The port is given back: the next start may have another one."""
+        """See `ToolRuntime.sleep`. The port is given back; the next start may use another one."""
         running = self._running.pop(tool.tool_id, None)
         if running is not None:
             program, port = running
@@ -176,7 +179,7 @@ class LocalRuntime:
         """Start a server and wait until it listens.
 
         Raises:
-            ToolCallFailed: It ended, or did not listen in time; nothing of it is left.
+            ToolCallFailed: It ended, or did not listen in time; all its processes are ended.
         """
         program = await ServingProgram.start(start)
         try:
@@ -205,10 +208,10 @@ class LocalRuntime:
             wait = min(wait * 1.5, 0.25)
 
     def _alive(self, tool: ToolMeta) -> int:
-        """Return the port of a server if it is running.
+        """Return the port of a running server.
 
         Raises:
-            ToolCallFailed: It does not run.
+            ToolCallFailed: The server does not run.
         """
         running = self._running.get(tool.tool_id)
         if running is None:
@@ -223,7 +226,7 @@ class LocalRuntime:
         return port
 
     async def _check_end(self, tool: ToolMeta) -> None:
-        """Raise if a server has ended; its connections end a moment before it does.
+        """Check that a server has not ended; its connections end slightly before its process.
 
         Raises:
             ToolCallFailed: It has ended.
@@ -236,7 +239,7 @@ class LocalRuntime:
 
     async def _run_once(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
         project, start = self._process_of(tool)
-        # Half of what is kept is the end of the output, where the result is.
+        # Half of the kept output is its end, which holds the result.
         start = msgspec.structs.replace(
             start, stdin=msgspec.json.encode(params) + b"\n", kept_output=2 * MAX_ANSWER
         )
@@ -266,7 +269,7 @@ class LocalRuntime:
             raise
 
     def _process_of(self, tool: ToolMeta) -> tuple[Project, ProgramStart]:
-        """Return how the process of a call is started, with or without network access."""
+        """Return the start options for the process of a call, with or without network access."""
         project = self._projects.project_of(tool.runtime.host_dir)
         network = _may_reach_network(tool, self._settings.current)
         entry, env = tool.runtime.entry, tool.runtime.env
@@ -274,7 +277,7 @@ class LocalRuntime:
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None or self._client.is_closed:
-            # A tool may close a connection that it kept open at any time: each call has its own.
+            # A tool may close an idle connection at any time, so each call opens its own.
             limits = httpx.Limits(max_connections=200, max_keepalive_connections=0)
             timeout_s = self._settings.current.call_timeout_s
             self._client = httpx.AsyncClient(timeout=timeout_s, limits=limits, trust_env=False)
@@ -287,7 +290,7 @@ def is_server(tool: ToolMeta) -> bool:
 
 
 def has_network(tool: ToolMeta, settings: ToolSettings) -> bool:
-    """Return whether a local tool reaches the network."""
+    """Return whether a local tool has network access."""
     return (
         is_server(tool)
         or _may_reach_network(tool, settings)
@@ -323,7 +326,10 @@ async def _accepts(port: int) -> bool:
 
 
 def _listens(pid: int, port: int) -> bool:
-    """Return whether a process or one below it listens on a port: it may be somebody else's."""
+    """Return whether a process or its descendant listens on a port.
+
+    Another program may have bound the port.
+    """
     try:
         import psutil
     except ImportError as error:
@@ -336,7 +342,7 @@ def _listens(pid: int, port: int) -> bool:
                     return True
     except psutil.NoSuchProcess:  # it has just ended
         return False
-    except psutil.AccessDenied:  # a system that does not say so; a wrong answer will say it then
+    except psutil.AccessDenied:  # unknown; a wrong answer will reveal the problem
         return True
     return False
 
@@ -353,10 +359,10 @@ def _last_words(program: ServingProgram) -> str:
 
 
 def _result_of(tool: ToolMeta, result: CommandResult) -> Json:
-    """Return the result of a process: all of its output as JSON, or the last line of it.
+    """Return the result of a process: its whole output as JSON, or else the last line of it.
 
     Raises:
-        ToolCallFailed: It ended with an error, or wrote no JSON.
+        ToolCallFailed: The process ended with an error, or wrote no JSON.
     """
     if result.exit_code == TIMED_OUT:
         raise ToolTimeout(f"tool {tool.tool_id} took too long and was ended")

@@ -1,7 +1,7 @@
-"""`Ports`: which ports of this machine tools and containers get, from `docker_port_start` up.
+"""`Ports`: allocates ports of this machine to tools and containers, from `docker_port_start` up.
 
-A port is free if we have given it to nobody and if it can be bound now. Somebody else may still
-bind it before the tool does: who starts a tool then tries the next one.
+A port is free if it is not allocated and can be bound now. Another program may still bind it before
+the tool does; the caller then tries the next port.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Final
 from arp.tools.errors import CapacityExceeded
 
 RANGE: Final = 2000
-"""So many ports there are, from the first one."""
+"""Number of ports in the range."""
 
 
 class Ports:
-    """The ports that are given and returned.
+    """Allocator of ports.
 
     Args:
-        first: Returns the first port of the range; asked each time, since settings change.
+        first: Returns the first port of the range; called each time, because settings change.
         taken: Returns further ports that are in use, such as those in `containers.json`.
     """
 
@@ -35,17 +35,17 @@ class Ports:
 
     @property
     def given(self) -> frozenset[int]:
-        """The ports that were given and not returned."""
+        """Allocated ports."""
         return frozenset(self._given)
 
     def take(self, but: Iterable[int] = ()) -> int:
-        """Return a free port, which nobody else gets until `give_back`.
+        """Allocate a free port, until `give_back`.
 
         Args:
-            but: Ports that did not work.
+            but: Ports to skip, because they did not work.
 
         Raises:
-            CapacityExceeded: None is free.
+            CapacityExceeded: No port is free.
         """
         first = self._first()
         with self._guard:
@@ -60,7 +60,7 @@ class Ports:
         )
 
     def take_this(self, port: int) -> bool:
-        """Take a port if it is free; return whether it was."""
+        """Allocate a port if it is free; return whether it was."""
         with self._guard:
             if port in self._given or port in self._taken() or not _can_be_bound(port):
                 return False
@@ -68,12 +68,12 @@ class Ports:
             return True
 
     def claim(self, port: int) -> None:
-        """Note that a port is in use by a tool that was found running."""
+        """Record that a tool that was found running uses a port."""
         with self._guard:
             self._given.add(port)
 
     def give_back(self, port: int) -> None:
-        """Let others have a port. May be repeated."""
+        """Release a port. May be repeated."""
         with self._guard:
             self._given.discard(port)
 
@@ -81,7 +81,7 @@ class Ports:
 def _can_be_bound(port: int) -> bool:
     for address in ("127.0.0.1", "0.0.0.0"):  # containers publish on all addresses
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            # As servers do; a port that is only waiting after a connection can be used.
+            # Servers set this option too. A port in the state TIME_WAIT can then be used.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((address, port))

@@ -1,7 +1,7 @@
-"""`Resources`: what the machine has, and what has been allocated to tools.
+"""`Resources`: the resources of the machine and their allocation to tools.
 
-The rule: the cores of all tools that run, and of the next one, are at most those of the machine;
-their memory is at most 80 % of the machine's.
+The rule: the running tools and the next one together may have at most all cores and 80 % of the
+memory of the machine.
 
 Source: internal_api.md 8.
 """
@@ -18,27 +18,27 @@ from arp.tools.errors import CapacityExceeded, extra_missing
 from arp.tools.registry.models import ResourceLimits, ResourceUsage, SystemInfo
 
 MEMORY_SHARE: Final = 0.8
-"""The rest is for the system and for us."""
+"""Share of the memory for tools; the rest is for the system and this process."""
 _MIB: Final = 2**20
 _GIB: Final = 2**30
 GPU_S: Final = 5.0
 
 
 class MachineInfo(Protocol):
-    """What a machine has; asked each time."""
+    """Source of the machine's resources; values are read each time."""
 
     def system(self) -> SystemInfo:
-        """Return what it has and how much of it is in use."""
+        """Return the resources of the machine and how much of them is in use."""
 
     def gpu_memory_mb(self) -> float:
         """Return the memory of its GPUs; 0 if it has none."""
 
 
 class ThisMachine:
-    """The machine that we run on.
+    """Resources of the machine that this process runs on.
 
     Args:
-        disk: A path on the disk that is meant.
+        disk: Path on the disk to report.
     """
 
     def __init__(self, disk: Path = Path("/")) -> None:
@@ -46,7 +46,7 @@ class ThisMachine:
         self._gpu_memory_mb: float | None = None
 
     def system(self) -> SystemInfo:
-        """Return what it has and how much of it is in use.
+        """Return the resources of the machine and how much of them is in use.
 
         Raises:
             RuntimeMissing: psutil is not installed.
@@ -68,17 +68,17 @@ class ThisMachine:
         )
 
     def gpu_memory_mb(self) -> float:
-        """Return the memory of its GPUs, as `nvidia-smi` has it; 0 if there is none."""
+        """Return the memory of its GPUs, as reported by `nvidia-smi`; 0 if there is none."""
         if self._gpu_memory_mb is None:
             self._gpu_memory_mb = _gpu_memory_mb()
         return self._gpu_memory_mb
 
 
 class Resources:
-    """What tools have been allocated, and whether there is room for one more.
+    """Allocations of tools, and the check for room for one more.
 
     Args:
-        machine: What there is.
+        machine: Source of the machine's resources.
     """
 
     def __init__(self, machine: MachineInfo) -> None:
@@ -86,22 +86,22 @@ class Resources:
         self._allocated: dict[str, ResourceUsage] = {}
 
     def system(self) -> SystemInfo:
-        """Return what the machine has and how much of it is in use."""
+        """Return the resources of the machine and how much of them is in use."""
         return self._machine.system()
 
     def usage(self, tool_id: str) -> ResourceUsage:
-        """Return what a tool has been allocated; nothing while it does not run."""
+        """Return the allocation of a tool; zero while it does not run."""
         return self._allocated.get(tool_id, ResourceUsage())
 
     def allocated(self) -> ResourceUsage:
-        """Return what all tools have been allocated."""
+        """Return the sum of all allocations."""
         return _sum(self._allocated.values())
 
     def allocate(self, tool_id: str, limits: ResourceLimits) -> ResourceUsage:
-        """Allocate what a tool may use; what it had before is given back.
+        """Allocate resources to a tool, in place of its earlier allocation.
 
         Raises:
-            CapacityExceeded: There is not enough; nothing has changed. The message says of what.
+            CapacityExceeded: A resource is short, which the message names; nothing has changed.
         """
         shortage = self.shortage(tool_id, limits)
         if shortage:
@@ -112,12 +112,12 @@ class Resources:
         return usage
 
     def shortage(self, tool_id: str, limits: ResourceLimits, without: Collection[str] = ()) -> str:
-        """Return what is missing for a tool; empty if there is enough.
+        """Return the shortage for a tool as text; empty if there is enough.
 
         Args:
-            tool_id: Of the tool; what it has itself is free for it.
-            limits: What it may use.
-            without: Tools whose allocations do not count.
+            tool_id: Id of the tool; its own allocation counts as free.
+            limits: Resources that it requests.
+            without: Tools that are left out of the sum.
         """
         gone = {tool_id, *without}
         others = {one: usage for one, usage in self._allocated.items() if one not in gone}
@@ -142,7 +142,7 @@ class Resources:
         return ""
 
     def release(self, tool_id: str) -> None:
-        """Give back what a tool has been allocated. May be repeated."""
+        """Release the allocation of a tool. May be repeated."""
         self._allocated.pop(tool_id, None)
 
 
@@ -152,7 +152,7 @@ def _sum(usages: Iterable[ResourceUsage]) -> ResourceUsage:
         cores += usage.cpu_cores
         memory += usage.memory_mb
         gpu += usage.gpu_memory_mb
-    # Cores have three decimals at most: sums of ten times 0.1 are 1.
+    # Cores have at most three decimals. Rounding makes ten times 0.1 equal to 1.
     return ResourceUsage(round(cores, 3), memory, gpu)
 
 

@@ -1,8 +1,8 @@
 """`ToolRuntime`: the interface of everything that can run a tool.
 
-`local`, `docker`, `api` and `browser` are its implementations; another one is registered by the
-scheme of `RuntimeInfo.entry` (`RuntimeTable.add_scheme`). The scheduler alone calls `start`,
-`sleep`, `stop` and `call` of a runtime: it knows when.
+It is implemented by `local`, `docker`, `api` and `browser`. A further runtime is registered for a
+scheme of `RuntimeInfo.entry` (`RuntimeTable.add_scheme`). Only the scheduler calls `start`,
+`sleep`, `stop` and `call` of a runtime, because it decides when.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from arp.tools.errors import RuntimeMissing, ToolAgentError
 from arp.tools.registry.models import RuntimeInfo, RuntimeType, ToolMeta
 
 OnChunk: TypeAlias = Callable[[str], Awaitable[None]]
-"""Gets each piece of a result, while the tool works."""
+"""Receives each piece of a result while the tool works."""
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+-]{1,30}):")
 
 
 class ToolRuntime(Protocol):
-    """Runs tools of one type. Every method may be called for several tools at the same time."""
+    """Runs tools of one type. Each method may be called for several tools at the same time."""
 
     async def check(self) -> None:
         """Check that tools can run here.
 
         Raises:
-            RuntimeMissing: Something is missing; the message says what, and how to get it.
+            RuntimeMissing: A requirement is missing; the message names it and how to install it.
         """
 
     async def start(self, tool: ToolMeta) -> RuntimeInfo:
-        """Start a tool, or find that it runs; return when it takes calls.
+        """Start a tool unless it runs, and return when it accepts calls.
 
         Returns:
-            The tool's `runtime` as it is now: with its port and its container.
+            The current `runtime` of the tool, with its port and its container.
 
         Raises:
             ToolAgentError: It did not start; nothing of it is left running.
@@ -46,33 +46,33 @@ class ToolRuntime(Protocol):
         """
 
     async def call(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
-        """Call a tool that has been started; return its result.
+        """Call a started tool and return its result.
 
         Raises:
-            ToolAgentError: It failed; the tool may have ended.
+            ToolAgentError: The call failed; the tool may have ended.
 
-        Cancel: Safe: a process that works for this call alone is ended.
+        Cancel: Safe: a process that serves only this call is ended.
         """
 
     async def healthy(self, tool: ToolMeta) -> None:
         """Check that the tool runs and answers.
 
         Raises:
-            ToolAgentError: It does not; the message says what it answered.
+            ToolAgentError: It does not; the message has its answer.
         """
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
-        """Free what the tool uses, so that `start` brings it back as it was. May be repeated.
+        """Free the resources of a tool in a way that `start` restores its state. May be repeated.
 
         Returns:
-            The tool's `runtime` as it is now.
+            The current `runtime` of the tool.
         """
 
     async def stop(self, tool: ToolMeta) -> RuntimeInfo:
-        """End a tool and all that it has started; `start` starts it from nothing. May be repeated.
+        """End a tool and all processes that it has started; `start` begins afresh. May be repeated.
 
         Returns:
-            The tool's `runtime` as it is now.
+            The current `runtime` of the tool.
         """
 
     async def aclose(self) -> None:
@@ -80,27 +80,27 @@ class ToolRuntime(Protocol):
 
 
 class CallOutcome(msgspec.Struct, frozen=True):
-    """The result of a call of a tool; a failed call raises instead."""
+    """Result of a successful call of a tool."""
 
     result: Json
     tool_id: str
-    """The tool that answered: a fallback has another id than the tool that was called."""
+    """Id of the tool that answered; a fallback has another id than the tool that was called."""
     latency_ms: float
     attempts: int = 1
 
 
 class HealthAlert(msgspec.Struct, frozen=True):
-    """A tool is not healthy any more (`health_alert` of the message bus)."""
+    """Alert that a tool is no longer healthy (`health_alert` of the message bus)."""
 
     tool_id: str
     container_id: str
     error: str
     last_healthy: str | None
-    """ISO 8601 with `Z`; `None`: it never was while this service ran."""
+    """Time in ISO 8601 with `Z`; `None` if it was never healthy while this service ran."""
 
 
 class RuntimeReport(msgspec.Struct, frozen=True):
-    """Whether a runtime can be used (`/health/runtimes`)."""
+    """Availability of a runtime (`/health/runtimes`)."""
 
     type: str
     available: bool
@@ -108,10 +108,10 @@ class RuntimeReport(msgspec.Struct, frozen=True):
 
 
 class RuntimeTable:
-    """The runtimes of a service, by type, and by the scheme of `entry` for further ones.
+    """Runtimes of a service, by type, and by the scheme of `entry` for further ones.
 
     Args:
-        runtimes: One for each type that can be used.
+        runtimes: Runtime for each type that can be used.
     """
 
     def __init__(self, runtimes: Mapping[RuntimeType, ToolRuntime]) -> None:
@@ -119,14 +119,14 @@ class RuntimeTable:
         self._by_scheme: dict[str, ToolRuntime] = {}
 
     def add_scheme(self, scheme: str, runtime: ToolRuntime) -> None:
-        """Let a runtime run all tools whose `entry` begins with `scheme:`."""
+        """Register a runtime for all tools with an `entry` that begins with `scheme:`."""
         self._by_scheme[scheme] = runtime
 
     def of(self, tool: ToolMeta) -> ToolRuntime:
         """Return the runtime that runs a tool.
 
         Raises:
-            RuntimeMissing: This service has none for it.
+            RuntimeMissing: This service has no runtime for it.
         """
         match = _SCHEME.match(tool.runtime.entry)
         if match and match[1] in self._by_scheme:
@@ -137,7 +137,7 @@ class RuntimeTable:
         return runtime
 
     async def reports(self) -> list[RuntimeReport]:
-        """Return for each runtime whether it can be used, in the order of `RuntimeType`."""
+        """Return the availability of each runtime, in the order of `RuntimeType`."""
         reports = []
         named = [(str(kind), self._by_type[kind]) for kind in RuntimeType if kind in self._by_type]
         for name, runtime in [*named, *self._by_scheme.items()]:

@@ -1,20 +1,20 @@
-"""`Scheduler`: when tools are started and ended, their calls, and whether they are healthy.
+"""`Scheduler`: starts, stops and calls tools, and checks their health.
 
-Theory of operation. Each tool has a record (`LiveTool`) with a lock: whoever starts, puts away,
-stops or checks the tool holds it. A call first counts itself in the record, so that nobody puts the
-tool away, then starts the tool under the lock if it does not run, then calls it without the lock.
-`stop_when_idle` waits for the calls that work, and holds back further ones meanwhile.
+Theory of operation. Each tool has a record (`LiveTool`) with a lock that is held to start, stop or
+check the tool, or to put it to sleep. A call first counts itself in the record, which keeps the
+tool from being put to sleep. Then it starts the tool under the lock if necessary, and calls it
+without the lock. `stop_when_idle` waits for the running calls and holds back new ones meanwhile.
 
-Hot tools have places (`hot_tool_max_containers`). Who needs a place while all are taken puts the
-least recently used hot tool to sleep that no call uses; if calls use all of them, it waits. A lock
-of another tool is taken only of a tool that no call uses, so nobody waits in a circle. A tool for
-which no cores or memory are left puts idle tools to sleep that are not hot.
+At most `hot_tool_max_containers` hot tools run; each occupies a slot. A hot tool that needs a slot
+while all are occupied evicts the least recently used hot tool that no call uses; if all are in use,
+it waits. The lock of another tool is acquired only if no call uses that tool, which rules out a
+deadlock. If cores or memory are short, idle tools that are not hot are put to sleep.
 
-`tick` does what time brings (idle tools sleep, surplus hot ones too) and `check_all` asks the tools
-that run whether they are healthy; a task calls both. An active tool that is not healthy any more,
-or that cannot start, is `degraded` and raises an alert; it is checked on, and a call starts it
-again. As long as it is not healthy the alert comes again after `ALERT_AGAIN_S`, and then after
-waits that double. No alert is raised of a tool that is being built or was disabled.
+`tick` puts idle tools and surplus hot tools to sleep, and `check_all` checks the health of the
+running tools; a background task calls both. An active tool that is unhealthy or cannot start
+becomes `degraded` and raises an alert. It is still checked, and a call starts it again. While it
+stays unhealthy, the alert is repeated after `ALERT_AGAIN_S`, and then at intervals that double. A
+tool that is being built or was disabled raises no alert.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ logger = logging.getLogger(__name__)
 OnAlert: TypeAlias = Callable[[HealthAlert], Awaitable[None]]
 
 TICK_S: Final = 1.0
-"""So often idle tools are looked for."""
+"""Interval of the search for idle tools, in seconds."""
 PLACE_S: Final = 60.0
-"""So long a call waits until a hot tool can be put away."""
+"""Longest wait of a call for a slot, in seconds."""
 FALLBACK_ON: Final = (ToolCallFailed, ToolTimeout, RuntimeMissing, CapacityExceeded)
-"""After these a fallback is tried; other errors are the caller's, and would come again."""
+"""Errors after which a fallback is tried; other errors are the caller's and would recur."""
 
 
 class Scheduler:
-    """Starts, calls, watches and ends tools.
+    """Starts, calls, checks and stops tools.
 
     Args:
         registry: All tools.
-        runtimes: What runs them.
+        runtimes: Runtimes of the tools.
         settings: Limits, timeouts and intervals.
-        resources: What they may use together.
-        clock: What time it is.
+        resources: Resources that the tools share.
+        clock: Source of the time.
     """
 
     def __init__(
@@ -93,26 +93,26 @@ class Scheduler:
         self._clock = clock
         self._live: dict[str, LiveTool] = {}
         self._hot: OrderedDict[str, None] = OrderedDict()
-        """Hot tools that have a place, the least recently used first."""
-        self._places = asyncio.Condition()
+        """Hot tools that occupy a slot, least recently used first."""
+        self._slot_freed = asyncio.Condition()
         self._on_alert: list[OnAlert] = []
         self._housekeeping: list[Callable[[], Awaitable[None]]] = []
         self._task: asyncio.Task[None] | None = None
 
     def on_alert(self, callback: OnAlert) -> None:
-        """Call `callback` when a tool is not healthy any more; its errors are logged."""
+        """Call `callback` when a tool is no longer healthy; its errors are logged."""
         self._on_alert.append(callback)
 
     def on_tick(self, callback: Callable[[], Awaitable[None]]) -> None:
-        """Call `callback` with each tick, such as a clean-up; its errors are logged."""
+        """Call `callback` with each tick, for example for a clean-up; its errors are logged."""
         self._housekeeping.append(callback)
 
     def hot_tools(self) -> list[str]:
-        """Return the hot tools that have a place, the least recently used first."""
+        """Return the hot tools that occupy a slot, least recently used first."""
         return list(self._hot)
 
     async def start(self) -> None:
-        """Update the registry to what runs, and begin health checks and timers."""
+        """Record in the registry which tools run, and begin health checks and timers."""
         await self._reconcile()
         self._task = asyncio.create_task(self._run(), name="tool scheduler")
 
@@ -126,10 +126,10 @@ class Scheduler:
             with suppress(UnknownTool):
                 if self._registry.get(tool_id).runtime.type is not RuntimeType.DOCKER:
                     await self.sleep_tool(tool_id)
-        # The next start may be in another event loop, and looks which tools run.
+        # The next start may be in another event loop, and determines again which tools run.
         self._live.clear()
         self._hot.clear()
-        self._places = asyncio.Condition()
+        self._slot_freed = asyncio.Condition()
 
     async def call(
         self, tool_id: str, params: JsonObject, on_chunk: OnChunk | None = None
@@ -150,6 +150,8 @@ class Scheduler:
                 failed = failed or error
             except ToolAgentError as error:
                 failed = failed or error
+                # An error of the caller would recur, so no fallback is tried. In a later step the
+                # error belongs to the fallback, and the next one may still work.
                 if not step:
                     raise
             logger.info("tool %s failed (%.75s), step %d", tool_id, failed.message, attempts)
@@ -157,42 +159,42 @@ class Scheduler:
         raise failed
 
     async def start_tool(self, tool_id: str) -> ToolMeta:
-        """Start a tool, whatever its status; return it as it is now.
+        """Start a tool in any status, and return it with its new state.
 
         Raises:
             ToolAgentError: It did not start; nothing of it is left running.
         """
-        async with self._used(self._registry.get(tool_id), keep=True) as tool:
+        async with self._in_use(self._registry.get(tool_id), keep=True) as tool:
             return tool
 
     async def sleep_tool(self, tool_id: str) -> ToolMeta:
-        """Let a tool sleep, even during calls, which fail then. Return the tool as it is now."""
-        live = self._of(tool_id)
+        """Put a tool to sleep and return it. Calls that are running fail."""
+        live = self._record_of(tool_id)
         async with live.lock:
-            return await self._put_away(tool_id, live, "sleep")
+            return await self._sleep_or_stop(tool_id, live, "sleep")
 
     async def stop_tool(self, tool_id: str) -> ToolMeta:
-        """Stop a tool and forget its port and container; return it as it is now."""
-        live = self._of(tool_id)
+        """Stop a tool, drop its port and container, and return it."""
+        live = self._record_of(tool_id)
         async with live.lock:
-            return await self._put_away(tool_id, live, "stop")
+            return await self._sleep_or_stop(tool_id, live, "stop")
 
     async def stop_when_idle(self, tool_id: str) -> ToolMeta:
-        """Stop a tool once its calls have ended, and return it as it is now.
+        """Stop a tool when its calls have ended, and return it.
 
-        Further calls wait until it has stopped; one of an active tool starts it again then.
+        New calls wait until it has stopped; then a call of an active tool starts it again.
 
-        Cancel: Safe: it runs on, or has stopped.
+        Cancel: Safe: the tool keeps running, or has stopped.
         """
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.without_calls():
-            return await self._put_away(tool_id, live, "stop")
+            return await self._sleep_or_stop(tool_id, live, "stop")
 
     async def end_stateless(self, tool_id: str) -> ToolMeta:
-        """Stop a stateless tool that no call uses; return it as it is now."""
+        """Stop a stateless tool that no call uses, and return it."""
         tool = self._registry.get(tool_id)
         if tool.scheduling.mode is _STATELESS:
-            await self._stop_stateless(tool_id, self._of(tool_id))
+            await self._stop_stateless(tool_id, self._record_of(tool_id))
         return self._registry.get(tool_id)
 
     def forget(self, tool_id: str) -> None:
@@ -202,12 +204,12 @@ class Scheduler:
         self._resources.release(tool_id)
 
     async def check_now(self, tool_id: str) -> str | None:
-        """Ask a tool whether it is healthy; return why not, or `None`.
+        """Check the health of a tool; return the problem, or `None`.
 
-        A degraded tool that is healthy again runs from now on; one that runs and is not healthy is
-        degraded, and the alert is raised before this returns.
+        A degraded tool that is healthy again counts as running. A running tool that is unhealthy
+        becomes degraded, and its alert is raised before this returns.
         """
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.lock:
             tool = self._registry.get(tool_id)
             try:
@@ -225,14 +227,14 @@ class Scheduler:
         return problem
 
     async def watch(self, tool_id: str) -> None:
-        """Check on a tool that could not be repaired, if it is active, also if it does not run.
+        """Keep checking an active tool that could not be repaired, even if it does not run.
 
-        Its next alert comes after a wait.
+        Its next alert is raised after a wait.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No tool has this id.
         """
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.lock:
             tool = self._registry.get(tool_id)
             if tool.status is not ToolStatus.ACTIVE:
@@ -244,7 +246,7 @@ class Scheduler:
             live.put_off(self._clock.monotonic())
 
     async def check_all(self) -> None:
-        """Check all tools that run or are degraded, at the same time."""
+        """Check all running and degraded tools concurrently."""
         checked = (ToolState.RUNNING, ToolState.DEGRADED)
         wanted = [
             tool.tool_id
@@ -258,7 +260,7 @@ class Scheduler:
                 logger.error("a health check failed", exc_info=outcome)
 
     async def tick(self) -> None:
-        """Let idle cold tools and surplus hot tools sleep, and end disabled ones."""
+        """Put idle cold tools and surplus hot tools to sleep, and disabled ones too."""
         now = self._clock.monotonic()
         default_s = self._settings.current.cold_tool_idle_timeout_s
         for tool in self._registry.tools():
@@ -286,7 +288,7 @@ class Scheduler:
         return tool
 
     def _fallback(self, tool: ToolMeta, step: str) -> ToolMeta:
-        """Return the tool that a step of a fallback strategy means."""
+        """Return the tool for a step of a fallback strategy."""
         return self._active(tool.tool_id if step in ("", "retry", "restart") else step)
 
     async def _call_once(
@@ -295,7 +297,7 @@ class Scheduler:
         begun = self._clock.monotonic()
         failed = True
         try:
-            async with self._used(tool) as started:
+            async with self._in_use(tool) as started:
                 result = await self._result(started, params, on_chunk)
             failed = False
         finally:
@@ -306,7 +308,7 @@ class Scheduler:
     async def _result(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
         runtime = self._runtimes.of(tool)
         timeout_s = self._settings.current.call_timeout_s
-        live = self._of(tool.tool_id)
+        live = self._record_of(tool.tool_id)
         try:
             async with live.slots, asyncio.timeout(timeout_s):
                 result = await runtime.call(tool, params, on_chunk)
@@ -317,17 +319,17 @@ class Scheduler:
         return result
 
     @asynccontextmanager
-    async def _used(self, tool: ToolMeta, keep: bool = False) -> AsyncIterator[ToolMeta]:
+    async def _in_use(self, tool: ToolMeta, keep: bool = False) -> AsyncIterator[ToolMeta]:
         """Start a tool if it does not run, and keep it running within the block.
 
         Args:
-            tool: What is used.
-            keep: Whether it may be inactive, and runs on afterwards though it is stateless.
+            tool: Tool to use.
+            keep: Whether it may be inactive, and keeps running afterwards even if it is stateless.
 
         Raises:
             ToolConflict: It is not active, or was disabled while this call waited.
         """
-        live = self._of(tool.tool_id)
+        live = self._record_of(tool.tool_id)
         await live.enter()
         try:
             async with live.lock:
@@ -341,8 +343,8 @@ class Scheduler:
                 self._hot.move_to_end(tool.tool_id)
             if tool.scheduling.mode is _STATELESS and not live.calls and not keep:
                 await asyncio.shield(self._stop_stateless(tool.tool_id, live))
-            async with self._places:
-                self._places.notify_all()
+            async with self._slot_freed:
+                self._slot_freed.notify_all()
             await self._raise(live)
 
     async def _ensure_started(self, tool_id: str, live: LiveTool) -> ToolMeta:
@@ -354,18 +356,18 @@ class Scheduler:
             if not live.running:
                 await self._allocate(tool)
             if tool.scheduling.mode is SchedulingMode.HOT:
-                await self._take_place(tool_id)
-        except BaseException:  # the tool is not to blame for that
-            await asyncio.shield(self._not_started(tool, live))
+                await self._occupy_slot(tool_id)
+        except BaseException:  # not the tool's fault, so it is not degraded
+            await asyncio.shield(self._undo_start(tool, live))
             raise
         try:
             info = await runtime.start(tool)
         except Exception as error:
             problem = str(error) or type(error).__name__
-            await asyncio.shield(self._not_started(tool, live, problem))
+            await asyncio.shield(self._undo_start(tool, live, problem))
             raise
-        except BaseException:  # the caller has gone
-            await asyncio.shield(self._not_started(tool, live))
+        except BaseException:  # the caller was cancelled
+            await asyncio.shield(self._undo_start(tool, live))
             raise
         was_running, live.running = live.running, True
         if tool.scheduling.state is not ToolState.RUNNING or info != tool.runtime:
@@ -374,13 +376,14 @@ class Scheduler:
             return await self._record(tool_id, "start", info)
         return tool
 
-    async def _not_started(self, tool: ToolMeta, live: LiveTool, problem: str = "") -> None:
-        """Release what a failed start had allocated.
+    async def _undo_start(self, tool: ToolMeta, live: LiveTool, problem: str = "") -> None:
+        """Release the resources of a failed start.
 
         Args:
-            tool: What did not start.
-            live: Its record.
-            problem: Why it cannot start, so it is degraded; empty: it is not to blame.
+            tool: Tool that did not start.
+            live: Record of the tool.
+            problem: Problem of the tool, which becomes degraded; empty if the tool is not the
+                cause.
         """
         self._hot.pop(tool.tool_id, None)
         self._resources.release(tool.tool_id)
@@ -392,36 +395,36 @@ class Scheduler:
             await self._degrade(tool, live, problem)
 
     async def _allocate(self, tool: ToolMeta) -> None:
-        """Allocate what a tool may use; if that is too much, idle tools make room that are not hot.
+        """Allocate the resources of a tool; put idle tools that are not hot to sleep if necessary.
 
-        The least recently used ones go first, and no more than are needed.
+        The least recently used tools sleep first, and only as many as necessary.
 
         Raises:
             CapacityExceeded: There is not enough, even without all idle tools.
         """
-        limits, stays = tool.runtime.resource_limits, {tool.tool_id}
+        limits, kept = tool.runtime.resource_limits, {tool.tool_id}
         while True:
             try:
                 self._resources.allocate(tool.tool_id, limits)
                 return
             except CapacityExceeded:
-                going = [one for one in self._idle_tools() if one not in stays]
-                if self._resources.shortage(tool.tool_id, limits, going):
+                candidates = [one for one in self._idle_tools() if one not in kept]
+                if self._resources.shortage(tool.tool_id, limits, candidates):
                     raise
-            for one in reversed(going):  # the most recently used stay if they can
-                rest = [other for other in going if other != one]
+            for one in reversed(candidates):  # keep the most recently used ones if possible
+                rest = [other for other in candidates if other != one]
                 if not self._resources.shortage(tool.tool_id, limits, rest):
-                    going = rest
-            # Another tool may want the same room meanwhile: look again after each one.
-            logger.info("tool %s makes room for tool %s", going[0], tool.tool_id)
+                    candidates = rest
+            # Another tool may claim the freed resources meanwhile, so check again after each one.
+            logger.info("tool %s makes room for tool %s", candidates[0], tool.tool_id)
             try:
-                await self._sleep_if_idle(going[0])
-            except ToolAgentError as error:  # such as a container engine that does not answer
-                logger.warning("tool %s cannot be put to sleep: %s", going[0], error.message)
-                stays.add(going[0])
+                await self._sleep_if_idle(candidates[0])
+            except ToolAgentError as error:  # for example a container engine that does not answer
+                logger.warning("tool %s cannot be put to sleep: %s", candidates[0], error.message)
+                kept.add(candidates[0])
 
     def _idle_tools(self) -> list[str]:
-        """Return the tools that run, are not hot and that no call uses, by their last use."""
+        """Return the running tools without calls that are not hot, least recently used first."""
         idle = []
         for tool in self._registry.tools():
             live = self._live.get(tool.tool_id)
@@ -430,8 +433,8 @@ class Scheduler:
                 idle.append((live.last_used, tool.tool_id))
         return [tool_id for _, tool_id in sorted(idle)]
 
-    async def _take_place(self, tool_id: str) -> None:
-        """Take a place for a hot tool; if all are taken, let another hot tool sleep.
+    async def _occupy_slot(self, tool_id: str) -> None:
+        """Occupy a slot for a hot tool; if all are occupied, put another hot tool to sleep.
 
         Raises:
             CapacityExceeded: Calls used all hot tools for `PLACE_S`.
@@ -444,9 +447,9 @@ class Scheduler:
                 while len(self._hot) >= most:
                     if await self._evict(but=tool_id):
                         continue
-                    async with self._places:  # nothing that ends from here on is missed
+                    async with self._slot_freed:  # a call that ends after this check notifies us
                         if len(self._hot) >= most and self._evictable(tool_id) is None:
-                            await self._places.wait()
+                            await self._slot_freed.wait()
                 self._hot[tool_id] = None
         except TimeoutError:
             raise CapacityExceeded(
@@ -455,33 +458,36 @@ class Scheduler:
             ) from None
 
     async def _evict(self, but: str) -> bool:
-        """Let the least recently used idle hot tool sleep; return whether there was one."""
+        """Put the least recently used idle hot tool to sleep; return whether there was one."""
         tool_id = self._evictable(but)
         return tool_id is not None and await self._sleep_if_idle(tool_id)
 
     def _evictable(self, but: str) -> str | None:
         for tool_id in self._hot:
-            live = self._of(tool_id)
+            live = self._record_of(tool_id)
+            # Waiting for the lock of a busy tool could deadlock: it may wait for a slot itself.
             if tool_id != but and not live.calls and not live.lock.locked():
                 return tool_id
         return None
 
     async def _sleep_if_idle(self, tool_id: str) -> bool:
-        live = self._of(tool_id)
+        live = self._record_of(tool_id)
         async with live.lock:
+            # A call may have arrived while we waited for the lock.
             if live.calls:
                 return False
             try:
-                await self._put_away(tool_id, live, "sleep")
+                await self._sleep_or_stop(tool_id, live, "sleep")
             except UnknownTool:
                 self.forget(tool_id)
             return True
 
-    async def _put_away(self, tool_id: str, live: LiveTool, event: StateEvent) -> ToolMeta:
-        """Let a tool sleep, or stop it; the caller holds its lock."""
+    async def _sleep_or_stop(self, tool_id: str, live: LiveTool, event: StateEvent) -> ToolMeta:
+        """Put a tool to sleep or stop it; the caller holds its lock."""
         tool = self._registry.get(tool_id)
         runtime = self._runtimes.of(tool)
-        # A degraded tool is not put away for later: whoever calls it next starts it from nothing.
+        # A degraded tool is stopped, not put to sleep: its next call must start it afresh, because
+        # waking it would restore the broken state.
         is_well = tool.scheduling.state in (ToolState.RUNNING, ToolState.SLEEPING)
         if event == "sleep" and is_well:
             info = await runtime.sleep(tool)
@@ -490,8 +496,8 @@ class Scheduler:
         live.running = False
         self._hot.pop(tool_id, None)
         self._resources.release(tool_id)
-        async with self._places:
-            self._places.notify_all()
+        async with self._slot_freed:
+            self._slot_freed.notify_all()
         if event == "sleep" and tool.scheduling.state is ToolState.SLEEPING:
             return tool
         return await self._record(tool_id, event, info)
@@ -501,12 +507,13 @@ class Scheduler:
             if live.calls or not live.running:
                 return
             with suppress(UnknownTool):
-                await self._put_away(tool_id, live, "stop")
+                await self._sleep_or_stop(tool_id, live, "stop")
 
     async def _degrade(self, tool: ToolMeta, live: LiveTool, problem: str) -> None:
-        """Note that a tool is not healthy, and the alert if that is news, or was long ago.
+        """Record that a tool is unhealthy, and prepare an alert if this is new or the wait is over.
 
-        Of a tool that is being built, its builder gets the error; of a disabled one, nobody.
+        Only an active tool raises alerts: while a tool is built its builder receives the error, and
+        a disabled tool needs no alert.
         """
         if tool.scheduling.state is not ToolState.DEGRADED:
             await self._record(tool.tool_id, "fail", tool.runtime)
@@ -526,17 +533,17 @@ class Scheduler:
         )
 
     async def _raise(self, live: LiveTool) -> None:
-        """Raise the alert of a tool, if there is one; not under its lock: callbacks may need it."""
+        """Raise the pending alert of a tool. The caller holds no lock, as callbacks may need it."""
         alert, live.alert = live.alert, None
         for callback in self._on_alert if alert is not None else ():
             assert alert is not None
             try:
                 await callback(alert)
-            except Exception:  # the other callbacks get it all the same
-                logger.exception("health alert of tool %s was not taken", alert.tool_id)
+            except Exception:  # the other callbacks still receive it
+                logger.exception("a callback for the health alert of tool %s failed", alert.tool_id)
 
     async def _record(self, tool_id: str, event: StateEvent, info: RuntimeInfo) -> ToolMeta:
-        """Write the running state of a tool."""
+        """Write the running state of a tool to the registry."""
 
         def change(tool: ToolMeta) -> ToolMeta:
             return msgspec.structs.replace(with_state(tool, event), runtime=info)
@@ -549,18 +556,18 @@ class Scheduler:
         def change(tool: ToolMeta) -> ToolMeta:
             return msgspec.structs.replace(tool, stats=tool.stats.after(now, latency_ms, failed))
 
-        with suppress(UnknownTool):  # it was removed while it worked
+        with suppress(UnknownTool):  # it was removed during the call
             await asyncio.to_thread(self._registry.update, tool_id, change, False)
 
     async def _reconcile(self) -> None:
-        """Write which tools run, after a restart of the service.
+        """Record which tools run after a restart of the service.
 
-        Processes ended with whoever started them; containers may run.
+        Processes ended with the previous service; containers may still run.
         """
         for tool in self._registry.tools():
             if tool.scheduling.state is not ToolState.RUNNING:
                 continue
-            live = self._of(tool.tool_id)
+            live = self._record_of(tool.tool_id)
             async with live.lock:
                 is_callable = tool.status is ToolStatus.ACTIVE
                 if is_callable and await self._still_runs(tool):
@@ -571,7 +578,7 @@ class Scheduler:
                         self._hot[tool.tool_id] = None
                     continue
                 with suppress(RuntimeMissing):
-                    await self._put_away(tool.tool_id, live, "sleep")
+                    await self._sleep_or_stop(tool.tool_id, live, "sleep")
 
     async def _still_runs(self, tool: ToolMeta) -> bool:
         if tool.runtime.type is not RuntimeType.DOCKER:
@@ -593,10 +600,10 @@ class Scheduler:
                 ):
                     checked = self._clock.monotonic()
                     await self.check_all()
-            except Exception:  # such as a damaged registry, which its error names
-                logger.exception("looking after the tools failed")
+            except Exception:  # for example a damaged registry, which the error names
+                logger.exception("the scheduler failed; it tries again")
 
-    def _of(self, tool_id: str) -> LiveTool:
+    def _record_of(self, tool_id: str) -> LiveTool:
         live = self._live.get(tool_id)
         if live is None:
             live = self._live[tool_id] = LiveTool(

@@ -1,8 +1,8 @@
 """`TaskBook`: the tasks with their status and outcome, in `tasks.json`.
 
-Theory of operation. A task goes through the table `NEXT`; nothing else assigns its status. Every
-change is on disk before the method returns, so that a restart finds what was asked for: `reopen`
-makes tasks that were cut off pending again. Each attempt is counted (`attempts`).
+Theory of operation. The table `NEXT` defines the legal transitions of a task's status; all changes
+follow it. Every change is on disk before the method returns, so that requests survive a restart:
+`reopen` makes interrupted tasks pending again. Each attempt is counted (`attempts`).
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from arp.tools.registry.json_file import JsonFile
 
 TASKS_FILE: Final = "tasks.json"
 MAX_FINISHED: Final = 1_000
-"""Finished tasks that are kept; the oldest go first."""
+"""Limit of finished tasks; the oldest are dropped first."""
 MAX_OPEN: Final = 1_000
-"""Tasks that may wait or run at once."""
+"""Limit of open tasks."""
 
 MAX_ATTEMPTS: Final = 3
-"""How often a task is begun that the end of the service cuts off."""
+"""Limit of attempts of a task that is interrupted by the end of the service."""
 CUT_OFF: Final = (
     f"the service was stopped {MAX_ATTEMPTS} times while the task ran; ask for it again"
 )
-"""Why a task failed that was cut off so often."""
+"""Error of a task that was interrupted too often."""
 
 
 class TaskStatus(StrEnum):
-    """The status of a task."""
+    """Status of a task."""
 
     PENDING = "pending"
-    """Nobody has begun it, or it waits to be begun again after a restart."""
+    """The task has not begun, or will begin again after a restart."""
     RUNNING = "running"
     WAITING_APPROVAL = "waiting_approval"
-    """A person has to answer first; `waiting_for` says what, `session_id` where."""
+    """A person must answer first; `waiting_for` has the question, `session_id` its session."""
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -55,51 +55,51 @@ _ENDS: Final = frozenset({TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CA
 
 NEXT: Final[dict[TaskStatus, frozenset[TaskStatus]]] = {
     TaskStatus.PENDING: frozenset({TaskStatus.RUNNING}) | _ENDS,
-    # Pending again: the service stops, or has stopped.
+    # The service stops or has stopped, so the task becomes pending again.
     TaskStatus.RUNNING: frozenset({TaskStatus.WAITING_APPROVAL, TaskStatus.PENDING}) | _ENDS,
     TaskStatus.WAITING_APPROVAL: frozenset({TaskStatus.RUNNING, TaskStatus.PENDING}) | _ENDS,
     TaskStatus.COMPLETED: frozenset(),
     TaskStatus.FAILED: frozenset(),
     TaskStatus.CANCELLED: frozenset(),
 }
-"""What a status may become."""
+"""Legal next statuses of each status."""
 
 
 class TaskRecord(Struct, frozen=True):
-    """A task, as `tasks.json` has it."""
+    """Task in the format of `tasks.json`."""
 
     task_id: str
     description: str = ""
-    """What somebody asked for, in their words."""
+    """Request in the words of the user."""
     status: TaskStatus = TaskStatus.PENDING
     task_spec: str = ""
-    """JSON text; empty until the router has written it."""
+    """Spec as JSON text; empty until the router has written it."""
     tool_id: str = ""
-    """Of the tool that came of it, or that it is about."""
+    """Id of the tool that the task builds or repairs."""
     url: str = ""
-    """Where that tool answers."""
+    """URL of that tool."""
     result: str = ""
-    """One sentence for people."""
+    """Result in one sentence for people."""
     error: str = ""
     waiting_for: str = ""
-    """What a person has to answer."""
+    """Question that a person must answer."""
     session_id: str = ""
-    """In which session it runs, and asks."""
+    """Id of the session that shows the task and its questions."""
     turn_id: str = ""
-    """In which turn of that session."""
+    """Id of the turn in that session."""
     callback_url: str = ""
     callback: str = ""
-    """What became of the callback: `delivered`, or why it was not."""
+    """Result of the callback: `delivered`, or the reason why not."""
     owner: str = ""
-    """Who asked; empty where users are not told apart."""
+    """User that made the request; empty where users are not distinguished."""
     attempts: int = 0
-    """How often it was begun."""
+    """Number of attempts."""
     projects: list[str] = field(default_factory=list)
-    """Directories of the projects that it has made."""
+    """Directories of the projects that the task has created."""
     containers: list[str] = field(default_factory=list)
-    """Ids of its containers, likewise."""
+    """Ids of the containers that the task has created."""
     registered: str = ""
-    """The id of the tool that it has registered, though it is not over yet."""
+    """Id of the tool that the task has registered, possibly before its end."""
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
@@ -109,7 +109,7 @@ class TaskRecord(Struct, frozen=True):
         return self.status in _ENDS
 
     def report(self) -> JsonObject:
-        """Return what `GET /tasks/{task_id}/status` answers; what does not apply is left out."""
+        """Return the answer of `GET /tasks/{task_id}/status`, without fields that do not apply."""
         report: JsonObject = {"task_id": self.task_id, "status": str(self.status)}
         if self.status is TaskStatus.COMPLETED:
             report["result"] = {"tool_id": self.tool_id, "url": self.url}
@@ -121,18 +121,18 @@ class TaskRecord(Struct, frozen=True):
 
 
 class _TaskDocument(Struct, frozen=True):
-    """`tasks.json`."""
+    """Content of `tasks.json`."""
 
     tasks: list[TaskRecord] = field(default_factory=list)
     version: str = "1.0"
 
 
 class TaskBook:
-    """The tasks of one data directory.
+    """Tasks of one data directory.
 
     Args:
-        data_dir: Where `tasks.json` is.
-        clock: What time it is.
+        data_dir: Directory of `tasks.json`.
+        clock: Source of the time.
     """
 
     def __init__(self, data_dir: Path, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -140,7 +140,8 @@ class TaskBook:
         self._clock = clock
         self._tasks = {task.task_id: task for task in self._file.read().tasks}
         self._changed: dict[str, asyncio.Event] = {}
-        """Set when a task changes, by its id; only for tasks that somebody waits for."""
+        """Events that are set when a task changes, by task id; only for tasks with a waiting
+        caller."""
 
     def tasks(self) -> list[TaskRecord]:
         """Return all tasks, oldest first."""
@@ -150,7 +151,7 @@ class TaskBook:
         """Return a task.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No task has this id.
         """
         found = self._tasks.get(task_id)
         if found is None:
@@ -158,10 +159,10 @@ class TaskBook:
         return found
 
     def add(self, description: str, *, callback_url: str = "", owner: str = "") -> TaskRecord:
-        """Add a task that nobody has begun; return it.
+        """Add a pending task and return it.
 
         Raises:
-            ToolConflict: Too many are open.
+            ToolConflict: Too many tasks are open.
         """
         if sum(not task.is_over for task in self._tasks.values()) >= MAX_OPEN:
             raise ToolConflict(f"{MAX_OPEN} tasks are open already; wait until some are done")
@@ -177,16 +178,16 @@ class TaskBook:
         return self._store(task)
 
     def set(self, task_id: str, status: TaskStatus | None = None, **fields: Any) -> TaskRecord:
-        """Change a task; return it.
+        """Change a task and return it.
 
         Args:
-            task_id: Of the task.
-            status: Its new status; `None`: as it is.
+            task_id: Id of the task.
+            status: New status; `None` means no change.
             fields: Other fields of `TaskRecord`.
 
         Raises:
-            UnknownTool: There is none of this id.
-            ToolConflict: It cannot become that: it is over, for example.
+            UnknownTool: No task has this id.
+            ToolConflict: The transition is illegal, for example because the task is over.
         """
         task = self.get(task_id)
         if status is not None and status is not task.status:
@@ -196,9 +197,9 @@ class TaskBook:
         return self._store(msgspec.structs.replace(task, updated_at=self._clock.now(), **fields))
 
     def reopen(self) -> list[TaskRecord]:
-        """Make tasks pending again that ran when the service ended; return all pending tasks.
+        """Make interrupted tasks pending again; return all pending tasks.
 
-        What was begun `MAX_ATTEMPTS` times is among it: the caller says that it failed.
+        The result includes tasks with `MAX_ATTEMPTS` attempts, which the caller marks as failed.
         """
         for task in self.tasks():
             if task.status in (TaskStatus.RUNNING, TaskStatus.WAITING_APPROVAL):
@@ -206,20 +207,20 @@ class TaskBook:
         return [task for task in self.tasks() if task.status is TaskStatus.PENDING]
 
     async def over(self, task_id: str) -> TaskRecord:
-        """Wait until a task is over; return it.
+        """Wait until a task is over and return it.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No task has this id.
 
-        Cancel: Safe; the task goes on.
+        Cancel: Safe; the task continues.
         """
         return await self.until(task_id, lambda task: task.is_over)
 
     async def until(self, task_id: str, holds: Callable[[TaskRecord], bool]) -> TaskRecord:
-        """Wait until a condition holds for a task; return the task.
+        """Wait until a condition holds for a task and return the task.
 
         Raises:
-            UnknownTool: There is none of this id.
+            UnknownTool: No task has this id.
 
         Cancel: Safe.
         """
@@ -228,7 +229,7 @@ class TaskBook:
         return task
 
     def forget_waiting(self) -> None:
-        """Forget who waited for tasks: the event loop in which they did may be gone."""
+        """Drop the events of waiting callers, whose event loop may have ended."""
         self._changed.clear()
 
     def _store(self, task: TaskRecord) -> TaskRecord:

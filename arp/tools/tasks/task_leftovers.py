@@ -1,4 +1,4 @@
-"""What a task has made, and how that is removed when it is not needed any more."""
+"""Finds what a task has created, and removes it when it is no longer needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_made_by(task: TaskRecord, tool: ToolMeta) -> bool:
-    """Return whether a task has made a tool; a repair has made none."""
+    """Return whether a task has created a tool; a repair creates none."""
     runtime = tool.runtime
     return not _is_repair(task) and (
         tool.tool_id == task.registered
@@ -24,22 +24,22 @@ def is_made_by(task: TaskRecord, tool: ToolMeta) -> bool:
 
 
 async def remove_leftovers(service: ToolService, task: TaskRecord, *, all_tools: bool) -> None:
-    """Remove the projects and containers of a task that no tool has, so that names are free again.
+    """Remove the projects and containers of a task that no tool has, which frees their names.
 
-    What cannot be removed is logged.
+    Failures are logged.
 
     Args:
-        service: With the tools.
-        task: That failed, was cancelled, or begins again.
-        all_tools: Whether the tools that it has made go, too, because it makes them again; if not,
-            only those that it did not finish.
+        service: Tools.
+        task: Task that failed, was cancelled, or begins again.
+        all_tools: Whether to remove all tools that it has created, because it builds them again;
+            otherwise only the unfinished ones are removed.
     """
     try:
         for tool in service.registry.tools():
             is_unfinished = tool.status is ToolStatus.STAGING
             if is_made_by(task, tool) and (all_tools or is_unfinished):
                 await service.remove(tool.tool_id)
-        # A container that a repair has made again is all that is left of its tool.
+        # If a repair has replaced the container, that container is all that is left of the tool.
         containers = [] if _is_repair(task) and not all_tools else task.containers
         left = await service.belongings.remove_of_task(task.projects, containers)
     except ToolAgentError as error:

@@ -1,12 +1,12 @@
-"""`TaskMoney`: what one task of the coding agent may cost, and what it has cost.
+"""`TaskMoney`: the cost limit and the costs of one task of the coding agent.
 
-Theory of operation. Before a coder begins, the most that it may cost is reserved (the setting
-`coding_task_usd`), under the three limits: it is refused, or a person is asked, before anything is
-spent. While the coder works it reports what it has cost so far; that is noted in the reservation,
-so that a crash loses none of it. The coder is stopped when its next step may not fit any more: no
-step is expected to cost more than the largest one before. When the task is over, what was really
-spent goes to the log. That may be more than was reserved, because some coders say only at their end
-what they have cost.
+Theory of operation. Before a coder begins, its cost limit (the setting `coding_task_usd`) is
+reserved under the three limits of the budget. A refusal or a question to a person therefore comes
+before anything is spent. While the coder works it reports its costs so far. They are recorded in
+the reservation, so that a crash loses none of them. The coder is stopped when its next step may
+exceed the reservation; a step is expected to cost at most as much as the most expensive one before.
+When the task is over, the actual cost is written to the log. It may exceed the reservation, because
+some coders report their costs only at their end.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 
 
 class TaskMoney:
-    """The money of one attempt of a task.
+    """Costs of one attempt of a task.
 
     Args:
-        budget: From which it comes.
-        description: Of the task, for the billing log.
+        budget: Budget that pays.
+        description: Description of the task for the billing log.
     """
 
     def __init__(self, budget: Budget, description: str) -> None:
@@ -36,27 +36,27 @@ class TaskMoney:
         self._reservation: Reservation | None = None
         self._largest_step = Decimal(0)
         self.used_usd = Decimal(0)
-        """What was reported."""
+        """Costs reported so far."""
         self.model = ""
-        """Who was paid for last, if that is known."""
+        """Last model that was paid for, if known."""
         self.exhausted = asyncio.Event()
-        """Set when the coder has to stop."""
+        """Event that is set when the coder has to stop."""
 
     @property
     def reserved_usd(self) -> Decimal:
-        """The most that may be spent."""
+        """Amount that is reserved."""
         return Decimal(0) if self._reservation is None else self._reservation.amount_usd
 
     async def reserve(self, provider: str, most_usd: float, approve: Approve | None) -> None:
-        """Reserve the most that a coder may cost; nothing if that is 0.
+        """Reserve the cost limit of a coder; nothing if it is 0.
 
         Args:
-            provider: Who is paid.
-            most_usd: The most that may be spent, in US dollars.
-            approve: Asks a person; `None`: nobody can be asked.
+            provider: Receiver of the payment.
+            most_usd: Cost limit in US dollars.
+            approve: Asks a person; `None` means that nobody can be asked.
 
         Raises:
-            BudgetRefused, ApprovalNeeded: As `Budget.spend`; nothing is reserved.
+            BudgetRefused, ApprovalNeeded: As for `Budget.spend`; nothing is reserved.
         """
         self._provider = provider
         if most_usd > 0:
@@ -64,7 +64,7 @@ class TaskMoney:
             self._reservation = await self._budget.reserved(purchase, approve)
 
     async def report(self, total_usd: float, model: str = "") -> None:
-        """Note what the coder has cost so far, in all. Less than before changes nothing."""
+        """Record the total cost of the coder so far. A lower total than before is ignored."""
         self.model = model or self.model
         if total_usd == 0:
             return
@@ -85,7 +85,7 @@ class TaskMoney:
             await asyncio.shield(noting)
 
     async def close(self) -> Decimal:
-        """Write to the log what was spent, give back the rest; return what was spent.
+        """Write the spending to the log and release the rest; return the spending.
 
         Cancel: Safe; it is written.
         """
@@ -104,7 +104,7 @@ class TaskMoney:
             if reservation is not None:
                 self._budget.settle(reservation.id, used)
                 return
-        except (DataFileDamaged, UnknownTool):  # or a person has settled or cancelled it meanwhile
+        except (DataFileDamaged, UnknownTool):  # a person may have settled or cancelled it
             logger.warning("the reservation of %s is gone", self.description)
         if used:
             self._budget.log_paid(Purchase(self._provider, used, self.description))

@@ -1,8 +1,8 @@
-"""Task specs: what the router writes down for the coding agent, as JSON.
+"""Task specs: the instructions of the router to the coding agent, as JSON.
 
-A spec comes from a request, so nothing in it is trusted: names are names, packages are packages and
-no options, ports are ports, and an address to clone from is `https` on a host that the operator
-allows. What a spec says for people (`description`) may be anything.
+A spec is derived from a request, so its content is not trusted. Names, ports and packages are
+validated, and a package cannot be an option. A URL to clone must be `https` on a host that the
+operator allows. Text for people (`description`) is unrestricted.
 
 Source: internal_api.md 4.
 """
@@ -24,9 +24,9 @@ from arp.tools.registry.models import check_tool_id, runtime_type_of
 from arp.tools.registry.schemas import check_schema
 
 MAX_SPEC_BYTES: Final = 256 << 10
-"""Of a spec as JSON."""
+"""Limit of the bytes of a spec as JSON."""
 MAX_DESCRIPTION: Final = 20_000
-"""Characters of a description or an error in a spec."""
+"""Limit of the characters of a description or an error in a spec."""
 
 PACKAGE: Final = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"  # PEP 508: the name
@@ -34,16 +34,16 @@ PACKAGE: Final = re.compile(
     r"(?:(?:==|>=|<=|~=|!=|<|>)[A-Za-z0-9.*+!_-]{1,40}"  # versions
     r"(?:,(?:==|>=|<=|~=|!=|<|>)[A-Za-z0-9.*+!_-]{1,40}){0,4})?"
 )
-"""A package of an index: a name, extras and versions; no address, no path, no option."""
+"""Package of an index: a name, extras and versions, but no URL, path or option."""
 IMAGE: Final = re.compile(r"[a-z0-9](?:[a-z0-9._/:@-]{0,254}[A-Za-z0-9])?")
-"""The reference of an image; it begins with no dash."""
+"""Reference of an image; it cannot begin with a dash, so it is never an option."""
 
 Text: TypeAlias = Annotated[str, Meta(max_length=MAX_DESCRIPTION)]
 ServicePort: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
 
 
 class TaskRequirements(Struct, frozen=True):
-    """The requirements of the tool."""
+    """Requirements of the tool."""
 
     gpu: bool | UnsetType = UNSET
     memory_mb: Annotated[int, Meta(ge=1, le=1 << 24)] | UnsetType = UNSET
@@ -55,7 +55,7 @@ class TaskRequirements(Struct, frozen=True):
 
 
 class ApiSpec(Struct, frozen=True):
-    """How the tool is to be called."""
+    """API of the tool."""
 
     endpoint_path: Annotated[str, Meta(pattern=r"^/[A-Za-z0-9._~/-]*\Z", max_length=200)] = "/"
     http_method: Annotated[str, Meta(pattern=r"^(GET|POST|PUT|PATCH|DELETE)\Z")] = "POST"
@@ -70,13 +70,13 @@ class ApiSpec(Struct, frozen=True):
             raise ValueError(error.message) from None  # msgspec names the path then
 
     def schemas(self) -> dict[str, JsonObject]:
-        """Return the schemas that are given, by the names that a tool has for them."""
+        """Return the schemas that are given, by their field names in a tool."""
         given = {"input_schema": self.input_schema, "output_schema": self.output_schema}
         return {name: schema for name, schema in given.items() if isinstance(schema, dict)}
 
 
 class GithubDeploy(Struct, frozen=True, tag_field="type", tag="github_deploy"):
-    """Make a tool of a project that is in a git repository."""
+    """Turn a project in a git repository into a tool."""
 
     repo_url: Annotated[str, Meta(min_length=1, max_length=2_000)]
     tool_name: str
@@ -125,7 +125,7 @@ def task_spec_of(text: str | bytes) -> TaskSpec:
     """Return the spec in a JSON text.
 
     Raises:
-        InvalidToolMeta: It is no JSON, or no spec; the message names the field.
+        InvalidToolMeta: The text is not JSON, or not a spec; the message names the field.
     """
     if len(text) > MAX_SPEC_BYTES:
         raise InvalidToolMeta(f"task_spec: more than {MAX_SPEC_BYTES} bytes")
@@ -137,20 +137,20 @@ def task_spec_of(text: str | bytes) -> TaskSpec:
 
 
 def task_spec_text(spec: TaskSpec) -> str:
-    """Return a spec as JSON text, as it travels in a `tool_request`."""
+    """Return a spec as JSON text, the format in a `tool_request`."""
     return msgspec.json.encode(spec).decode()
 
 
 def name_of_spec(spec: TaskSpec) -> str:
-    """Return the id of the tool that a spec is about."""
+    """Return the id of the tool in a spec."""
     return spec.tool_id if isinstance(spec, RepairTool) else spec.tool_name
 
 
 def check_package(package: str, where: str) -> str:
-    """Return a package if it is the name of one, with extras and versions at most.
+    """Return a package if it consists of a name with optional extras and versions.
 
     Raises:
-        ValueError: It is an option, an address, a path, or no name.
+        ValueError: It is an option, a URL, a path, or not a package name.
     """
     if not PACKAGE.fullmatch(package):
         raise ValueError(
@@ -161,16 +161,17 @@ def check_package(package: str, where: str) -> str:
 
 
 def check_repo_url(url: str, hosts: Sequence[str], local_folders: Sequence[Path] = ()) -> str:
-    """Return the address of a repository that may be cloned.
+    """Return the URL of a repository that may be cloned.
 
     Args:
-        url: From a task spec.
-        hosts: Whose repositories may be cloned.
-        local_folders: Folders below which repositories of this machine may be cloned; empty: none.
+        url: URL from a task spec.
+        hosts: Hosts from which repositories may be cloned.
+        local_folders: Folders below which repositories of this machine may be cloned; empty means
+            none.
 
     Raises:
-        ToolRefused: Another scheme than https (as `ext::` and `ssh`), another host, a user name, a
-            port, an option, or something that one program reads as another address than the next.
+        ToolRefused: It has another scheme than https (such as `ext::` or `ssh`), another host, a
+            user name or a port, it is an option, or programs could interpret it differently.
     """
     shown = f"repo_url {url!r:.80}"
     if local_folders and url.startswith("/"):

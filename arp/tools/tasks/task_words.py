@@ -1,4 +1,4 @@
-"""The prompt for a task, as a coding agent gets it."""
+"""Prompt of a task for a coding agent."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ Try what you have written (run_in_uv, run_in_docker) before you register it. A t
 register_tool has returned "success": it starts the tool and checks that it answers. A person may
 refuse a step; then say what you would have done, and stop.
 """
-"""What a coding agent is told besides its task."""
+"""Instructions for every task of a coding agent."""
 
 
 def words_for(spec: TaskSpec, projects: Sequence[Path], alert: HealthAlert | None) -> str:
     """Return the prompt for a task.
 
     Args:
-        spec: The task.
-        projects: Directories that belong to it already.
-        alert: The last alert of the tool that is to be repaired.
+        spec: Spec of the task.
+        projects: Project directories that belong to the task already.
+        alert: Last alert of the tool to repair.
     """
     match spec:
         case BuildTool():
