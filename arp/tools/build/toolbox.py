@@ -49,14 +49,10 @@ from arp.tools.service import ToolService
 from arp.tools.tasks.task_specs import RepairTool, TaskSpec, check_package
 
 ENTRIES: Final = ("main.py", "app.py", "server.py")
-<<<<<<< HEAD
 """Files that start a local tool, the first that is there: `python main.py`.
 
 The interface document gives `register_tool` no parameter for a command.
 """
-=======
-"""Files that start a local tool, such as `python main.py`; the first one that exists is used."""
->>>>>>> lang6
 MAX_COMMAND: Final = 20_000
 MAX_CONTENT: Final = 2 << 20
 """Limit of the characters of a file that is written."""

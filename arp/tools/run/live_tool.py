@@ -13,12 +13,8 @@ from arp.tools.run.runtime import HealthAlert
 ALERT_AGAIN_S: Final = 300.0
 """Wait after the first alert before an unhealthy tool raises another one, in seconds."""
 MAX_ALERT_WAIT_S: Final = 86_400.0
-<<<<<<< HEAD
 """The longest wait between two alerts: a day. Waits double: each alert may start a repair, which
 costs money."""
-=======
-"""Longest wait between two alerts: a day."""
->>>>>>> lang6
 
 
 class LiveTool:
