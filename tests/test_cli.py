@@ -130,7 +130,8 @@ def test_without_grpc_the_extra_is_named(
 ) -> None:
     state: Any = None
     monkeypatch.setitem(sys.modules, "grpc", None)
-    monkeypatch.delitem(sys.modules, "arp.server.ports.grpc_port")
+    for name in ("arp.server.ports.grpc_port", "arp.net.grpc_library"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(SystemExit):
         open_ports(state, PortSettings("127.0.0.1", grpc="0"))
     assert 'install it: pip install "agent-rendering-protocol[grpc]".' in capsys.readouterr().err

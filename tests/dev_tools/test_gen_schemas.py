@@ -54,7 +54,8 @@ def test_shapes_of_messages_name_every_field_with_its_mark() -> None:
 
 
 def test_docs_of_fields_become_comments() -> None:
-    assert "/** `null` = first, absent = last. */\n  after?: string | null;" in wire_types()
+    field = "/** Id of the preceding component; `null` = first, absent = last. */\n  after?: string | null;"
+    assert field in wire_types()
 
 
 def schema(name: str) -> dict[str, Any]:
