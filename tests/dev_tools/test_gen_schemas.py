@@ -54,8 +54,8 @@ def test_shapes_of_messages_name_every_field_with_its_mark() -> None:
 
 
 def test_docs_of_fields_become_comments() -> None:
-    field = "/** Id of the preceding component; `null` = first, absent = last. */\n  after?: string | null;"
-    assert field in wire_types()
+    comment = "/** Id of the preceding component; `null` = first, absent = last. */"
+    assert f"{comment}\n  after?: string | null;" in wire_types()
 
 
 def schema(name: str) -> dict[str, Any]:
