@@ -216,3 +216,32 @@ def test_a_growing_block_is_cut_with_what_opened_it() -> None:
     assert finished(source[cut.offset :], None, cut.fence).fence == "```py\n"
     rows = "| a |\n|---|\n" + "| 1 |\n" * MAX_SOURCE
     assert finished(rows).fence == "| a |\n|---|\n"
+
+
+WHOLE_BLOCKS = st.lists(
+    st.one_of(
+        st.builds("word {}\n\n".format, st.integers(0, 99)),
+        st.builds("## head {}\n\n".format, st.integers(0, 99)),
+        st.builds(
+            lambda count, mark: f"{mark}py\n" + "x = 1\n" * count + f"{mark}\n\n",
+            st.integers(1, 30),
+            st.sampled_from(["```", "~~~~"]),
+        ),
+        st.builds(lambda count: "> quoted  \n" * count + "\n", st.integers(1, 20)),
+        st.builds(lambda count: "- item\n" * count + "\n<!-- -->\n\n", st.integers(1, 20)),
+        st.builds(lambda count: "$$\n" + "x + y\n" * count + "$$\n\n", st.integers(1, 4)),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(WHOLE_BLOCKS, st.integers(60, 200))
+def test_a_text_that_is_cut_anywhere_shows_the_same_lines(blocks: list[str], limit: int) -> None:
+    """The limit decides where the cuts are; blocks longer than it are cut within."""
+    source, options = "".join(blocks), Options(colour=False, max_rows=None)
+    with pytest.MonkeyPatch.context() as patch:
+        whole = Painter(options).lines(draw_markdown(source, options))
+        patch.setattr("arp_terminal.pieces.MAX_SOURCE", limit)
+        cut = Painter(options).lines(draw_markdown(source, options))
+    assert [line for line in cut if line.strip()] == [line for line in whole if line.strip()]
