@@ -71,9 +71,12 @@ async def copies(
                 wanted = _size_of(number, descriptor, intake.max_upload_bytes)
                 intake.received.acquire(keys, wanted)
                 size += wanted
-                body = await asyncio.to_thread(_copy, descriptor, intake.max_upload_bytes)
+                body = cast(BinaryIO, SpooledTemporaryFile(max_size=READ_BYTES))  # noqa: SIM115
+                # Before the thread writes: a task that is cancelled while it waits would lose the
+                # file. The thread's next write fails then, and nothing waits for it.
+                stack.callback(body.close)
+                await asyncio.to_thread(_copy, descriptor, body, intake.max_upload_bytes)
                 upload = UploadFile(body, filename="file", headers=Headers())
-                stack.push_async_callback(upload.close)
                 files.append(await intake.file(str(number), upload))
             yield files
     finally:
@@ -90,9 +93,8 @@ def _size_of(number: int, descriptor: int, max_bytes: int) -> int:
     return found.st_size
 
 
-def _copy(descriptor: int, max_bytes: int) -> BinaryIO:
-    """Return a copy of a file, from its beginning, of at most one byte more than is taken."""
-    body = SpooledTemporaryFile(max_size=READ_BYTES)  # noqa: SIM115 - closed with its `UploadFile`
+def _copy(descriptor: int, body: BinaryIO, max_bytes: int) -> None:
+    """Copy a file, from its beginning, of at most one byte more than is accepted."""
     at = 0
     try:
         while at <= max_bytes and (chunk := _read(descriptor, at, max_bytes + 1 - at)):
@@ -100,12 +102,7 @@ def _copy(descriptor: int, max_bytes: int) -> BinaryIO:
             at += len(chunk)
         body.seek(0, io.SEEK_SET)
     except OSError as error:
-        body.close()
         raise StoreUnwritable(gettempdir(), str(error.strerror)) from error
-    except InvalidMessage:
-        body.close()
-        raise
-    return cast(BinaryIO, body)
 
 
 def _read(descriptor: int, at: int, most: int) -> bytes:
