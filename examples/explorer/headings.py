@@ -10,7 +10,7 @@ FUNCTION_WORDS: dict[str, str] = {
     "sum": "total",
     "min": "lowest",
     "max": "highest",
-    "count": "number of",
+    "count": "number",
     "distinct": "number of different",
 }
 """The words for a function of SQL."""

@@ -12,7 +12,7 @@ import pytest
         ("month", "month"),
         ("avg_temp_max", "average daily high (°C)"),
         ("max_precipitation", "highest precipitation (mm)"),
-        ("count_wind", "number of wind"),
+        ("count_wind", "number wind"),
         ("distinct_Origin", "number of different Origin"),
         ("Weight_in_lbs", "weight (lb)"),
         ("Miles_per_Gallon", "Miles per Gallon"),
