@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from connection import quote_name, quote_text
-from headings import alias_in_words, in_words
 
 Function: TypeAlias = Literal["avg", "sum", "min", "max", "count", "distinct"]
 Part: TypeAlias = Literal[
@@ -16,6 +15,16 @@ Operator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">=", "contains"]
 
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 WEEKDAYS = "SunMonTueWedThuFriSat"
+
+FUNCTION_WORDS: dict[Function, str] = {
+    "avg": "average",
+    "sum": "total",
+    "min": "lowest",
+    "max": "highest",
+    "count": "number",
+    "distinct": "number of different",
+}
+"""The words for a function in a title."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,7 @@ class Measure:
     @property
     def words(self) -> str:
         """The name in a title."""
-        return alias_in_words(self.alias) if self.column else "number of rows"
+        return f"{FUNCTION_WORDS[self.function]} {self.column}" if self.column else "number of rows"
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ class Group:
     @property
     def words(self) -> str:
         """The name in a title."""
-        return "year and month" if self.part == "year-month" else in_words(self.alias)
+        return self.alias.replace("_", " and ") if self.part == "year-month" else self.alias
 
     @property
     def key(self) -> str:
@@ -127,7 +136,7 @@ class Condition:
     def words(self) -> str:
         """The condition in words, for a title."""
         value = f":{self.value.name}" if isinstance(self.value, Parameter) else self.value
-        return f"{in_words(self.column)} {self.operator} {value}"
+        return f"{self.column} {self.operator} {value}"
 
 
 @dataclass(frozen=True)
@@ -185,8 +194,7 @@ class Plan:
             title += ", where " + _joined([condition.words for condition in self.conditions])
         if self.limit is not None:
             end = "highest" if self.descending else "lowest"
-            by = alias_in_words(self.order_by)
-            title += f", {self.limit} {end} by {by}" if by else ""
+            title += f", {self.limit} {end} by {self.order_by}" if self.order_by else ""
         return title[:1].upper() + title[1:]
 
 

@@ -12,7 +12,6 @@ from compare import MAX_ROWS_IN_DIFF, Differences, as_texts
 from connection import Cell, Result
 from dataset import Dataset
 from errors import ExplorerError
-from headings import heading
 from pace import say, show_chart
 from schema import Table
 from workspace import Workspace
@@ -208,11 +207,7 @@ def table_of(result: Result, title: str) -> Component:
         title = f"{title or 'Result'} (the first {len(rows)} of {known} rows)"
     many = len(rows) > 10
     return ui.table(
-        [heading(name) for name in result.columns],
-        rows,
-        title=title or None,
-        searchable=many,
-        sortable=len(rows) > 1,
+        list(result.columns), rows, title=title or None, searchable=many, sortable=len(rows) > 1
     )
 
 

@@ -54,7 +54,7 @@ async def test_the_demo(server: Serving, explorer_environment: Path) -> None:
             "choices",
         ]
         assert exported(explorer_environment) == [
-            "Average-daily-high-and-average-daily-low-by-month.csv"
+            "Average-temp_max-and-average-temp_min-by-month.csv"
         ]
 
 
