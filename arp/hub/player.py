@@ -2,8 +2,8 @@
 
 Theory of operation. Each fact of the recording is recorded again, in order, with its type, payload
 and ids. Rendering follows from the facts as it did the first time, so every renderer shows it in
-its own profile, also one that joins late. No agent runs; the session counts as busy until the end,
-so inputs are refused.
+its own profile, even if it connects during the playback. No agent runs. The session counts as busy
+until the end, so inputs are refused.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
 
 Theory of operation. uvloop starts a program with `fork`, and gRPC's handlers then try to repair its
 state in the child, which crashes (SIGSEGV) or waits for ever while calls are under way. The program
-never runs, and its parent sees a child that a signal has ended. Nobody here forks without starting
-another program at once, which needs no such repair. The library reads the setting when it is
-imported; the environment is as before afterwards, for the programs that we start.
+never runs, and its parent sees a child that a signal ended. Each `fork` here is followed by another
+program at once, which needs no such repair. gRPC reads the setting when it is imported; afterwards
+the environment is restored, because our programs inherit it. Code that imports gRPC before this
+module keeps the handlers, unless it sets `GRPC_ENABLE_FORK_SUPPORT=0`.
 
 Source: `doc/fork_support.md` of gRPC.
 """

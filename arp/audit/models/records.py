@@ -2,9 +2,8 @@
 
 Theory of operation. A record describes one entity (a tool call, a job). It is a JSON object with
 the known fields, in the form in which documents show it. Open records and ended records are in two
-separate groups, each with a limit. Open records stay until they end, so many ended records never
-push out one that is still running; of the ended records only the newest stay. If a group is full,
-its oldest record is evicted and counted.
+separate groups, each with a limit, so that many ended records never evict an open one. If a group
+is full, its oldest record is evicted and counted.
 
 A row defines what a fact changes in a record. It is a list of words, one for each field that
 changes:
@@ -144,7 +143,7 @@ class Records(Struct, omit_defaults=True):
     windows: dict[str, JsonWindow] = {}
     """Records of each kind."""
     newest: dict[str, JsonObject] = {}
-    """Records of which only the newest is kept, by name."""
+    """The newest record of each kind that keeps only one, by name."""
     maps: dict[str, dict[str, Json]] = {}
     """Groups of values and of counts, by name."""
     values: JsonObject = {}
@@ -212,7 +211,7 @@ _READERS: Final[dict[str, str]] = {
     "object": "brief(part(payload, {}))",
     "never": "None",
 }
-"""Kind of a field → expression that reads it from a payload; `{}` stands for the names."""
+"""Kind of a field → expression that reads the field from a payload; `{}` is its name there."""
 
 _SHORT_TEXT: Final = (
     "found[:TEXT_CHARACTERS] if (found := payload.get({})) and isinstance(found, str) else None"
@@ -390,7 +389,7 @@ class EntityKind:
         return record
 
     def add(self, records: Records, record: JsonObject) -> None:
-        """Add a record that `made` returned; it counts as ended."""
+        """Add a record that `made` returned, to the ended ones: its one fact is also its last."""
         window = records.windows.get(self.name) or records.window(self.name)
         window.add_closed(str(record["firstSequence"]), record, self.most[1])
 

@@ -176,7 +176,7 @@ class AskedOnce(NamedTuple):
 
     @property
     def check(self) -> Check | None:
-        """Validation of an answer before the component closes."""
+        """Function that validates an answer while its question is open; `None` accepts any."""
         return self.form.read if self.form is not None and self.form.fields else None
 
     def answer(self, given: Json) -> Json | Declined:
