@@ -66,10 +66,11 @@ def runtime_of(cli: Cli, **options: Any) -> ClaudeCodeRuntime:
 @pytest.fixture
 async def runtime(claude_cli: Cli) -> AsyncIterator[ClaudeCodeRuntime]:
     """Run Claude Code for one test; none of its processes is left."""
+    others = psutil.Process().children(recursive=True)  # of a test before, which may still end
     runtime = runtime_of(claude_cli)
     yield runtime
     await runtime.close()
-    left = psutil.Process().children(recursive=True)
+    left = [one for one in psutil.Process().children(recursive=True) if one not in others]
     assert [child.name() for child in left if child.status() != psutil.STATUS_ZOMBIE] == []
 
 
