@@ -47,10 +47,10 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Update
 from arp.protocol.validate import explain
+from arp.session.approval import NO_TERMS, ApprovalAnswer, Grant
 from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
 from arp.session.input_log import GivenAnswer, files_named
 from arp.session.session import Question, Session
-from arp.session.session_settings import Grant, PermissionTerms
 from arp.session.surfaces import close_surface
 from arp.surface.answers import (
     answer_value,
@@ -563,7 +563,8 @@ def _apply_answer(
     message = _without_secrets(component, message, value)
     public = public_answer(component, value)
     if component.type == "confirm":
-        _check_terms(question.terms if question is not None else None, message.data)
+        terms = question.terms if question is not None else None
+        (terms or NO_TERMS).check(ApprovalAnswer.of(message.data))
     if question is not None and check is not None:
         check(question, value)
     if question is not None and question.turn_id == session.running:
@@ -620,46 +621,10 @@ def _thread_of(
 
 
 def _grant(question: Question, message: Input) -> Grant | None:
-    """Return the permission for the rest of the session, if a yes has the scope `session`.
-
-    The terms of the grant come from the question, never from the answer: the renderer must not be
-    able to choose what is allowed.
-    """
-    payload = message.data.get("payload")
-    is_yes = message.input_type == "action" and message.data.get("action") == "confirm"
-    if is_yes and isinstance(payload, dict) and payload.get("scope") == "session":
-        return question.terms.grant if question.terms is not None else None
-    return None
-
-
-def _check_terms(terms: PermissionTerms | None, data: JsonObject) -> None:
-    """Refuse an answer with anything besides yes or no that the question did not offer.
-
-    Raises:
-        InvalidAnswer: The answer is about another tool input, allows more than was shown, or has a
-            changed input although the question does not offer to change it.
-    """
-    payload: JsonObject = data.get("payload", {})
-    terms = terms or PermissionTerms()
-    # The digest binds the yes to the input that the user saw. Without this check a yes could
-    # approve a tool call that replaced the shown one.
-    if "digest" in payload and payload["digest"] != terms.digest:
-        raise InvalidAnswer(
-            "payload.digest: the question is about another input than the one that was answered; "
-            "read the question again",
-            detail="payload.digest",
-        )
-    if "updated_input" in payload and not terms.editable:
-        raise InvalidAnswer(
-            "payload.updated_input: the question offers no change of the input",
-            detail="payload.updated_input",
-        )
-    is_yes = data["action"] == "confirm"
-    if is_yes and payload.get("scope") == "session" and terms.digest and terms.grant is None:
-        raise InvalidAnswer(
-            "payload.scope: the question offers once only, no permission for the session",
-            detail="payload.scope",
-        )
+    """Return the permission for the rest of the session that an answer gives."""
+    if question.terms is None or message.input_type != "action":
+        return None
+    return question.terms.grant_of(ApprovalAnswer.of(message.data))
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:

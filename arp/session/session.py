@@ -38,6 +38,7 @@ from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
+from arp.session.approval import ApprovalRequest, ApprovalTerms, Grant
 from arp.session.attempts import ATTEMPT_FACTS, TurnAttempt, TurnAttempts
 from arp.session.branches import Branches
 from arp.session.effects import Effect, RunTurn, StopTurn
@@ -59,11 +60,8 @@ from arp.session.serials import Serials
 from arp.session.session_settings import (
     MAX_COMMANDS_BYTES,
     MAX_STATE_BYTES,
-    Grant,
-    PermissionTerms,
     Rules,
     SessionSettings,
-    terms_of,
 )
 from arp.session.threads import THREAD, Threads
 from arp.session.turn_states import TURN_EVENTS, Policy, TurnQueue
@@ -97,7 +95,7 @@ class Question(Struct, frozen=True):
     component_id: str
     surface: str
     turn_id: str
-    terms: PermissionTerms | None = None
+    terms: ApprovalTerms | None = None
     """Terms of a permission; `None` if the question asks for no permission."""
     name: str = ""
     """Name of the `@app.on_answer` handler that receives the answer if the turn has ended."""
@@ -122,36 +120,18 @@ MAX_CLOSED = 16
 """Number of closed questions that a session remembers; no screen lags by as many."""
 
 
-class QuestionTerms(Struct, frozen=True):
+class QuestionOptions(Struct, frozen=True):
     """Recorded options of a question, besides its component."""
 
     name: str = ""
-    """Name of the handler of a late answer, as in `Question`."""
+    """Name of the `@app.on_answer` handler that receives the answer if the turn has ended."""
     expires_at: str | None = None
-    """Deadline (RFC 3339) of a question that is not a permission; see `ToolUse` for those."""
+    """Deadline (RFC 3339); later answers are refused. `None` means the end of the turn."""
+    request: ApprovalRequest | None = None
+    """Permission that the question asks for; `None` if it asks for no permission."""
 
 
-NO_TERMS = QuestionTerms()
-
-
-class ToolUse(Struct, frozen=True):
-    """The tool call that a question asks permission for."""
-
-    tool: str
-    ids: Mapping[str, str]
-    """Correlation ids of the call, by field name."""
-    rule: str
-    """Name of the rule that requires a person's approval."""
-    digest: str = ""
-    """Digest of the input to be approved, secrets included."""
-    args: str | None = None
-    """Input to be approved, as JSON; `None` means the arguments of the call."""
-    session_rule: str | None = None
-    """Permission that a yes for the session gives; `None` if none is offered."""
-    editable: bool = False
-    """Whether the answer may contain a changed input."""
-    expires_at: str | None = None
-    """Deadline (RFC 3339); later answers are refused."""
+NO_OPTIONS = QuestionOptions()
 
 
 TURN_FACTS = frozenset(name for events in TURN_EVENTS.values() for name in events)
@@ -447,7 +427,7 @@ class Session:
                 component_id,
                 surface,
                 turn_id,
-                terms_of(payload),
+                ApprovalTerms.of(payload),
                 payload.get("name", ""),
                 payload.get("expiresAt"),
             )
@@ -890,8 +870,7 @@ class Session:
         turn_id: str,
         component: Component,
         surface: str = "main",
-        about: ToolUse | None = None,
-        terms: QuestionTerms = NO_TERMS,
+        options: QuestionOptions = NO_OPTIONS,
     ) -> Question:
         """Show a component that waits for an answer.
 
@@ -901,8 +880,7 @@ class Session:
             turn_id: The turn that asks.
             component: The question.
             surface: Surface that shows the question.
-            about: Tool call that the question asks permission for.
-            terms: Recorded options of the question.
+            options: Recorded options of the question.
 
         Raises:
             ArpError: The component is refused, or this turn has an open question with the same id;
@@ -929,32 +907,23 @@ class Session:
             self._resolved(before, {"decision": "expired"})
         action_id = f"{turn_id}.{component.id}.{self.log.sequence + 1}"
         payload = {"component": as_object(asked), "surface": surface}
-        if terms.name:
-            payload["name"] = terms.name
-        if terms.expires_at is not None:
-            payload["expiresAt"] = terms.expires_at
+        if options.name:
+            payload["name"] = options.name
         ids = {"action_id": action_id}
-        if about is not None:
-            payload |= self._permission(turn_id, about)
-            ids |= about.ids
+        if (request := options.request) is not None:
+            self._note_unclear(turn_id)
+            payload |= request.payload(self.log.clean_value)
+            ids |= request.ids
+        if options.expires_at is not None:
+            payload["expiresAt"] = options.expires_at
         self.in_turn("action.required", turn_id, payload, **ids)
         return self.questions[surface, component.id]
 
-    def _permission(self, turn_id: str, about: ToolUse) -> JsonObject:
-        """Return the payload of a permission request, besides its component."""
+    def _note_unclear(self, turn_id: str) -> None:
+        """Note whether a yes without a name will be ambiguous once another permission is asked."""
         # From the second open permission on, a yes without a name may be meant for the other one.
         if any(one.terms is not None and one.turn_id == turn_id for one in self.questions.values()):
             self.unclear_turn = turn_id
-        payload: JsonObject = {"tool": about.tool, "askedBy": about.rule}
-        shown = {"args": about.args, "sessionRule": about.session_rule}
-        payload |= self.log.clean_value({name: one for name, one in shown.items() if one})
-        if about.digest:
-            payload["digest"] = about.digest
-        if about.editable:
-            payload["editable"] = True
-        if about.expires_at is not None:
-            payload["expiresAt"] = about.expires_at
-        return payload
 
     def answer_question(
         self,

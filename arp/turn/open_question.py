@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.json_value import Json
 from arp.turn.author_call import must_await
-from arp.turn.host import AskedQuestion, TurnHost
+from arp.turn.host import PendingQuestion, TurnHost
 from arp.turn.question_outcome import (
     DECLINED,
     QuestionExpired,
@@ -25,7 +25,7 @@ class OpenQuestion(Generic[T]):
     Several may be open at once. Open questions are withdrawn at the end of the turn.
     """
 
-    def __init__(self, host: TurnHost, asked: AskedQuestion, read: Callable[[Json], T]) -> None:
+    def __init__(self, host: TurnHost, asked: PendingQuestion, read: Callable[[Json], T]) -> None:
         self.id = asked.question.component_id
         """Id of its component."""
         self.asked = asked

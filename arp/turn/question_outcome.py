@@ -46,8 +46,8 @@ class QuestionOutcome(Struct, frozen=True):
     """The answer; for a permission the data of the input."""
 
 
-def expiry(timeout_s: float | None) -> float | None:
-    """Return a deadline in seconds since the epoch; `None` for no deadline.
+def deadline_of(timeout_s: float | None) -> str | None:
+    """Return the deadline of a timeout that begins now (RFC 3339); `None` for no deadline.
 
     Raises:
         TypeError, ValueError: The timeout is not a number of seconds, or too long.
@@ -58,7 +58,7 @@ def expiry(timeout_s: float | None) -> float | None:
         raise TypeError(f"timeout_s: expected seconds, got {type(timeout_s).__name__}")
     if not 0 < timeout_s <= MAX_TIMEOUT_S:
         raise ValueError(f"timeout_s: expected more than 0 and at most {MAX_TIMEOUT_S}")
-    return time.time() + float(timeout_s)
+    return rfc3339(time.time() + float(timeout_s))
 
 
 def rfc3339(seconds: float) -> str:

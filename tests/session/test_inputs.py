@@ -26,7 +26,7 @@ from arp.protocol.patch import Append, Remove, Replace, Update
 from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn, StopTurn
 from arp.session.input_log import GivenAnswer
 from arp.session.inputs import MAX_QUEUE, receive, submit
-from arp.session.session import Question, QuestionTerms, Session
+from arp.session.session import Question, QuestionOptions, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.surface.change import PatchChange, RenderChange
@@ -796,7 +796,7 @@ def test_decline_that_names_no_question_is_of_the_newest_that_may_be_declined() 
 
 def test_decline_after_a_crash_begins_a_turn_that_knows_it() -> None:
     session = begun()
-    question = session.ask("t1", declinable(form()), terms=QuestionTerms("trip"))
+    question = session.ask("t1", declinable(form()), options=QuestionOptions("trip"))
     session.end_turn("t1", "failed", reason="interrupted")
     assert send(session, "action", DECLINE, source_component="q") == [RunTurn("t2")]
     given = session.input_log.answer_of("t2")

@@ -17,7 +17,7 @@ from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn
 from arp.session.inputs import receive, submit
 from arp.session.log import ReadOnly
 from arp.session.recovery import Interrupted, messages_of, recover, seal
-from arp.session.session import Head, Question, QuestionTerms, Session
+from arp.session.session import Head, Question, QuestionOptions, Session
 from arp.surface.change import RenderChange
 from arp.surface.draft_answer import understand_draft
 from tests.restoring import restore
@@ -342,15 +342,15 @@ def test_turn_that_waits_may_be_cancelled_though_nothing_runs() -> None:
 
 def test_question_comes_back_with_its_name_and_its_deadline() -> None:
     one = talk()
-    terms = QuestionTerms("trip", "2026-11-21T09:00:00Z")
-    question = one.session.ask("t1", confirm(), terms=terms)
+    options = QuestionOptions("trip", "2026-11-21T09:00:00Z")
+    question = one.session.ask("t1", confirm(), options=options)
     assert (question.name, question.expires_at) == ("trip", "2026-11-21T09:00:00Z")
     assert one.restored.questions == {("main", "q"): question}
 
 
 def test_answer_that_began_a_turn_comes_back_as_far_as_the_ledger_has_it() -> None:
     one = talk()
-    question = one.session.ask("t1", form(), terms=QuestionTerms("login"))
+    question = one.session.ask("t1", form(), options=QuestionOptions("login"))
     session = one.restored
     recover(session)
     send(session, "form_submit", {"fields": {"n": "Ada", "p": "x"}}, source_component="q")

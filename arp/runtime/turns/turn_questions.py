@@ -33,11 +33,13 @@ from arp.runtime.contract.user_questions import (
 )
 from arp.runtime.turns.late_answers import LateAnswers, asked_key, input_digest
 from arp.runtime.turns.linked_session import LinkedSession, RuntimeHandle
-from arp.runtime.turns.named_files import FileBinding
 from arp.surface.schema_slot import distinct
+from arp.turn.approval.approval import Approval, RecheckResult, digest_of
+from arp.turn.approval.approver import MAX_RULE
+from arp.turn.approval.file_binding import FileBinding
 from arp.turn.foreign_names import shortened
 from arp.turn.question_outcome import DECLINED
-from arp.turn.tool import MAX_RULE, Approval, SecondLook, ToolCall, digest_of
+from arp.turn.tool import ToolCall
 from arp.values.cell import cell_of
 
 if TYPE_CHECKING:
@@ -182,11 +184,13 @@ class TurnQuestions:
         call = self._calls[request.tool_call_id]
         call.check_size(request.tool_input_raw)  # before its files are looked up
         title = f"{call.name}: {one_line(request.tool_input_summary)}".rstrip(": ")
-        binding = FileBinding(request, self._link.cwd, call.hides)
+        is_command = request.kind is ari.PermissionKind.COMMAND
+        shown, cwd = request.tool_input_raw, self._link.cwd
+        binding = FileBinding(shown, cwd, call.hides, is_command=is_command)
         ways = _ways_by_label(request.ways)
         chosen = ""
 
-        async def still_fits(approval: Approval) -> SecondLook:
+        async def still_fits(approval: Approval) -> RecheckResult:
             nonlocal chosen
             if approval.scope == "session":
                 rule = await self._ask_rule(rules)
@@ -194,8 +198,8 @@ class TurnQuestions:
             if ways and not chosen:
                 chosen = await self._ask_way(ways)
                 if not chosen:
-                    return SecondLook(NOT_CHOSEN)
-            return await binding.again(approval)
+                    return RecheckResult(NOT_CHOSEN)
+            return await binding.recheck(approval)
 
         # Reading files takes time that varies. Without the lock, a later request could be shown
         # before an earlier one.
