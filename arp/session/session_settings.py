@@ -1,4 +1,4 @@
-"""Title and rules of a session, its branches, permissions, and the states of agent and user."""
+"""Title and rules of a session, its branches, grants, and the states of agent and user."""
 
 from __future__ import annotations
 
