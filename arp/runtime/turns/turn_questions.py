@@ -25,11 +25,11 @@ from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriError, InvalidArgument
 from arp.runtime.contract.feed import one_line
 from arp.runtime.contract.user_questions import (
-    AskedOnce,
+    SingleQuestion,
     ask_user,
-    asked_once,
     is_user_question,
     question_mark,
+    single_question,
 )
 from arp.runtime.turns.late_answers import LateAnswers, asked_key, input_digest
 from arp.runtime.turns.linked_session import LinkedSession, RuntimeHandle
@@ -112,8 +112,8 @@ class TurnQuestions:
     def _method_for(self, request: ari.PermissionRequest) -> Asks:
         """Return the method for a request: a question, one component, or a permission."""
         if request.kind is ari.PermissionKind.QUESTION and request.takes_updated_input:
-            once = asked_once(request.tool_input_raw, request.tool_call_id, self._turn.id)
-            if once is not None or is_user_question(request.tool_input_raw):
+            question = single_question(request.tool_input_raw, request.tool_call_id, self._turn.id)
+            if question is not None or is_user_question(request.tool_input_raw):
                 return self._ask_question
         return self._ask_permission
 
@@ -137,9 +137,9 @@ class TurnQuestions:
         if (known := self._late.again(request)) is not None:
             return self._keep(request, known)
         self._late.asks(request)
-        once = asked_once(request.tool_input_raw, request.tool_call_id, self._turn.id)
-        if once is not None:
-            return self._keep(request, await self._ask_component(once, request))
+        question = single_question(request.tool_input_raw, request.tool_call_id, self._turn.id)
+        if question is not None:
+            return self._keep(request, await self._ask_component(question, request))
         answered = await ask_user(self._late, request.tool_input_raw)
         if answered is not None:
             return self._keep(request, ari.PermissionResponse("allow", updated_input=answered))
@@ -147,21 +147,23 @@ class TurnQuestions:
         return self._keep(request, denial)
 
     async def _ask_component(
-        self, once: AskedOnce, request: ari.PermissionRequest
+        self, question: SingleQuestion, request: ari.PermissionRequest
     ) -> ari.PermissionResponse:
         """Ask one question, unless a late input already answers it."""
         # A turn that the runtime continues has its original calls, so the call id identifies the
         # question. A new turn may use the id for another question, so the contents are compared.
         is_new = request.turn_id == self._link.sent_turn
         mark = "" if is_new else question_mark(request.tool_call_id)
-        given = self._late.component(once.component, mark, once.check)
+        given = self._late.component(question.component, mark, question.check)
         if given is None:
-            self._late.replace_component(once.component, mark)
-            if once.about:
-                items = [{"key": name, "value": cell_of(one)} for name, one in once.about.items()]
+            self._late.replace_component(question.component, mark)
+            if question.about:
+                items = [
+                    {"key": name, "value": cell_of(one)} for name, one in question.about.items()
+                ]
                 self._turn.show(Component("", "key-value", {"items": items}))
-            given = await self._turn._ask_checked(once.component, once.check)
-        answer = DECLINED if given is DECLINED else once.answer(given)
+            given = await self._turn._ask_checked(question.component, question.check)
+        answer = DECLINED if given is DECLINED else question.answer(given)
         if answer is DECLINED:
             return ari.PermissionResponse("deny", NO_ANSWER)
         answered = {**request.tool_input_raw, "answer": answer}
