@@ -31,6 +31,7 @@ class ProcessRun(Struct, frozen=True):
 
 
 NO_PERSON: Final = "nobody is there who could approve it"
+"""Reason of a denial where no person can be asked."""
 
 
 class WorkCall(Protocol):
