@@ -48,7 +48,13 @@ from arp.protocol.messages import (
 from arp.protocol.patch import Update
 from arp.protocol.validate import explain
 from arp.session.approval import NO_TERMS, ApprovalAnswer, Grant
-from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
+from arp.session.effects import (
+    Acknowledge,
+    Effect,
+    QuestionOutcome,
+    ResolveQuestion,
+    StopTurn,
+)
 from arp.session.input_log import GivenAnswer, files_named
 from arp.session.session import Question, Session
 from arp.session.surfaces import close_surface
@@ -571,7 +577,8 @@ def _apply_answer(
         session.answer_question(question, public, _stored_input(message), _grant(question, message))
         # The answer to a permission also has a scope, a digest and a changed input, so the agent
         # gets all of its data. A plain value would drop the changed input.
-        resolve = ResolveQuestion(question.action_id, message.data if question.terms else value)
+        outcome = QuestionOutcome("answered", message.data if question.terms else value)
+        resolve = ResolveQuestion(question.action_id, outcome)
         return [*acknowledge(message, question.turn_id), resolve]
     # The turn that asked is over, so the answer begins a new one. The check for room comes before
     # the question is closed: a refused answer must leave the question open.
@@ -597,7 +604,7 @@ def _decline(
     """Close a question that the user declines, and pass the refusal to the agent."""
     if question is not None and question.turn_id == session.running:
         session.decline_question(question, _stored_input(message))
-        resolve = ResolveQuestion(question.action_id, None, is_declined=True)
+        resolve = ResolveQuestion(question.action_id, QuestionOutcome("declined"))
         return [*acknowledge(message, question.turn_id), resolve]
     _check_accepts_turn(session)
     answers: GivenAnswer | None = None

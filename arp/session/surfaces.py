@@ -27,7 +27,7 @@ from arp.protocol.messages import CloseReason, SurfaceInfo
 from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import Remove
 from arp.protocol.tree import levels_of
-from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
+from arp.session.effects import Effect, QuestionOutcome, ResolveQuestion, SurfaceClosed
 from arp.session.session import Session
 from arp.surface.change import Change, PatchChange, RenderChange
 
@@ -159,9 +159,8 @@ def _close_questions(session: Session, name: str, reason: CloseReason) -> Iterat
         else:
             session.cancel_question(question)
         if is_awaited:
-            yield ResolveQuestion(
-                question.action_id, None, is_declined=declines, is_withdrawn=not declines
-            )
+            outcome = QuestionOutcome("declined" if declines else "withdrawn")
+            yield ResolveQuestion(question.action_id, outcome)
 
 
 def transfer_surface(

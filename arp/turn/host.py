@@ -34,11 +34,11 @@ from arp.protocol.messages import CloseReason, Command
 from arp.protocol.patch import PatchOp
 from arp.record.end_cause import EndCause
 from arp.record.wording import check_kind, encoded, plain, well_formed
+from arp.session.effects import QuestionOutcome
 from arp.session.recorded import SAYING
 from arp.session.session import NO_OPTIONS, Question, QuestionOptions
 from arp.surface.change import Change, PatchChange
 from arp.turn.pending_changes import PendingChanges
-from arp.turn.question_outcome import QuestionOutcome
 from arp.turn.services import TurnServices
 from arp.turn.surfaces import TurnSurfaces
 

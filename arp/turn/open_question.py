@@ -7,14 +7,10 @@ from typing import Any, Generic, TypeVar, cast
 
 from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.json_value import Json
+from arp.session.effects import QuestionOutcome
 from arp.turn.author_call import must_await
 from arp.turn.host import PendingQuestion, TurnHost
-from arp.turn.question_outcome import (
-    DECLINED,
-    QuestionExpired,
-    QuestionOutcome,
-    QuestionWithdrawn,
-)
+from arp.turn.question_outcome import DECLINED, QuestionExpired, QuestionWithdrawn
 
 T = TypeVar("T")
 

@@ -1,16 +1,13 @@
-"""Outcomes and deadlines of questions."""
+"""How questions end for an author, and their deadlines."""
 
 from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Final, Literal
-
-from msgspec import Struct
+from typing import Final
 
 from arp.protocol.errors import AgentFailed, LocalError
-from arp.protocol.json_value import Json
 
 MAX_TIMEOUT_S: Final = 30 * 24 * 3600
 """A month in seconds: longer than any turn runs, and valid for every clock."""
@@ -36,14 +33,6 @@ class QuestionExpired(AgentFailed, TimeoutError):
 
 class QuestionWithdrawn(LocalError):
     """The agent withdrew the question while it awaited the answer, or its surface was closed."""
-
-
-class QuestionOutcome(Struct, frozen=True):
-    """Outcome of a question; `over` means that its turn has ended."""
-
-    kind: Literal["answered", "declined", "expired", "withdrawn", "over"]
-    value: Json = None
-    """The answer; for a permission the data of the input."""
 
 
 def deadline_of(timeout_s: float | None) -> str | None:

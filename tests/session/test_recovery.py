@@ -13,7 +13,7 @@ from arp.protocol.errors import InternalError, error_payload
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Delta, DeltaPayload, Input, ToolEnd, ToolEndPayload
 from arp.session.branching import check_turning
-from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn
+from arp.session.effects import Acknowledge, RunTurn
 from arp.session.inputs import receive, submit
 from arp.session.log import ReadOnly
 from arp.session.recovery import Interrupted, messages_of, recover, seal
@@ -23,6 +23,7 @@ from arp.surface.draft_answer import understand_draft
 from tests.restoring import restore
 from tests.session.conversation import (
     AT,
+    answer_to,
     choices,
     confirm,
     facts,
@@ -187,7 +188,7 @@ def test_restored_session_goes_on() -> None:
     session = one.restored
     session.say("t1", "two")
     told = send(session, "action", {"action": "confirm"}, source_component="q", surface="side")
-    assert told == [ResolveQuestion(question.action_id, True)]
+    assert told == [answer_to(question, True)]
     assert session.screen.text("t1") == "one two"
 
 

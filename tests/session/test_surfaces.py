@@ -48,7 +48,7 @@ from arp.session.surfaces import (
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.profile import profile_of
 from tests.restoring import restore
-from tests.session.conversation import confirm, facts, text, user
+from tests.session.conversation import confirm, decline_of, facts, text, user
 from tests.session.programs import FEATURES, WINDOWS, Watcher
 
 POPUP = SurfaceInfo(role="popup", parent="main", component="a")
@@ -161,7 +161,7 @@ def test_closing_a_surface_closes_what_is_placed_on_it_and_its_questions() -> No
         SurfaceClosed("t1-popup-1", "parent"),
     ]
     assert isinstance(resolved, ResolveQuestion)
-    assert (resolved.is_withdrawn, last) == (True, SurfaceClosed("side", "user"))
+    assert (resolved.outcome.kind, last) == ("withdrawn", SurfaceClosed("side", "user"))
     assert session.questions == {}
     assert session.screen.output("t1") == []
 
@@ -317,7 +317,7 @@ def test_a_user_who_closes_a_surface_declines_what_may_be_declined() -> None:
     declinable = Component("q", "confirm", {"title": "Sure?", "can_decline": True})
     question = session.ask("t1", declinable, "side")
     resolved, _ = close_surface(session, "side", "user")
-    assert resolved == ResolveQuestion(question.action_id, None, is_declined=True)
+    assert resolved == decline_of(question)
     open_surface(session, "t1", "side", SurfaceInfo())
     session.ask("t1", declinable, "side")
     session.end_turn("t1", "failed", reason="interrupted")
