@@ -212,12 +212,13 @@ def _relation(relation: BothOrNeither | OnlyIf) -> JsonObject:
     """Return the schema of a rule about two fields."""
     match relation:
         case BothOrNeither(one, other):
-            return {"dependentRequired": {one: [other], other: [one]}}
-        case OnlyIf(name, other, value):
+            names = {one.name: [other.name], other.name: [one.name]}
+            return {"dependentRequired": names}
+        case OnlyIf(field, other, value):
             return {
-                "if": {"properties": {other: {"const": value}}},
-                "then": {"required": [name]},
-                "else": {"not": {"required": [name]}},
+                "if": {"properties": {other.name: {"const": value}}},
+                "then": {"required": [field.name]},
+                "else": {"not": {"required": [field.name]}},
             }
 
 

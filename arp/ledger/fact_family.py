@@ -16,15 +16,15 @@ from arp.protocol.json_value import Json
 class BothOrNeither(Struct, frozen=True):
     """Two fields of a payload that are both present or both absent."""
 
-    one: str
-    other: str
+    one: PayloadField
+    other: PayloadField
 
 
 class OnlyIf(Struct, frozen=True):
     """A field of a payload that is present if and only if another field has a given value."""
 
-    name: str
-    other: str
+    field: PayloadField
+    other: PayloadField
     value: Json
 
 

@@ -75,11 +75,11 @@ def _check_relation(row: FactType, relation: BothOrNeither | OnlyIf, payload: Js
     problem = ""
     match relation:
         case BothOrNeither(one, other):
-            if (one in payload) != (other in payload):
-                problem = f"{one} and {other} stand there both or not at all"
-        case OnlyIf(name, other, value):
-            if (name in payload) != (payload[other] == value):
-                problem = f"{name} stands there exactly if {other} is {value}"
+            if (one.name in payload) != (other.name in payload):
+                problem = f"{one.name} and {other.name} stand there both or not at all"
+        case OnlyIf(field, other, value):
+            if (field.name in payload) != (payload[other.name] == value):
+                problem = f"{field.name} stands there exactly if {other.name} is {value}"
     if problem:
         raise ProfileViolation(f"profile validation failed: {row.name}: payload: {problem}")
 

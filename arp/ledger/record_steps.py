@@ -57,7 +57,7 @@ class Copy(Struct, frozen=True):
     to: str = ""
     """Field of the record; empty means the name of `source`."""
     or_else: tuple[PayloadField | str, ...] = ()
-    """Fields to read if `source` is absent; the first present one is used. Texts and counts only."""
+    """Texts or counts to read instead if `source` is absent: the first of them that is present."""
     read: Reader | None = None
     """How to read the field; `None` means by its type."""
     keep_old: KeepOld | None = None

@@ -21,9 +21,9 @@ def payload_of(fact_type: str, chance: Random) -> dict[str, Any]:
     row = FACT_TYPES[fact_type]
     match row.relation:
         case BothOrNeither(one, other):
-            excluded = {one, other}
-        case OnlyIf(name):
-            excluded = {name}
+            excluded = {one.name, other.name}
+        case OnlyIf(only):
+            excluded = {only.name}
         case None:
             excluded = set()
     return {

@@ -198,7 +198,7 @@ def test_the_rules_about_two_fields_name_fields_of_their_rows() -> None:
     for row in FACT_TYPES.values():
         match row.relation:
             case BothOrNeither(one, other) | OnlyIf(one, other):
-                assert {one, other} <= {field.name for field in row.fields}
+                assert {one.name, other.name} <= {field.name for field in row.fields}
 
 
 def test_refs_of_what_is_no_benchmark_are_free() -> None:

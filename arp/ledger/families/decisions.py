@@ -139,7 +139,7 @@ PERMISSION_FACTS: Final = FactFamily(
             DECISION.typed(Resolution),
             *optional(DENIED_BY, SCOPE, DIGEST, FILES, EDITED, REASON),
             written_ids=["request_id"],
-            relation=OnlyIf("deniedBy", "decision", "deny"),
+            relation=OnlyIf(DENIED_BY, DECISION, "deny"),
             effects=[CustomRule("requests"), CustomRule("incidents")],
         ),
     ],

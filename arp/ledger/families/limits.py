@@ -87,7 +87,7 @@ COST_FACTS: Final = FactFamily(
             "cost.recorded",
             MODEL,
             *optional(INPUT_TOKENS, OUTPUT_TOKENS, CACHED_INPUT_TOKENS, AMOUNT, CURRENCY),
-            relation=BothOrNeither("amount", "currency"),
+            relation=BothOrNeither(AMOUNT, CURRENCY),
             effects=[CustomRule("costs")],
         ),
     ],
