@@ -31,19 +31,17 @@ from arp.ledger.families import (
 from arp.protocol.errors import LocalError
 
 FAMILIES: Final[tuple[FactFamily, ...]] = (
-    sessions.SESSION_FACTS, sessions.THREAD_FACTS, sessions.TURN_FACTS,
-    tasks.TASK_FACTS, tasks.RUN_FACTS,
-    models.MODEL_FACTS, models.REASONING_FACTS,
-    tools.TOOL_FACTS, tools.PROCESS_FACTS, tools.OUTPUT_FACTS,
-    decisions.ACTION_FACTS, decisions.PERMISSION_FACTS, decisions.SANDBOX_FACTS,
-    decisions.HOOK_FACTS, decisions.POLICY_FACTS, decisions.QUEUE_FACTS,
-    context.CONTEXT_FACTS, context.HISTORY_FACTS,
-    limits.ROUTING_FACTS, limits.COST_FACTS, limits.RATE_LIMIT_FACTS, limits.QUOTA_FACTS,
-    limits.LIMIT_FACTS,
-    delegation.SUBAGENT_FACTS, delegation.JOB_FACTS, delegation.CHANNEL_FACTS,
-    results.ARTIFACT_FACTS, results.EVIDENCE_FACTS, results.SNAPSHOT_FACTS, results.RUNTIME_FACTS,
-    benchmarks.BENCHMARK_FACTS,
-)  # fmt: skip
+    *sessions.FAMILIES,
+    *tasks.FAMILIES,
+    *models.FAMILIES,
+    *tools.FAMILIES,
+    *decisions.FAMILIES,
+    *context.FAMILIES,
+    *limits.FAMILIES,
+    *delegation.FAMILIES,
+    *results.FAMILIES,
+    *benchmarks.FAMILIES,
+)
 """All families, in the order of the docs and the schemas."""
 
 FACT_TYPES: Final[dict[str, FactType]] = {

@@ -70,3 +70,5 @@ BENCHMARK_FACTS: Final = FactFamily(
         ),
     ],
 )
+
+FAMILIES: Final = (BENCHMARK_FACTS,)

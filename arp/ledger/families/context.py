@@ -103,3 +103,5 @@ HISTORY_FACTS: Final = FactFamily(
         ),
     ],
 )
+
+FAMILIES: Final = (CONTEXT_FACTS, HISTORY_FACTS)

@@ -219,3 +219,12 @@ QUEUE_FACTS: Final = FactFamily(
         ),
     ],
 )
+
+FAMILIES: Final = (
+    ACTION_FACTS,
+    PERMISSION_FACTS,
+    SANDBOX_FACTS,
+    HOOK_FACTS,
+    POLICY_FACTS,
+    QUEUE_FACTS,
+)

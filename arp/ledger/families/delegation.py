@@ -197,3 +197,5 @@ CHANNEL_FACTS: Final = FactFamily(
         ),
     ],
 )
+
+FAMILIES: Final = (SUBAGENT_FACTS, JOB_FACTS, CHANNEL_FACTS)

@@ -77,3 +77,5 @@ REASONING_FACTS: Final = FactFamily(
         FactType("reasoning.summary", TEXT),
     ],
 )
+
+FAMILIES: Final = (MODEL_FACTS, REASONING_FACTS)

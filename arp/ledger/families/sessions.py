@@ -135,3 +135,5 @@ TURN_FACTS: Final = FactFamily(
         ),
     ],
 )
+
+FAMILIES: Final = (SESSION_FACTS, THREAD_FACTS, TURN_FACTS)

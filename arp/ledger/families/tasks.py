@@ -126,3 +126,5 @@ RUN_FACTS: Final = FactFamily(
         ),
     ],
 )
+
+FAMILIES: Final = (TASK_FACTS, RUN_FACTS)

@@ -206,3 +206,5 @@ OUTPUT_FACTS: Final = FactFamily(
         ),
     ],
 )
+
+FAMILIES: Final = (TOOL_FACTS, PROCESS_FACTS, OUTPUT_FACTS)
