@@ -13,7 +13,7 @@ import msgspec
 
 from arp.ledger.fact import SCHEMA_VERSION, WRITTEN, Fact
 from arp.ledger.fact_family import BothOrNeither, OnlyIf
-from arp.ledger.fact_types import FACT_TYPES, REQUIRED_IDS
+from arp.ledger.fact_types import FACT_TYPES, PROFILE_TYPES, REQUIRED_IDS
 from arp.ledger.payload_fields import BESIDE
 from arp.ledger.payloads import payload_struct
 from arp.protocol.json_value import Json, JsonObject
@@ -27,8 +27,6 @@ RFC_3339 = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)" + END
 
 _FIELDS = msgspec.structs.fields(Fact)
 
-
-_PROFILE_TYPES = [name for name, row in FACT_TYPES.items() if row.in_profile]
 
 _ALWAYS = [field.encode_name for field in _FIELDS if field.required]
 
@@ -116,7 +114,7 @@ def profile() -> JsonObject:
                     "payload": _OBJECT,
                 },
             },
-            *_ids({name: REQUIRED_IDS[name] for name in _PROFILE_TYPES}),
+            *_ids({name: REQUIRED_IDS[name] for name in PROFILE_TYPES}),
         ],
     }
 
@@ -158,7 +156,7 @@ def _of_any_runtime() -> JsonObject:
         "type": "object",
         "required": ["type", "eventId", "timestamp"],
         "properties": {
-            "type": {"type": "string", "enum": _PROFILE_TYPES},
+            "type": {"type": "string", "enum": list(PROFILE_TYPES)},
             "payload": {"type": ["object", "array", "string", "number", "boolean", "null"]},
             "timestamp": _TIME,
             "sequence": {"type": "integer", "minimum": 0},

@@ -17,7 +17,7 @@ def facts() -> str:
     """Return a section for each family: what it records, and a table of type, ids, payload."""
     parts = []
     for family in FAMILIES:
-        rows = [[f"`{row.name}`", _ids(row), _payload(row)] for row in family.types]
+        rows = [[f"`{row.name}`", _ids(row), _payload(row)] for row in family.all_types()]
         head = f"### {family.name}\n\n{family.records}\n\n"
         parts.append(head + table(["type", "ids", "payload"], rows))
     return "\n\n".join(parts)

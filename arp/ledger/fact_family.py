@@ -41,13 +41,9 @@ class FactType:
             does not require them.
         relation: Rule about two fields of the payload.
         effects: Effects on the read models, in their order. A fact without effects is only counted.
-        in_profile: Whether the type is in the closed list of the profile. The published schemas
-            refuse all other types; `arp-facts.schema.json` accepts them.
     """
 
-    __slots__ = (
-        "effects", "fields", "in_profile", "name", "relation", "required_ids", "written_ids"
-    )  # fmt: skip
+    __slots__ = ("effects", "fields", "name", "relation", "required_ids", "written_ids")
 
     def __init__(
         self,
@@ -57,7 +53,6 @@ class FactType:
         written_ids: Sequence[FactField] = (),
         relation: BothOrNeither | OnlyIf | None = None,
         effects: Sequence[Effect] = (),
-        in_profile: bool = True,
     ) -> None:
         self.name: Final = name
         self.fields: Final = fields
@@ -65,7 +60,6 @@ class FactType:
         self.written_ids: Final = tuple(written_ids)
         self.relation: Final = relation
         self.effects: Final = tuple(effects)
-        self.in_profile: Final = in_profile
 
 
 class FactFamily(Struct, frozen=True):
@@ -75,6 +69,14 @@ class FactFamily(Struct, frozen=True):
     """First word of the types."""
     records: str
     """What the facts record: a sentence for the docs."""
-    types: Sequence[FactType]
+    types: Sequence[FactType] = ()
+    """Types in the closed list of the profile."""
+    own_types: Sequence[FactType] = ()
+    """Types that only this project has. The published schemas refuse them; `arp-facts.schema.json`
+    accepts them."""
     required_ids: Sequence[FactField] = ()
     """Fields beside the payload that each fact of the family needs (ledger.md 1)."""
+
+    def all_types(self) -> Sequence[FactType]:
+        """Return the types of the profile, then the other ones."""
+        return (*self.types, *self.own_types)

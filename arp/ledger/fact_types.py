@@ -45,14 +45,17 @@ FAMILIES: Final[tuple[FactFamily, ...]] = (
 """All families, in the order of the docs and the schemas."""
 
 FACT_TYPES: Final[dict[str, FactType]] = {
-    row.name: row for family in FAMILIES for row in family.types
+    row.name: row for family in FAMILIES for row in family.all_types()
 }
 """Fact type → its row."""
+
+PROFILE_TYPES: Final = tuple(row.name for family in FAMILIES for row in family.types)
+"""Types in the closed list of the profile."""
 
 REQUIRED_IDS: Final[dict[str, tuple[str, ...]]] = {
     row.name: (*family.required_ids, *row.required_ids)
     for family in FAMILIES
-    for row in family.types
+    for row in family.all_types()
 }
 """Fact type → attributes of `Fact` that it needs besides the eight that are always there."""
 

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from arp.audit.models.read_model import ReadModel
 from arp.ledger.fact import Fact
-from arp.ledger.fact_types import FACT_TYPES, REQUIRED_IDS, ProfileViolation, check
+from arp.ledger.fact_types import FACT_TYPES, PROFILE_TYPES, REQUIRED_IDS, ProfileViolation, check
 from arp.ledger.payloads import check_payload, payload_struct
 from tests import written_facts
 from tests.ledger import standard
@@ -111,7 +111,7 @@ def test_every_id_that_a_type_needs_the_strict_schema_needs(fact_type: str) -> N
         without = {key: value for key, value in document.items() if key != WRITTEN[name]}
         missing = f"'{WRITTEN[name]}' is a required"
         assert any(missing in one for one in wrong_with(STRICT, without))
-        if name in REQUIRED_IDS[fact_type] and FACT_TYPES[fact_type].in_profile:
+        if name in REQUIRED_IDS[fact_type] and fact_type in PROFILE_TYPES:
             assert any(missing in one for one in wrong_with(PROFILE, without))
 
 
@@ -339,7 +339,7 @@ def test_schema_and_check_are_of_one_mind(fact_type: str, data: st.DataObject) -
     document = event(fact_type, payload, ids)
     fits = wrong_with(STRICT, document) == []
     assert taken(document, ids) is fits
-    if fits and FACT_TYPES[fact_type].in_profile:
+    if fits and fact_type in PROFILE_TYPES:
         assert wrong_with(PROFILE, document) == []
 
 

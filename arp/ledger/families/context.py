@@ -71,7 +71,7 @@ CONTEXT_FACTS: Final = FactFamily(
 
 HISTORY_FACTS: Final = FactFamily(
     "history",
-    ("A part of the log is loaded or repaired, or the session shows another version of a turn."),
+    "A part of the log is loaded or repaired, or the session shows another version of a turn.",
     types=[
         FactType(
             "history.window.loaded",

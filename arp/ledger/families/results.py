@@ -69,7 +69,7 @@ READ_MODEL: Final = PayloadField("readModel", Name, "Name of a read model.")
 ROLE: Final = PayloadField(
     "role",
     Literal["popup", "overlay"],
-    ("Role of a surface that is not a toplevel: renderers without overlays need a snapshot."),
+    "Role of a surface that is not a toplevel: renderers without overlays need a snapshot.",
 )
 VERIFICATION: Final = PayloadField("verification", Verification, "Result of a check.")
 

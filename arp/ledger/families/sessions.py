@@ -21,7 +21,7 @@ from arp.protocol.json_value import JsonObject
 ANSWERS: Final = PayloadField(
     "answers",
     JsonObject,
-    ("The question without a turn that this answers: `actionId`, `name`, `value`, `declined`."),
+    "The question without a turn that this answers: `actionId`, `name`, `value`, `declined`.",
 )
 BRANCH: Final = PayloadField("branch", Name, "Id of a turn. Its branch is shown from now on.")
 COMMANDS: Final = PayloadField(

@@ -11,7 +11,7 @@ from arp.audit.models.entities import RECORD_KINDS
 from arp.audit.models.read_model import ReadModel
 from arp.audit.models.state import MODEL_VERSION, RULES, TABLES
 from arp.ledger.fact import decode
-from arp.ledger.fact_types import FACT_TYPES
+from arp.ledger.fact_types import FACT_TYPES, PROFILE_TYPES
 from arp.ledger.record_steps import CustomRule, RecordKind, RuleTable
 
 HERE = Path(__file__).parent
@@ -35,9 +35,7 @@ def test_each_type_has_its_place_in_the_table() -> None:
 
 def test_each_type_changes_something_but_a_summary_of_thinking() -> None:
     """That one is counted by its type, and told in full by the log."""
-    assert {name for name, rules in RULES.items() if not rules and FACT_TYPES[name].in_profile} == {
-        "reasoning.summary"
-    }
+    assert {name for name in PROFILE_TYPES if not RULES[name]} == {"reasoning.summary"}
 
 
 def test_a_row_names_each_rule_that_a_table_has_for_its_type() -> None:
