@@ -47,7 +47,7 @@ from arp.tools.projects.program import (
     CommandResult,
 )
 from arp.tools.projects.projects import MAX_COMMAND, MAX_TIMEOUT_S
-from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.json_table import JsonTable, TableDocument
 from arp.tools.registry.models import ContainerInfo, ContainerStatus
 from arp.tools.run.container_rules import EnvRequest, container_options
 from arp.tools.run.containers import ContainerTable
@@ -88,10 +88,10 @@ class BackgroundCommand(msgspec.Struct, frozen=True):
     log_file: str
 
 
-class CommandsDocument(msgspec.Struct, frozen=True):
-    """Content of `container_commands.json`."""
+class CommandsDocument(TableDocument[BackgroundCommand], frozen=True):
+    """Content of `container_commands.json`; a container may have several commands."""
 
-    commands: list[BackgroundCommand] = field(default_factory=list)
+    rows: list[BackgroundCommand] = field(default_factory=list, name="commands")
 
 
 class DockerEngine:
@@ -115,7 +115,11 @@ class DockerEngine:
         self._containers = containers
         self._ports = ports
         self._in_use = in_use
-        self._commands = JsonFile(settings.data_dir / "container_commands.json", CommandsDocument)
+        self._commands = JsonTable(
+            settings.data_dir / "container_commands.json",
+            CommandsDocument,
+            key=lambda command: command.container_id,
+        )
         data_dir = os.path.abspath(settings.data_dir)
         self._owner = hashlib.sha256(data_dir.encode()).hexdigest()[:16]
         self._client: Any = None
@@ -398,25 +402,15 @@ class DockerEngine:
         return CommandResult(code, running.output.text(), running.errors.text())
 
     def _note(self, made: BackgroundCommand) -> None:
-        def change(document: CommandsDocument) -> tuple[CommandsDocument, None]:
-            return CommandsDocument([*document.commands, made]), None
-
-        self._commands.change(change)
+        self._commands.change(lambda rows: ([*rows, made], None))
 
     def _started_in(self, container_id: str) -> list[BackgroundCommand]:
-        commands = self._commands.read().commands
-        return [one for one in commands if one.container_id == container_id]
+        return [one for one in self._commands.rows() if one.container_id == container_id]
 
     def _record_destroyed(self, info: ContainerInfo) -> ContainerInfo:
         """Record that a container is gone."""
         self._give_back(info.port_mapping)
-
-        def change(document: CommandsDocument) -> tuple[CommandsDocument, None]:
-            gone = info.container_id
-            rest = [one for one in document.commands if one.container_id != gone]
-            return (CommandsDocument(rest) if rest != document.commands else document), None
-
-        self._commands.change(change)
+        self._commands.remove(info.container_id)
         return self._containers.destroyed(info.container_id)
 
     def _give_back(self, mapping: Mapping[str, int]) -> None:
