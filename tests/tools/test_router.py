@@ -44,7 +44,7 @@ class Recorder(CodingAgent):
     def begin(self, request: ToolRequest) -> None:
         self.received.append(request)
 
-    def note_alert(self, alert: HealthAlert) -> None:
+    def record_alert(self, alert: HealthAlert) -> None:
         self.received.append(alert)
 
     @property

@@ -93,7 +93,7 @@ def write_all(data_dir: Path) -> None:
     containers = ContainerTable(data_dir, clock)
     for number in range(3):
         containers.add(ContainerInfo(f"c{number}", port_mapping={"8080": 9001 + number}))
-    containers.destroyed("c1")
+    containers.record_destroyed("c1")
 
     projects = ProjectTable(data_dir)
     projects.claim("fold", ("/usr/bin/python3", "/usr"))
@@ -103,7 +103,7 @@ def write_all(data_dir: Path) -> None:
 
     engine = engine_in(data_dir, clock)
     for container_id, command in (("c0", "serve"), ("c2", "serve"), ("c0", "work --für immer")):
-        engine._note(BackgroundCommand(container_id, command, f"/tmp/{command[:5]}.log"))
+        engine._record_command(BackgroundCommand(container_id, command, f"/tmp/{command[:5]}.log"))
 
     book = TaskBook(data_dir, clock)
     done = book.add("fold paper", callback_url="https://caller.example/", owner="ada")
@@ -126,7 +126,7 @@ async def change_all(data_dir: Path) -> None:
     containers.add(ContainerInfo("c3", image="ubuntu:22.04"))
     engine = engine_in(data_dir, clock)
     engine._record_destroyed(containers.get("c0"))
-    engine._note(BackgroundCommand("c3", "serve", "/tmp/serve.log"))
+    engine._record_command(BackgroundCommand("c3", "serve", "/tmp/serve.log"))
 
     projects = ProjectTable(data_dir)
     projects.finish("unfold")
@@ -180,7 +180,7 @@ async def test_rows_of_a_recorded_file_are_read(tmp_path: Path) -> None:
     assert service.containers.ports() == {9001, 9003}
     unfinished = [(one.name, one.mark) for one in ProjectTable(data_dir).unfinished()]
     assert unfinished == [("unfold", "00ff")]
-    commands = [one.command for one in service.docker._started_in("c0")]
+    commands = [one.command for one in service.docker._commands_of("c0")]
     assert commands == ["serve", "work --für immer"]
     tasks = TaskBook(data_dir).tasks()
     assert [task.status for task in tasks] == [TaskStatus.COMPLETED, TaskStatus.PENDING]

@@ -141,8 +141,8 @@ class CodingAgent:
             # A stop button that is pressed while the outcome is recorded must not lose it.
             await asyncio.shield(callback(outcome))
 
-    def note_alert(self, alert: HealthAlert) -> None:
-        """Remember the last alert of a tool, which the prompt of its repair contains."""
+    def record_alert(self, alert: HealthAlert) -> None:
+        """Record the last alert of a tool; the prompt of its repair contains it."""
         self.alerts[alert.tool_id] = alert
         while len(self.alerts) > MAX_ALERTS:
             del self.alerts[next(iter(self.alerts))]

@@ -1,7 +1,7 @@
 """The messages between the router and the coding agent, as Structs.
 
 Both are objects of this process, so a message is the argument of a method: `CodingAgent.begin`
-receives a `ToolRequest`, `CodingAgent.note_alert` a `HealthAlert`, and `Router.on_outcome` a
+receives a `ToolRequest`, `CodingAgent.record_alert` a `HealthAlert`, and `Router.on_outcome` a
 `ToolReady` or `ToolError`. Only outcomes leave the process: `CallbackSender` posts them as JSON, in
 the shape of `message_with`.
 

@@ -213,7 +213,7 @@ class Router:
 
     async def on_alert(self, alert: HealthAlert) -> None:
         """Forward an alert, and create a repair task for the tool."""
-        self._coding.note_alert(alert)
+        self._coding.record_alert(alert)
         tool_id = alert.tool_id
         tool = self.service.registry.find(tool_id)
         if tool is None or tool.status is not ToolStatus.ACTIVE:

@@ -114,7 +114,7 @@ class ContainerTable:
             container_id, lambda one: msgspec.structs.replace(one, last_accessed=now)
         )
 
-    def destroyed(self, container_id: str) -> ContainerInfo:
+    def record_destroyed(self, container_id: str) -> ContainerInfo:
         """Record that a container is destroyed. May be repeated.
 
         Raises:

@@ -145,21 +145,21 @@ def messages_of(backend: ToolBackend) -> list[AgentBusMessage]:
     """Return a list of the messages between the router and the coding agent from now on."""
     sent: list[AgentBusMessage] = []
     coding = backend.coding
-    begin, note_alert = coding.begin, coding.note_alert
+    begin, record_alert = coding.begin, coding.record_alert
 
     def begin_too(request: ToolRequest) -> None:
         sent.append(message_with(request))
         begin(request)
 
-    def note_too(alert: HealthAlert) -> None:
+    def record_too(alert: HealthAlert) -> None:
         sent.append(message_with(alert))
-        note_alert(alert)
+        record_alert(alert)
 
     async def ends(outcome: Outcome) -> None:
         sent.append(message_with(outcome))
 
     coding.begin = begin_too  # type: ignore[method-assign]  # listens to the router
-    coding.note_alert = note_too  # type: ignore[method-assign]  # as above
+    coding.record_alert = record_too  # type: ignore[method-assign]  # as above
     coding.on_outcome(ends)
     return sent
 
