@@ -1,7 +1,4 @@
-"""Tasks in the facts of a session: how one is read from them, and what is recorded of it.
-
-A task that the read model has evicted is read from the log again.
-"""
+"""Tasks of a session: read from the read model or from the facts, and recorded as facts."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.audit.models.read_model import ReadModel
-from arp.audit.models.tasks import ENDED, RULES, Attempt, Task, Tasks
+from arp.audit.models.tasks import ENDED, RULES, Task, Tasks
 from arp.control.context import ControlContext
 from arp.ledger.fact import decode
 from arp.ledger.payload_fields import Delivery
@@ -26,56 +23,39 @@ JOINING = ("job_id", "job_item_id", "parent_task_id", "root_task_id")
 """Correlations of a task's first fact that all its facts carry."""
 
 
-class KnownTask(Struct, frozen=True):
-    """A task at one moment, and the ids that the facts about it carry."""
+class StoredTask(Struct, frozen=True):
+    """A task as the durable facts describe it."""
 
     task: Task
     sequence: int
-    """The newest fact that it takes into account."""
+    """Sequence number of the newest fact that was read."""
     ids: dict[str, str]
-
-    @property
-    def attempts(self) -> int:
-        """How many attempts there were."""
-        return self.task.older_attempts + len(self.task.attempts)
-
-    @property
-    def running(self) -> Attempt | None:
-        """The attempt that runs."""
-        run_id = self.task.current_run_id
-        return next((one for one in self.task.attempts if one.run_id == run_id), None)
-
-    @property
-    def has_failed(self) -> bool:
-        """Return whether the last attempt failed."""
-        attempts = self.task.attempts
-        return bool(attempts) and attempts[-1].status == "failed"
-
-    def has_run(self, run_id: str | None) -> bool:
-        """Return whether there was an attempt of that id."""
-        return any(one.run_id == run_id for one in self.task.attempts)
-
-    def check_idle(self) -> None:
-        """Refuse another attempt while one runs.
-
-        Raises:
-            SessionBusy: One does.
-        """
-        task = self.task
-        if task.current_run_id is not None:
-            raise SessionBusy(f"attempt {task.current_run_id} of task {task.task_id} still runs")
+    """Correlation ids that all further facts about the task carry."""
 
 
-def unknown_task(task_id: str) -> KnownTask:
+def unknown_task(task_id: str) -> StoredTask:
     """Return a task without facts: the first fact about a task may be an attempt at it."""
     task = Task(task_id=task_id, objective="unknown", status="unknown", first_sequence=0)
-    return KnownTask(task, 0, {})
+    return StoredTask(task, 0, {})
+
+
+def check_idle(task: Task) -> None:
+    """Refuse another attempt while one runs.
+
+    Raises:
+        SessionBusy: An attempt runs.
+    """
+    if task.current_run_id is not None:
+        raise SessionBusy(f"attempt {task.current_run_id} of task {task.task_id} still runs")
 
 
 async def find_task(
     context: ControlContext, session_id: str, task_id: str | None
-) -> KnownTask | None:
-    """Return a task of a session; `None` if there is none of that id."""
+) -> StoredTask | None:
+    """Return a task of a session; `None` if there is none of that id.
+
+    A task that the read model has evicted is folded from the log, by the rules of the read model.
+    """
     model, store = await context.model(session_id), context.hub.store
     tasks, sequence = model.state.tasks.tasks, model.sequence
     task = tasks.get(task_id)
@@ -95,7 +75,7 @@ async def find_task(
             return None
     first = decode((await store.read(session_id, task.first_sequence - 1, 1))[0][1])
     ids = {name: getattr(first, name) for name in JOINING if getattr(first, name)}
-    return KnownTask(task, sequence, ids)
+    return StoredTask(task, sequence, ids)
 
 
 def check_edges(
@@ -130,27 +110,35 @@ def check_edges(
 
 
 class TaskRecorder:
-    """Records facts of one task, and of the item of a job that the task carries out."""
+    """Records facts of one task, and of the item of a job that the task carries out.
+
+    Args:
+        context: Context of the call.
+        live: Session of the task.
+        stored: The task before the call.
+        turn_id: Turn of the facts; `None` if they belong to no turn.
+    """
 
     def __init__(
         self,
         context: ControlContext,
         live: LiveSession,
-        known: KnownTask,
+        stored: StoredTask,
         turn_id: str | None = None,
     ) -> None:
         scope = {}
         if turn_id is not None:
             scope = {"thread_id": live.session.threads.of(turn_id), "turn_id": turn_id}
-        self._recorder = context.hub.recorder(live).within(**known.ids, **scope)
-        self._known = known
-        running = known.running
-        self._number = (running.attempt if running is not None else None) or known.attempts
-        """Of the attempt that runs, or of the last one."""
-        last = known.task.attempts[-1].run_id if known.task.attempts else None
-        run_id = running.run_id if running is not None else last
+        self._recorder = context.hub.recorder(live).within(**stored.ids, **scope)
+        self._before, self._ids = stored.task, stored.ids
+        running = self._before.running_attempt
+        self._number = (running and running.attempt) or self._before.attempt_count
+        """Number of the attempt that runs, or else of the newest one."""
+        newest = running or (self._before.attempts[-1] if self._before.attempts else None)
         self.task: work.RecordedTask = self._recorder.known_task(
-            known.task.task_id, known.attempts, run_id
+            self._before.task_id,
+            self._before.attempt_count,
+            newest.run_id if newest is not None else None,
         )
 
     def status(self, status: str, reason: str | None, run_id: str | None) -> None:
@@ -168,9 +156,9 @@ class TaskRecorder:
                 self.task.record(f"task.{status}", {"reason": reason})
 
     def _run(self, reason: str | None, run_id: str | None) -> None:
-        if self._known.running is None:
-            self._begin(run_id or f"{self.task.id}.{self._known.attempts + 1}")
-        elif self._known.task.status == "paused":
+        if self._before.running_attempt is None:
+            self._begin(run_id or f"{self.task.id}.{self._before.attempt_count + 1}")
+        elif self._before.status == "paused":
             self.task.record("task.resumed", {"reason": reason})
         else:
             self.task.record("task.started")
@@ -182,7 +170,7 @@ class TaskRecorder:
 
     def begin(self, run_id: str) -> None:
         """Record that an attempt begins: the first, or another one after one that ended."""
-        if self._known.has_failed or self._known.task.status in ENDED:
+        if self._before.has_failed_attempt or self._before.status in ENDED:
             self.retry(run_id, None)
         else:
             self._begin(run_id)
@@ -195,7 +183,7 @@ class TaskRecorder:
         delivery: Delivery | None,
     ) -> None:
         """Record that the task is done, and the attempt that completed it."""
-        if self._known.running is not None:
+        if self._before.running_attempt is not None:
             payload = {"attempt": self._number, "outputs": outputs or None}
             self.task.record("task.attempt.completed", payload)
             self._item("completed", self._number, outputs=outputs or None)
@@ -220,12 +208,11 @@ class TaskRecorder:
         self._item("started", attempt.number)
 
     def _attempt_failed(self, reason: str | None) -> None:
-        running = self._known.running
-        if running is not None:
+        if self._before.running_attempt is not None:
             payload = {"attempt": self._number, "reason": reason}
             self.task.record("task.attempt.failed", payload)
             self._item("failed", self._number, reason=reason)
 
     def _item(self, what: str, attempt: int, **more: Json) -> None:
-        if self._known.ids.keys() >= {"job_id", "job_item_id"}:
+        if self._ids.keys() >= {"job_id", "job_item_id"}:
             self.task.record(f"job.item.{what}", {"attempt": attempt, **more})

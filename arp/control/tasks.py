@@ -14,10 +14,10 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, to_builtins
 
-from arp.audit.models.tasks import ENDED
+from arp.audit.models.tasks import ENDED, Task
 from arp.control.context import ControlContext
 from arp.control.method import Id, Reason, SessionParams, TurnId, method
-from arp.control.task_facts import KnownTask, TaskRecorder, check_edges, find_task
+from arp.control.task_facts import StoredTask, TaskRecorder, check_edges, check_idle, find_task
 from arp.control.turns import DONE, StartTurn, TurnInput, Turns
 from arp.ledger.payload_fields import Count, Delivery, Share
 from arp.live.live_session import LiveSession
@@ -181,9 +181,9 @@ class TaskMethods:
             UnknownObject: It is to come after an unknown task.
             InvalidMessage: It would come before itself.
         """
-        async with self._locked(request.session_id, request.task_id) as (live, known):
-            if known is not None:
-                return await self._state(live, known.task.task_id, repeated=True)
+        async with self._locked(request.session_id, request.task_id) as (live, stored):
+            if stored is not None:
+                return await self._state(live, stored.task.task_id, repeated=True)
             model = await self._context.model(live.id)
             parent_id = request.parent_task_id
             root_id = check_edges(model, request.task_id or "", request.depends_on, parent_id)
@@ -210,15 +210,15 @@ class TaskMethods:
         Raises:
             InvalidMessage: It has ended, or a reason is missing; nothing has changed.
         """
-        async with self._task(request) as (live, known):
-            if known.task.status in ENDED and request.status != "archived":
-                if request.status == known.task.status:
+        async with self._task(request) as (live, stored):
+            if stored.task.status in ENDED and request.status != "archived":
+                if request.status == stored.task.status:
                     return await self._state(live, request.task_id, repeated=True)
                 raise InvalidMessage(
-                    f"task {request.task_id} is {known.task.status}; task/retry begins it again",
+                    f"task {request.task_id} is {stored.task.status}; task/retry begins it again",
                     detail="taskId",
                 )
-            self._update(TaskRecorder(self._context, live, known), request)
+            self._update(TaskRecorder(self._context, live, stored), request)
             return await self._state(live, request.task_id)
 
     @staticmethod
@@ -244,11 +244,11 @@ class TaskMethods:
 
         Source: control-plane.md 5: a retry is a new run, history stays.
         """
-        async with self._task(request) as (live, known):
-            if known.has_run(request.run_id):
+        async with self._task(request) as (live, stored):
+            if stored.task.has_run(request.run_id):
                 return await self._state(live, request.task_id, repeated=True)
-            _check_retry(known)
-            run_id = request.run_id or f"{request.task_id}.{known.attempts + 1}"
+            _check_retry(stored.task)
+            run_id = request.run_id or f"{request.task_id}.{stored.task.attempt_count + 1}"
             effects: list[Effect] = []
             turn_id: str | None = None
             if request.input is not None:
@@ -260,7 +260,7 @@ class TaskMethods:
                     run_id=run_id,
                 )
                 turn_id, _, effects = Turns(self._context).submit(live, turn)
-            TaskRecorder(self._context, live, known, turn_id).retry(run_id, request.reason)
+            TaskRecorder(self._context, live, stored, turn_id).retry(run_id, request.reason)
             self._context.carry_out(live, effects)
             return await self._state(live, request.task_id, turn_id=turn_id)
 
@@ -271,11 +271,11 @@ class TaskMethods:
         Raises:
             InvalidMessage: It has ended otherwise; nothing has changed.
         """
-        async with self._task(request) as (live, known):
-            if known.task.status == "completed":
+        async with self._task(request) as (live, stored):
+            if stored.task.status == "completed":
                 return await self._state(live, request.task_id, repeated=True)
-            _check_open(known)
-            TaskRecorder(self._context, live, known).complete(
+            _check_open(stored.task)
+            TaskRecorder(self._context, live, stored).complete(
                 request.outputs, request.artifacts, request.evidence_refs, request.delivery
             )
             return await self._state(live, request.task_id)
@@ -287,19 +287,19 @@ class TaskMethods:
         Raises:
             InvalidMessage: It has ended otherwise; nothing has changed.
         """
-        async with self._task(request) as (live, known):
-            if known.task.status == "cancelled":
+        async with self._task(request) as (live, stored):
+            if stored.task.status == "cancelled":
                 return await self._state(live, request.task_id, repeated=True)
-            _check_open(known)
+            _check_open(stored.task)
             payload = {"reason": request.reason}
-            TaskRecorder(self._context, live, known).task.record("task.cancel_requested", payload)
-            attempt = known.running
+            TaskRecorder(self._context, live, stored).task.record("task.cancel_requested", payload)
+            attempt = stored.task.running_attempt
             turn_id = attempt.turn_id if attempt is not None else None
             self._context.carry_out(live, Turns.stop(live, turn_id))
         await Turns.wait_until_over(self._context, live, turn_id)
-        async with self._task(request) as (live, known):
-            if known.task.status not in ENDED:
-                TaskRecorder(self._context, live, known).cancelled(request.reason)
+        async with self._task(request) as (live, stored):
+            if stored.task.status not in ENDED:
+                TaskRecorder(self._context, live, stored).cancelled(request.reason)
             return await self._state(live, request.task_id)
 
     @method("task/get")
@@ -309,10 +309,10 @@ class TaskMethods:
         Raises:
             UnknownObject: No such task.
         """
-        known = await find_task(self._context, request.session_id, request.task_id)
-        if known is None:
+        stored = await find_task(self._context, request.session_id, request.task_id)
+        if stored is None:
             raise UnknownObject(f"no task {request.task_id!r:.80} in this session", detail="taskId")
-        return TaskState(request.session_id, known.sequence, to_builtins(known.task))
+        return TaskState(request.session_id, stored.sequence, to_builtins(stored.task))
 
     @method("task/list")
     async def page(self, request: ListTasks) -> TaskPage:
@@ -336,10 +336,10 @@ class TaskMethods:
             UnknownObject: One of the other tasks is not known.
             InvalidMessage: It would come before itself. Nothing has changed in each case.
         """
-        async with self._task(request) as (live, known):
+        async with self._task(request) as (live, stored):
             model, parent_id = await self._context.model(live.id), request.parent_task_id
             root_id = check_edges(model, request.task_id, request.depends_on or (), parent_id)
-            record = TaskRecorder(self._context, live, known)
+            record = TaskRecorder(self._context, live, stored)
             if request.depends_on is not None:
                 payload = {"dependsOn": list(request.depends_on)}
                 record.task.record("task.dependency.updated", payload)
@@ -352,7 +352,7 @@ class TaskMethods:
     @asynccontextmanager
     async def _locked(
         self, session_id: str, task_id: str | None
-    ) -> AsyncIterator[tuple[LiveSession, KnownTask | None]]:
+    ) -> AsyncIterator[tuple[LiveSession, StoredTask | None]]:
         """Hold the session's lock, so that one call at a time changes its tasks."""
         live = await self._context.to_change(session_id)
         async with self._context.plane.lock(session_id):
@@ -360,14 +360,14 @@ class TaskMethods:
             yield live, await find_task(self._context, session_id, task_id)
 
     @asynccontextmanager
-    async def _task(self, request: TaskParams) -> AsyncIterator[tuple[LiveSession, KnownTask]]:
+    async def _task(self, request: TaskParams) -> AsyncIterator[tuple[LiveSession, StoredTask]]:
         """As `_locked`, for a task that must be there."""
-        async with self._locked(request.session_id, request.task_id) as (live, known):
-            if known is None:
+        async with self._locked(request.session_id, request.task_id) as (live, stored):
+            if stored is None:
                 raise UnknownObject(
                     f"no task {request.task_id!r:.80} in this session", detail=request.task_id
                 )
-            yield live, known
+            yield live, stored
 
     async def _state(
         self,
@@ -378,22 +378,20 @@ class TaskMethods:
         turn_id: str | None = None,
     ) -> TaskState:
         await live.written()
-        known = await find_task(self._context, live.id, task_id)
-        assert known is not None
-        return TaskState(live.id, known.sequence, to_builtins(known.task), repeated, turn_id)
+        stored = await find_task(self._context, live.id, task_id)
+        assert stored is not None
+        return TaskState(live.id, stored.sequence, to_builtins(stored.task), repeated, turn_id)
 
 
-def _check_open(known: KnownTask) -> None:
-    task = known.task
+def _check_open(task: Task) -> None:
     if task.status in ENDED:
         raise InvalidMessage(f"task {task.task_id} is {task.status} already", detail="taskId")
 
 
-def _check_retry(known: KnownTask) -> None:
-    known.check_idle()
-    task = known.task
+def _check_retry(task: Task) -> None:
+    check_idle(task)
     is_open = task.status not in ENDED
-    if task.status not in RETRIED and not (is_open and known.has_failed):
+    if task.status not in RETRIED and not (is_open and task.has_failed_attempt):
         raise InvalidMessage(
             f"task {task.task_id} is {task.status}; only what failed is tried again",
             detail="taskId",
