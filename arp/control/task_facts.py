@@ -20,7 +20,7 @@ from arp.record import work
 from arp.store.store import facts
 
 JOINING = ("job_id", "job_item_id", "parent_task_id", "root_task_id")
-"""Correlations of a task's first fact that all its facts carry."""
+"""Correlation ids of a task's first fact that all its facts carry."""
 
 
 class StoredTask(Struct, frozen=True):
@@ -81,14 +81,14 @@ async def find_task(
 def check_edges(
     model: ReadModel, task_id: str, depends_on: Iterable[str], parent_id: str | None
 ) -> str | None:
-    """Refuse edges of a task from unknown tasks, and edges that make a circle.
+    """Refuse edges between a task and unknown tasks, and edges that make a cycle.
 
     Returns:
-        The root of the tasks above, as far as it is known.
+        Id of the root task; `None` if the task has no parent.
 
     Raises:
         UnknownObject: One of the other tasks is not known.
-        InvalidMessage: It would come before itself.
+        InvalidMessage: The task would depend on itself.
     """
     known = model.state.tasks.tasks
     seen: set[str] = set()
@@ -142,7 +142,13 @@ class TaskRecorder:
         )
 
     def status(self, status: str, reason: str | None, run_id: str | None) -> None:
-        """Record a new status; `run_id` is the id of the attempt that `running` starts."""
+        """Record a new status.
+
+        Args:
+            status: One of `TaskStatus`.
+            reason: Reason of the change; `None` if there is none.
+            run_id: Id of the attempt that `running` starts; `None` makes one.
+        """
         match status:
             case "running":
                 self._run(reason, run_id)
@@ -152,7 +158,7 @@ class TaskRecorder:
             case "waiting_input" | "waiting_permission" | "waiting_resource":
                 need = status.removeprefix("waiting_")
                 self.task.record("task.waiting", {"waitingFor": need, "reason": reason})
-            case _:  # the fact has the name of the status, and the reason is all of its payload
+            case _:  # the fact is named after the status, and has only a reason
                 self.task.record(f"task.{status}", {"reason": reason})
 
     def _run(self, reason: str | None, run_id: str | None) -> None:
@@ -164,12 +170,12 @@ class TaskRecorder:
             self.task.record("task.started")
 
     def retry(self, run_id: str, reason: str | None) -> None:
-        """Record that the task is tried again, as a run of that id."""
+        """Record another attempt, with this run id."""
         attempt = self.task.retry(reason, run_id)
         self._item("started", attempt.number)
 
     def begin(self, run_id: str) -> None:
-        """Record that an attempt begins: the first, or another one after one that ended."""
+        """Record the start of an attempt; after a failed attempt or an ended task it is a retry."""
         if self._before.has_failed_attempt or self._before.status in ENDED:
             self.retry(run_id, None)
         else:
@@ -182,7 +188,7 @@ class TaskRecorder:
         evidence_refs: Sequence[str],
         delivery: Delivery | None,
     ) -> None:
-        """Record that the task is done, and the attempt that completed it."""
+        """Record the end of the task, and of the attempt that completed it."""
         if self._before.running_attempt is not None:
             payload = {"attempt": self._number, "outputs": outputs or None}
             self.task.record("task.attempt.completed", payload)
@@ -192,12 +198,12 @@ class TaskRecorder:
         )
 
     def cancelled(self, reason: str | None) -> None:
-        """Record that it stopped."""
+        """Record that the task was cancelled, and that its attempt failed."""
         self._attempt_failed("cancelled")
         self.task.record("task.cancelled", {"reason": reason})
 
     def part_of(self, parent_id: str, root_id: str | None) -> None:
-        """Record which task it is a part of."""
+        """Record the parent of the task, and its root if it is known."""
         root = {"root_task_id": root_id} if root_id is not None else {}
         joined = self._recorder.within(parent_task_id=parent_id, **root)
         joined("task.updated", {}, task_id=self.task.id)
