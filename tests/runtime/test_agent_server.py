@@ -111,6 +111,17 @@ async def test_early_messages_are_delivered_when_their_session_is_added(
     assert [one["number"] for one in other.messages] == [1]
 
 
+async def test_kept_message_that_adds_a_session_loses_no_other_message() -> None:
+    server, session, agent = Server(), Session(), Session()
+    server.keep_early("thread", lambda: server.add("agent", agent))
+    server.notified("update", {"id": "agent", "number": 1})
+    server.notified("update", {"id": "thread", "number": 2})
+    server.notified("update", {"id": "agent", "number": 3})
+    server.add("thread", session)
+    assert [one["number"] for one in session.messages] == [2]
+    assert [one["number"] for one in agent.messages] == [1, 3]
+
+
 async def test_session_is_lost_once_and_dropped_with_all_its_ids() -> None:
     server, session, other = Server(), Session(), Session()
     for name in ("one", "its agent"):
