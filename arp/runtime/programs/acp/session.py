@@ -21,6 +21,7 @@ from typing import Literal
 
 import msgspec
 
+from arp.process.program import ProgramStart
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.cut_off import cut_off_of
@@ -36,7 +37,6 @@ from arp.runtime.contract.errors import (
 from arp.runtime.contract.feed import PendingPermission, SessionFeed
 from arp.runtime.programs.acp import messages as acp
 from arp.runtime.programs.acp.history import AcpHistory
-from arp.runtime.programs.agent_process import ProcessStart
 from arp.runtime.programs.json_rpc_peer import (
     METHOD_NOT_FOUND,
     JsonRpcChild,
@@ -634,7 +634,7 @@ class AcpConnection:
             Unavailable: It does not start; the message has its error text.
         """
         connection = cls(name)
-        start = ProcessStart(command, environment, str(cwd), name)
+        start = ProgramStart(command, environment, str(cwd), name)
         try:
             child = connection._child = await JsonRpcChild.start(start, connection)
         except OSError as failed:

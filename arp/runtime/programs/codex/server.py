@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from arp.process.program import ProgramStart
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import (
@@ -29,7 +30,6 @@ from arp.runtime.contract.errors import (
     Unimplemented,
 )
 from arp.runtime.contract.feed import PendingPermission, SessionFeed, one_line
-from arp.runtime.programs.agent_process import ProcessStart
 from arp.runtime.programs.codex import messages as codex
 from arp.runtime.programs.codex.questions import CodexQuestion, question_of
 from arp.runtime.programs.json_rpc_peer import (
@@ -698,7 +698,7 @@ class CodexServer:
         """
         server = cls()
         try:
-            start = ProcessStart([program, "app-server"], environment, str(cwd), "codex")
+            start = ProgramStart([program, "app-server"], environment, str(cwd), "codex")
             child = server._child = await JsonRpcChild.start(start, server, has_version=False)
         except OSError as failed:
             raise Unavailable(f"codex cannot be started: {failed}") from failed
