@@ -187,7 +187,7 @@ class EventReader:
         Raises:
             EventTooLong: An event exceeds the limit; its data is lost.
 
-        Cancel: As safe as reading a chunk.
+        Cancel: Parsed events are kept; a chunk is lost only if `chunks` loses it.
         """
         while not self._parsed:
             try:
