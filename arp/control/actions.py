@@ -18,7 +18,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Input, InputType
 from arp.session.effects import Acknowledge
 from arp.session.inputs import receive
-from arp.session.session import Question
+from arp.session.questions import Question
 from arp.store.store import facts
 from arp.surface.answers import (
     ANSWER,

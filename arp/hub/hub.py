@@ -652,11 +652,11 @@ class Hub:
             live = await self._session_for_input(viewer, message, principal, workflow)
             profile = viewer.profile if viewer.said_hello else DRAFT
             sender = _Sender(profile, viewer.info, viewer.shown)
-            closed = list(live.session.closed)
+            closed = list(live.session.questions.closed)
             await self._apply_input(live, message, principal, sender, partial(live.answer, viewer))
             # The user who answered knows that this question is closed. Otherwise the user's next
             # input could be refused as a late answer to it.
-            if list(live.session.closed) != closed:
+            if list(live.session.questions.closed) != closed:
                 viewer.answered = live.session.sequence
             if message.input_type == "resize" and message.surface == "main":
                 size = msgspec.convert(message.data, Viewport)

@@ -141,7 +141,7 @@ async def withdraw_questions(hub: Hub, session_id: str, turn_id: str) -> None:
     live = await session_of(hub, session_id, None)
     if turn_id == live.session.running:
         return
-    for question in [one for one in live.session.questions.values() if one.turn_id == turn_id]:
+    for question in live.session.questions.of_turn(turn_id):
         live.session.cancel_question(question)
     live.mark()
     await live.written()

@@ -43,8 +43,8 @@ from arp.record.end_cause import EndCause
 from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
 from arp.session.input_log import GivenAnswer
 from arp.session.inputs import SESSION_START
+from arp.session.questions import Question
 from arp.session.recovery import Interrupted
-from arp.session.session import Question
 from arp.surface.answer_type import AnswerType
 from arp.turn.feedback import Feedback
 from arp.turn.host import TurnHost

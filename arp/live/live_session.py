@@ -25,8 +25,9 @@ from arp.live.delivery import Join, Replay, SessionDelivery, Viewer
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES, AgentMessage
+from arp.session.questions import Question
 from arp.session.recorded import Batch, TextBatch
-from arp.session.session import Question, Session
+from arp.session.session import Session
 
 T = TypeVar("T")
 
@@ -80,7 +81,7 @@ def _expire(found: weakref.ref[LiveSession], question: Question) -> None:
         return
     live.deadlines.pop(question.action_id, None)
     # A running turn has its own timer for the question, in `TurnHost`.
-    if live.session.is_open(question) and live.session.running != question.turn_id:
+    if live.session.questions.is_open(question) and live.session.running != question.turn_id:
         live.session.cancel_question(question, "expired")
         live.mark()
 

@@ -49,7 +49,8 @@ from arp.protocol.patch import Update
 from arp.protocol.validate import explain
 from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
 from arp.session.input_log import GivenAnswer, files_named
-from arp.session.session import Question, Session
+from arp.session.questions import Question
+from arp.session.session import Session
 from arp.session.session_settings import Grant, PermissionTerms
 from arp.session.surfaces import close_surface
 from arp.surface.answers import (
@@ -402,11 +403,11 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
     if turn_id is not None and (turn_id == session.running or turn_id in session.queue):
         session.in_turn("run.status", turn_id, intent, status="cancelling")
         return [*acknowledge(message, turn_id), *session.cancel(turn_id)]
-    if turn_id is not None and session.asks(turn_id):
+    if turn_id is not None and (questions := session.questions.of_turn(turn_id)):
         # A crash ended this turn while it waited, and its questions are still open. Without this
         # branch a user could not cancel it, and it would be shown as waiting for ever.
         session.in_turn("run.status", turn_id, intent, status="cancelling")
-        for question in [one for one in session.questions.values() if one.turn_id == turn_id]:
+        for question in questions:
             session.cancel_question(question)
         return acknowledge(message, turn_id)
     # Nothing to cancel. The id is recorded all the same: a repetition after a restart must not
@@ -509,7 +510,7 @@ def _check_unambiguous(session: Session, named: Input) -> None:
         InvalidAnswer: The turn has asked for several permissions; the questions stay open.
     """
     question = session.questions[named.surface, named.source_component or ""]
-    if question.terms is not None and question.turn_id == session.unclear_turn:
+    if session.questions.is_unclear(question):
         raise InvalidAnswer(
             "there was more than one question for permission; name the one that you allow in "
             "source_component",

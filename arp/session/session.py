@@ -13,7 +13,6 @@ stay open and the turn is shown as waiting until the last one is closed.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
@@ -33,18 +32,19 @@ from arp.protocol.errors import (
 )
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import MAX_LEVELS, Limits
-from arp.protocol.messages import FINAL_STATUSES, Command, RendererInfo
+from arp.protocol.messages import FINAL_STATUSES, Command
 from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
-from arp.session.attempts import ATTEMPT_FACTS, TurnAttempt, TurnAttempts
+from arp.session.attempts import TurnAttempt, TurnAttempts
 from arp.session.branches import Branches
 from arp.session.effects import Effect, RunTurn, StopTurn
-from arp.session.input_log import GivenAnswer, InputLog
+from arp.session.input_log import InputLog
 from arp.session.log import Log
 from arp.session.popup_places import check_places
 from arp.session.projection import At, commit_messages, stored, surface_message
+from arp.session.questions import Question, Questions
 from arp.session.recorded import (
     SAYING,
     AppliedCommit,
@@ -60,10 +60,8 @@ from arp.session.session_settings import (
     MAX_COMMANDS_BYTES,
     MAX_STATE_BYTES,
     Grant,
-    PermissionTerms,
     Rules,
     SessionSettings,
-    terms_of,
 )
 from arp.session.threads import THREAD, Threads
 from arp.session.turn_states import TURN_EVENTS, Policy, TurnQueue
@@ -88,38 +86,6 @@ class Head(Struct, frozen=True):
     workflow: str = ""
     runtime_id: str = "arp"
     created_at: str = ""
-
-
-class Question(Struct, frozen=True):
-    """A component that waits for an answer."""
-
-    action_id: str
-    component_id: str
-    surface: str
-    turn_id: str
-    terms: PermissionTerms | None = None
-    """Terms of a permission; `None` if the question asks for no permission."""
-    name: str = ""
-    """Name of the `@app.on_answer` handler that receives the answer if the turn has ended."""
-    expires_at: str | None = None
-    """Deadline (RFC 3339); later answers are refused."""
-
-    @property
-    def asked_at(self) -> int:
-        """Sequence number of the fact that asked the question."""
-        return int(self.action_id.rpartition(".")[2])
-
-
-class ClosedQuestion(Struct, frozen=True):
-    """A question that no longer accepts an answer."""
-
-    question: Question
-    sequence: int
-    """Sequence number of the fact that closed it."""
-
-
-MAX_CLOSED = 16
-"""Number of closed questions that a session remembers; no screen lags by as many."""
 
 
 class QuestionTerms(Struct, frozen=True):
@@ -157,27 +123,6 @@ class ToolUse(Struct, frozen=True):
 TURN_FACTS = frozenset(name for events in TURN_EVENTS.values() for name in events)
 """Facts that change the state of a turn or of the queue."""
 
-INPUT_FACTS = frozenset(
-    ("turn.submitted", "queue.changed", "action.resolved", "artifact.changed", "run.status")
-)
-"""Facts that may contain an input, or the id of one."""
-
-FOLLOWED = frozenset(
-    (
-        *INPUT_FACTS,
-        *ATTEMPT_FACTS,
-        "turn.completed",
-        "turn.failed",
-        "action.required",
-        "session.updated",
-        "thread.started",
-        "output.spilled",
-        "tool.result",
-        "evidence.changed",
-    )
-)
-"""Facts that `Session.follow` applies: they change more than the turn states and the screen."""
-
 
 class Session:
     """The state machine of one session."""
@@ -186,7 +131,6 @@ class Session:
         "_before_end",
         "_surfaces",
         "attempts",
-        "closed",
         "head",
         "input_log",
         "leaving",
@@ -197,7 +141,6 @@ class Session:
         "settings",
         "threads",
         "turns",
-        "unclear_turn",
         "watchers",
     )
 
@@ -216,14 +159,8 @@ class Session:
         redactor = redactor or known_shapes()
         self.log = Log(head.runtime_id, head.session_id, self.screen, redactor, self.threads)
         self.turns = TurnQueue()
-        self.questions: dict[tuple[str, str], Question] = {}
-        """Open questions by surface and component id, oldest first."""
-        self.closed: deque[ClosedQuestion] = deque(maxlen=MAX_CLOSED)
-        """Questions that were answered, declined or expired last, oldest first. A lagging renderer
-        may still show them as open."""
-        self.unclear_turn: str | None = None
-        """Turn in which a yes without a question's name is ambiguous: several permissions were
-        open at once, or one ended without an answer."""
+        self.questions = Questions()
+        """Open questions, and those that were closed last."""
         self.input_log = InputLog()
         self.attempts = TurnAttempts()
         self.leaving: dict[str, SurfaceTransferRequest] = {}
@@ -312,7 +249,7 @@ class Session:
         Raises:
             ReadOnly: The log is sealed; nothing is recorded.
         """
-        fact = self._next_fact(type_name, None, payload, ids)
+        fact = RecordedFact(type_name, payload, ids)
         self._record([fact])
         return fact
 
@@ -325,133 +262,50 @@ class Session:
             IllegalTransition: The fact is not legal in the turn's state; nothing is recorded.
             ReadOnly: The log is sealed; nothing is recorded.
         """
-        fact = self._next_fact(type_name, turn_id, payload, ids)
+        fact = self._fact_of(turn_id, type_name, payload, ids)
         self._record([fact])
         return fact
 
-    def _next_fact(
-        self, type_name: str, turn_id: str | None, payload: JsonObject, ids: dict[str, Json]
+    def _fact_of(
+        self, turn_id: str, type_name: str, payload: JsonObject, ids: dict[str, Json]
     ) -> RecordedFact:
-        """Return the next fact, after applying it to the turn states. `_record` must follow."""
-        self.log.check_open()
-        # The transition comes before everything else: an illegal fact must raise while nothing has
-        # changed yet.
-        if type_name in TURN_FACTS:
-            self.turns.follow(type_name, turn_id, payload)
-        if turn_id is not None:
-            ids["thread_id"], ids["turn_id"] = self.threads.of(turn_id), turn_id
+        """Return a fact of a turn, for `_record`."""
+        ids["thread_id"], ids["turn_id"] = self.threads.of(turn_id), turn_id
         return RecordedFact(type_name, payload, ids, turn_id=turn_id)
 
     def _record(self, facts: Sequence[RecordedFact]) -> None:
-        """Record facts of `_next_fact`: all pass redaction, then `follow`, then the screen."""
+        """Record the facts of one step, in one pass over each.
+
+        Raises:
+            IllegalTransition: The first fact is not legal in the state of its turn; nothing is
+                recorded. The caller decides on the others such that they are legal after it.
+            ReadOnly: The log is sealed; nothing is recorded.
+        """
+        self.log.check_open()
+        # The transitions come before everything else: an illegal fact must raise while nothing has
+        # changed yet.
+        for fact in facts:
+            if fact.type in TURN_FACTS:
+                self.turns.follow(fact.type, fact.turn_id, fact.payload)
         self.log.add(facts)
         screen = self.screen
         for fact in facts:
-            if fact.type in FOLLOWED:
-                self.follow(fact.type, fact.turn_id, fact.payload, fact.ids, fact.sequence)
+            self.follow(fact)
             screen.begin_turn(fact.ids.get("turn_id"), fact.messages)
-        for fact in facts:
             for message in fact.messages:
                 screen.apply(message, fact.sequence)
 
-    def follow(
-        self,
-        type_name: str,
-        turn_id: str | None,
-        payload: JsonObject,
-        ids: Mapping[str, Json],
-        sequence: int,
-    ) -> None:
-        """Apply a fact to everything except turn states and screen.
+    def follow(self, fact: RecordedFact) -> None:
+        """Apply a fact to everything except turn states and screen (`FACT_HANDLERS`).
 
         It runs for a fact that was just recorded and for one that is replayed from the log.
-
-        Args:
-            type_name: Type of the fact; types outside `FOLLOWED` change nothing.
-            turn_id: Turn of the fact; `None` if the fact is not about its turn.
-            payload: Payload of the fact, as stored in the ledger.
-            ids: Other correlation ids of the fact, by field name.
-            sequence: Sequence number of the fact.
 
         Raises:
             Forked: The fact changes to another branch, and the other branches are not in memory.
         """
-        seen = self.input_log
-        self.attempts.follow(type_name, turn_id or ids.get("turn_id"), payload, ids)
-        if type_name in INPUT_FACTS:
-            self._follow_input(turn_id, payload, sequence)
-        match type_name:
-            case "turn.submitted" | "session.updated":
-                self.settings.follow(type_name, turn_id, payload, sequence)
-                if turn_id is not None and "renderer" in payload:
-                    seen.renderers[turn_id] = msgspec.convert(payload["renderer"], RendererInfo)
-                if turn_id is not None and "answers" in payload:
-                    seen.answers[turn_id] = msgspec.convert(payload["answers"], GivenAnswer)
-            case "turn.completed" | "turn.failed" if turn_id is not None:
-                seen.forget_turn(turn_id)
-            case "action.required" | "action.resolved" if turn_id is not None:
-                self._follow_question(turn_id, payload, ids["action_id"], sequence)
-            case "thread.started":
-                self.threads.begin(ids.get("thread_id") or THREAD)
-            case "output.spilled" if "file" in payload:
-                # A saved file, which inputs may name. The spilled output of a tool has no `file`.
-                seen.remember_files([payload["file"]["sha256"]])
-            case "tool.result" | "evidence.changed" if ids.get("output_ref") is not None:
-                # The full result of a tool, or an evidence pack, which the owner may download.
-                seen.remember_files([ids["output_ref"]])
-            case _:
-                pass
-
-    def _follow_input(self, turn_id: str | None, payload: JsonObject, sequence: int) -> None:
-        """Apply the input of a fact, and a surface that the fact closes or transfers."""
-        self.input_log.remember_input(payload, turn_id)
-        if "closed" in payload:
-            surface = payload["surface"]
-            self._surfaces.pop(surface, None)
-            self.leaving.pop(surface, None)
-            self.serials.forget(surface)
-            self.log.growing.forget_surface(surface)
-        elif "leaving" in payload:
-            self.leaving.pop(payload["surface"], None)
-            if payload["leaving"]:
-                request = msgspec.convert(payload["leaving"], SurfaceTransferRequest)
-                self.leaving[payload["surface"]] = request
-        if (submitted := payload.get("input")) is None:
-            return
-        surface = submitted.get("surface", "main")
-        # A serial proves that a user did something on a surface. An input of a program proves
-        # nothing, and an unknown surface named by a peer would fill the memory.
-        if "origin" not in payload and surface in self.screen.surfaces:
-            self.serials.note(surface, sequence)
-        if not self.settings.opening and self.settings.shows(turn_id):
-            self.settings.open_with(submitted)
-
-    def _follow_question(
-        self, turn_id: str, payload: JsonObject, action_id: str, sequence: int
-    ) -> None:
-        """Apply `action.required` (it has a component) or `action.resolved` (it has none)."""
-        if "component" not in payload:
-            for key, question in list(self.questions.items()):
-                if question.action_id == action_id:
-                    del self.questions[key]
-                    # `closed` catches answers from screens that still show the question. A user
-                    # who cancelled the turn knows that its question is gone.
-                    if payload.get("decision") != "cancelled":
-                        self.closed.append(ClosedQuestion(question, sequence))
-            if "grant" in payload:
-                self.settings.grants.add(msgspec.convert(payload["grant"], Grant))
-        elif self.settings.shows(turn_id):
-            component_id, surface = payload["component"]["id"], payload["surface"]
-            opened = Question(
-                action_id,
-                component_id,
-                surface,
-                turn_id,
-                terms_of(payload),
-                payload.get("name", ""),
-                payload.get("expiresAt"),
-            )
-            self.questions[surface, component_id] = opened
+        handler = FACT_HANDLERS.get(fact.type)
+        if handler is not None:
+            handler(self, fact)
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
         """Record text of a turn's output, or of its reasoning, as one fact."""
@@ -658,10 +512,9 @@ class Session:
 
     def begin_next(self) -> list[Effect]:
         """Start the first queued turn if no turn is running and the queue is not paused."""
-        facts: list[RecordedFact] = []
-        effects = self._start(facts)
-        self._record(facts)
-        return effects
+        if not self.turns.may("start"):
+            return []
+        return self._start([], self.turns.queue)
 
     def enqueue(
         self, turn_id: str, submitted: JsonObject, ids: dict[str, Json], resume: bool
@@ -674,26 +527,30 @@ class Session:
             ids: Correlation ids of that fact, by field name.
             resume: Whether to resume a paused queue.
         """
-        facts = [self._next_fact("turn.submitted", turn_id, submitted, ids)]
-        if resume:
-            self.turns.resume()
-        effects = self._start(facts)
-        if not effects:
-            facts.append(self._queue_fact())
-        self._record(facts)
-        return effects
+        turns = self.turns
+        first_fact = self._fact_of(turn_id, "turn.submitted", submitted, ids)
+        waiting = [*turns.queue, turn_id]
+        if turns.starts_with_next(resume):
+            return self._start([first_fact], waiting)
+        self._record([first_fact, self._queue_fact(waiting)])
+        return []
 
-    def _start(self, facts: list[RecordedFact]) -> list[Effect]:
-        """Append the facts that start the first queued turn to `facts`, if it may start."""
-        if not self.turns.may("start"):
-            return []
-        turn_id = self.queue[0]
-        self.log.assembler.begin_turn(turn_id)
-        facts.append(self._next_fact("turn.started", turn_id, {}, {}))
+    def _start(self, facts: list[RecordedFact], queue: Sequence[str]) -> list[Effect]:
+        """Record `facts` and then those that start the first turn of a queue, in one pass.
+
+        Args:
+            facts: Facts after which the turn may start.
+            queue: The queue after these facts.
+        """
+        turn_id, *rest = queue
+        facts.append(self._fact_of(turn_id, "turn.started", {}, {}))
         # Renderers were shown a queue that has just changed. A turn that starts at once was never
         # shown as queued, and needs no such fact.
-        if self.queue or self.status_of(turn_id) == "queued":
-            facts.append(self._queue_fact())
+        if rest or self.status_of(turn_id) == "queued":
+            thread = self.threads.of(rest[0] if rest else turn_id)
+            facts.append(RecordedFact("queue.changed", {"queued": rest}, {"thread_id": thread}))
+        self._record(facts)
+        self.log.assembler.begin_turn(turn_id)
         return [RunTurn(turn_id)]
 
     def leave(self) -> None:
@@ -712,13 +569,12 @@ class Session:
             queue: The new order; `None` means the current order.
             pause: Whether to pause the queue.
         """
-        self._record([self._queue_fact(queue, pause)])
+        self._record([self._queue_fact(self.turns.queue if queue is None else queue, pause)])
 
-    def _queue_fact(self, queue: list[str] | None = None, pause: bool = False) -> RecordedFact:
-        queue = self.queue if queue is None else queue
-        thread = self.threads.of(queue[0] if queue else self.running)
+    def _queue_fact(self, queue: list[str], pause: bool = False) -> RecordedFact:
+        thread = self.threads.of(queue[0] if queue else self.turns.running)
         payload = self._queue_payload(queue, pause)
-        return self._next_fact("queue.changed", None, payload, {"thread_id": thread})
+        return RecordedFact("queue.changed", payload, {"thread_id": thread})
 
     def _queue_payload(self, queue: list[str], pause: bool = False) -> JsonObject:
         is_paused = bool(queue) and (pause or self.turns.is_paused)
@@ -757,7 +613,8 @@ class Session:
             other: Session built from the same facts for another branch. The caller must not use it
                 afterwards.
         """
-        self.screen, self.questions = other.screen, other.questions
+        self.screen = other.screen
+        self.questions.adopt(other.questions)
         self.settings.switch_to(other.settings)
         self.threads.follow(other.threads)
         self.log.show_on(other.screen)
@@ -824,10 +681,10 @@ class Session:
             return []
         self._begin_end(turn_id)
         if reason != "interrupted":
-            for question in [q for q in self.questions.values() if q.turn_id == turn_id]:
+            for question in self.questions.of_turn(turn_id):
                 self.cancel_question(question)
             self._close_tools(turn_id)
-        waits = reason == "interrupted" and self.asks(turn_id)
+        waits = reason == "interrupted" and bool(self.questions.of_turn(turn_id))
         if error is not None and not waits:
             payload = error_payload(error)
             shown: JsonObject = {"error": payload.error, "code": payload.code}
@@ -913,12 +770,7 @@ class Session:
                 'a table asks for rows with selectable: "one" or "many"', detail=component.id
             )
         self.show_held(turn_id)
-        before = self.questions.get((surface, component.id))
-        if before is not None and before.turn_id == turn_id:
-            raise InvalidComponent(
-                f"question {component.id!r} is still open: ask another one under another id",
-                detail=component.id,
-            )
+        before = self.questions.replaced_by(turn_id, surface, component.id)
         props = {**component.props, "state": "open"}
         asked = self.log.clean_component(
             msgspec.structs.replace(answerable(component), props=props)
@@ -926,7 +778,7 @@ class Session:
         self.commit(turn_id, surface, [RenderChange([asked])])
         # Only now: a refused component must leave the earlier question open.
         if before is not None:
-            self._resolved(before, {"decision": "expired"})
+            self._close_question(before, {"decision": "expired"})
         action_id = f"{turn_id}.{component.id}.{self.log.sequence + 1}"
         payload = {"component": as_object(asked), "surface": surface}
         if terms.name:
@@ -935,26 +787,11 @@ class Session:
             payload["expiresAt"] = terms.expires_at
         ids = {"action_id": action_id}
         if about is not None:
-            payload |= self._permission(turn_id, about)
+            self.questions.note_permission(turn_id)
+            payload |= _permission_fields(self.log, about)
             ids |= about.ids
         self.in_turn("action.required", turn_id, payload, **ids)
         return self.questions[surface, component.id]
-
-    def _permission(self, turn_id: str, about: ToolUse) -> JsonObject:
-        """Return the payload of a permission request, besides its component."""
-        # From the second open permission on, a yes without a name may be meant for the other one.
-        if any(one.terms is not None and one.turn_id == turn_id for one in self.questions.values()):
-            self.unclear_turn = turn_id
-        payload: JsonObject = {"tool": about.tool, "askedBy": about.rule}
-        shown = {"args": about.args, "sessionRule": about.session_rule}
-        payload |= self.log.clean_value({name: one for name, one in shown.items() if one})
-        if about.digest:
-            payload["digest"] = about.digest
-        if about.editable:
-            payload["editable"] = True
-        if about.expires_at is not None:
-            payload["expiresAt"] = about.expires_at
-        return payload
 
     def answer_question(
         self,
@@ -978,7 +815,7 @@ class Session:
         input_of = {"answer": answer, "input": submitted} if submitted is not None else {}
         if grant is not None:
             input_of["grant"] = {"tool": grant.tool, "rule": grant.rule}
-        self._resolved(question, {"decision": "answered", **input_of})
+        self._close_question(question, {"decision": "answered", **input_of})
 
     def decline_question(self, question: Question, submitted: JsonObject | None) -> None:
         """Close a question that the user declines, for every renderer.
@@ -987,30 +824,17 @@ class Session:
             question: An open question.
             submitted: The input that declines; `None` if that input begins a turn of its own.
         """
-        with suppress(ArpError):  # as in `cancel_question`
-            self.mark(question.component_id, question.surface, "declined", None, question.turn_id)
+        self._mark_closed(question, "declined")
         input_of: JsonObject = {"input": submitted} if submitted is not None else {}
-        self._resolved(question, {"decision": "declined", **input_of})
-
-    def asks(self, turn_id: str) -> bool:
-        """Return whether a turn has an open question."""
-        return any(one.turn_id == turn_id for one in self.questions.values())
-
-    def is_open(self, question: Question) -> bool:
-        """Return whether a question still waits for its answer."""
-        return self.questions.get((question.surface, question.component_id)) == question
+        self._close_question(question, {"decision": "declined", **input_of})
 
     def cancel_question(
         self, question: Question, outcome: Literal["cancelled", "expired"] = "cancelled"
     ) -> None:
         """Close a question for every renderer without an answer."""
-        # A late yes to this permission must not count for the next one of the turn.
-        if question.terms is not None:
-            self.unclear_turn = question.turn_id
-        # The question must close even if the component has no room left for its new state.
-        with suppress(ArpError):
-            self.mark(question.component_id, question.surface, outcome, None, question.turn_id)
-        self._resolved(question, {"decision": outcome})
+        self.questions.note_unanswered(question)
+        self._mark_closed(question, outcome)
+        self._close_question(question, {"decision": outcome})
 
     def replace_question(self, question: Question) -> None:
         """Close a question for every renderer, because the running turn asks it again.
@@ -1018,32 +842,27 @@ class Session:
         If it was the last open question of its turn, that turn is shown as completed: the running
         turn continues its work.
         """
-        with suppress(ArpError):  # as in `cancel_question`
-            self.mark(question.component_id, question.surface, "expired", None, question.turn_id)
-        self._resolved(question, {"decision": "expired"}, goes_on=True)
+        self._mark_closed(question, "expired")
+        self._close_question(question, {"decision": "expired"}, is_continued=True)
 
-    def _resolved(self, question: Question, payload: JsonObject, goes_on: bool = False) -> None:
-        """Record the end of a question, and of its turn if the turn is only shown as waiting.
+    def _mark_closed(self, question: Question, state: str) -> None:
+        """Show a question as closed without an answer."""
+        # The question must close even if the component has no room left for its new state.
+        with suppress(ArpError):
+            self.mark(question.component_id, question.surface, state, None, question.turn_id)
 
-        Args:
-            question: An open question.
-            payload: Payload of `action.resolved` so far, with its `decision`.
-            goes_on: Whether another turn continues the work of the question's turn.
-        """
+    def _close_question(
+        self, question: Question, payload: JsonObject, is_continued: bool = False
+    ) -> None:
+        """Record the end of a question, and of its turn if the turn is only shown as waiting."""
         turn_id = question.turn_id
-        is_last = not any(
-            one.turn_id == turn_id and one.action_id != question.action_id
-            for one in self.questions.values()
+        closing = self.questions.closing(
+            question, payload, self.turns.running, self.status_of(turn_id), is_continued
         )
-        payload["resumes"] = turn_id == self.running and is_last
-        # A crash ended this turn earlier, and its open questions kept it waiting. With the last one
-        # closed it needs a final status, or it would be shown as waiting for ever.
-        if is_last and turn_id != self.running and self.status_of(turn_id) == "waiting":
-            is_done = goes_on or payload["decision"] in ("answered", "declined")
-            payload["ends"] = "completed" if is_done else "cancelled"
-        attempt = self.attempts.get(turn_id) if "ends" in payload else None
-        self.in_turn("action.resolved", turn_id, payload, action_id=question.action_id)
-        reason = None if payload.get("ends") == "completed" else "cancelled"
+        # Read before the fact is recorded, which removes it.
+        attempt = self.attempts.get(turn_id) if "ends" in closing else None
+        self.in_turn("action.resolved", turn_id, closing, action_id=question.action_id)
+        reason = None if closing.get("ends") == "completed" else "cancelled"
         self._end_attempt(turn_id, attempt, reason)
 
     def _end_attempt(self, turn_id: str, attempt: TurnAttempt | None, reason: str | None) -> None:
@@ -1103,3 +922,133 @@ class Session:
 def _output_of(turn_id: str | None, surface: str) -> str:
     """Return the name of the output list of a surface that new components of a turn join."""
     return (turn_id or "") if surface == "main" else ""
+
+
+def _permission_fields(log: Log, about: ToolUse) -> JsonObject:
+    """Return the fields of an `action.required` that asks for a permission."""
+    payload: JsonObject = {"tool": about.tool, "askedBy": about.rule}
+    shown = {"args": about.args, "sessionRule": about.session_rule}
+    payload |= log.clean_value({name: one for name, one in shown.items() if one})
+    if about.digest:
+        payload["digest"] = about.digest
+    if about.editable:
+        payload["editable"] = True
+    if about.expires_at is not None:
+        payload["expiresAt"] = about.expires_at
+    return payload
+
+
+# -- what each type of fact changes ----------------------------------------------------------------
+
+
+def _turn_submitted(session: Session, fact: RecordedFact) -> None:
+    turn_id, payload = fact.turn_id, fact.payload
+    _apply_input(session, fact)
+    session.settings.follow_branches(fact.type, turn_id, payload, fact.sequence)
+    if turn_id is not None:
+        session.input_log.remember_turn(turn_id, payload)
+        if fact.ids.get("task_id"):
+            session.attempts.add_turn(turn_id, fact.ids)
+
+
+def _turn_ended(session: Session, fact: RecordedFact) -> None:
+    if fact.turn_id is not None:
+        session.input_log.forget_turn(fact.turn_id)
+        # A crash ended this turn, but not its questions: its attempt ends with the last of them.
+        if fact.payload.get("status") != "waiting":
+            session.attempts.remove_turn(fact.turn_id)
+
+
+def _action_required(session: Session, fact: RecordedFact) -> None:
+    if fact.turn_id is not None and session.settings.shows(fact.turn_id):
+        session.questions.open(fact.turn_id, fact.ids["action_id"], fact.payload)
+
+
+def _action_resolved(session: Session, fact: RecordedFact) -> None:
+    payload = fact.payload
+    _apply_input(session, fact)
+    if fact.turn_id is None:
+        return
+    if "ends" in payload:
+        session.attempts.remove_turn(fact.turn_id)
+    session.questions.close(fact.ids["action_id"], payload, fact.sequence)
+    if "grant" in payload:
+        session.settings.grants.add(msgspec.convert(payload["grant"], Grant))
+
+
+def _artifact_changed(session: Session, fact: RecordedFact) -> None:
+    payload = fact.payload
+    session.input_log.remember_input(payload, fact.turn_id)
+    if "closed" in payload:
+        surface = payload["surface"]
+        session._surfaces.pop(surface, None)
+        session.leaving.pop(surface, None)
+        session.serials.forget(surface)
+        session.log.growing.forget_surface(surface)
+    elif "leaving" in payload:
+        session.leaving.pop(payload["surface"], None)
+        if payload["leaving"]:
+            request = msgspec.convert(payload["leaving"], SurfaceTransferRequest)
+            session.leaving[payload["surface"]] = request
+
+
+def _apply_input(session: Session, fact: RecordedFact) -> None:
+    """Apply the input in a fact, or the id of one."""
+    session.input_log.remember_input(fact.payload, fact.turn_id)
+    if (submitted := fact.payload.get("input")) is None:
+        return
+    surface = submitted.get("surface", "main")
+    # A serial proves that a user did something on a surface. An input of a program proves nothing,
+    # and an unknown surface named by a peer would fill the memory.
+    if "origin" not in fact.payload and surface in session.screen.surfaces:
+        session.serials.note(surface, fact.sequence)
+    if not session.settings.opening and session.settings.shows(fact.turn_id):
+        session.settings.open_with(submitted)
+
+
+def _session_updated(session: Session, fact: RecordedFact) -> None:
+    session.settings.update(fact.turn_id, fact.payload)
+    session.settings.follow_branches(fact.type, fact.turn_id, fact.payload, fact.sequence)
+
+
+def _thread_started(session: Session, fact: RecordedFact) -> None:
+    session.threads.begin(fact.ids.get("thread_id") or THREAD)
+
+
+def _file_saved(session: Session, fact: RecordedFact) -> None:
+    # Inputs may name a saved file. The spilled output of a tool has no `file`.
+    if "file" in fact.payload:
+        session.input_log.remember_files([fact.payload["file"]["sha256"]])
+
+
+def _output_stored(session: Session, fact: RecordedFact) -> None:
+    # The full result of a tool, or an evidence pack, which the owner may download.
+    if fact.ids.get("output_ref") is not None:
+        session.input_log.remember_files([fact.ids["output_ref"]])
+
+
+def _attempt_changed(session: Session, fact: RecordedFact) -> None:
+    turn_id = fact.turn_id or fact.ids.get("turn_id")
+    session.attempts.apply_attempt(fact.type, turn_id, fact.payload, fact.ids)
+
+
+FACT_HANDLERS: Mapping[str, Callable[[Session, RecordedFact], None]] = {
+    "action.required": _action_required,
+    "action.resolved": _action_resolved,
+    "artifact.changed": _artifact_changed,
+    "evidence.changed": _output_stored,
+    "output.spilled": _file_saved,
+    "queue.changed": _apply_input,
+    "run.status": _apply_input,
+    "session.updated": _session_updated,
+    "task.attempt.completed": _attempt_changed,
+    "task.attempt.failed": _attempt_changed,
+    "task.attempt.started": _attempt_changed,
+    "thread.started": _thread_started,
+    "tool.result": _output_stored,
+    "turn.completed": _turn_ended,
+    "turn.failed": _turn_ended,
+    "turn.submitted": _turn_submitted,
+}
+"""Fact type → what a fact of it changes besides turn states (`TurnQueue`) and screen (`project`).
+"""

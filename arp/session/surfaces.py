@@ -150,7 +150,7 @@ def _close_questions(session: Session, name: str, reason: CloseReason) -> Iterat
     cancelled.
     """
     nodes = session.screen.surfaces[name].nodes
-    for question in [one for one in session.questions.values() if one.surface == name]:
+    for question in session.questions.on_surface(name):
         is_awaited = question.turn_id == session.running
         node = nodes.get(question.component_id)
         declines = reason == "user" and node is not None and node.own.get("can_decline") is True

@@ -18,7 +18,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import InputEcho, Permission
-from arp.session.session import Question
+from arp.session.questions import Question
 from arp.turn.host import TurnHost
 
 _ANSWERED_BY = frozenset(("state", "answer"))

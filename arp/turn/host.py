@@ -34,8 +34,9 @@ from arp.protocol.messages import CloseReason, Command
 from arp.protocol.patch import PatchOp
 from arp.record.end_cause import EndCause
 from arp.record.wording import check_kind, encoded, plain, well_formed
+from arp.session.questions import Question
 from arp.session.recorded import SAYING
-from arp.session.session import Question, QuestionTerms, ToolUse
+from arp.session.session import QuestionTerms, ToolUse
 from arp.surface.change import Change, PatchChange
 from arp.turn.pending_changes import PendingChanges
 from arp.turn.question_outcome import QuestionOutcome, rfc3339
@@ -461,7 +462,9 @@ class TurnHost:
     def _close(self, asked: AskedQuestion, kind: Literal["withdrawn", "expired"]) -> bool:
         """Close an open question without an answer; return whether it was open."""
         # An answer that was accepted first wins over the deadline and over the withdrawal.
-        if self.session.running != self.turn_id or not self.session.is_open(asked.question):
+        if self.session.running != self.turn_id or not self.session.questions.is_open(
+            asked.question
+        ):
             return False
         # Text that was written before the question closes is shown before that.
         self.flush()

@@ -242,7 +242,7 @@ class Turn:
         The question stays open, and its answer goes to the next process. Code that asks for another
         system, such as a runtime, must therefore leave its own request open too.
         """
-        return self._host.is_left_open and self._session.asks(self.id)
+        return self._host.is_left_open and bool(self._session.questions.of_turn(self.id))
 
     @property
     def _earlier_questions(self) -> EarlierQuestions:

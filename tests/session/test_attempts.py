@@ -11,6 +11,7 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.session.attempts import TurnAttempt, TurnAttempts
 from arp.session.inputs import submit
+from arp.session.recorded import RecordedFact
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
@@ -96,16 +97,27 @@ def test_attempt_goes_on_with_another_turn_of_its_run() -> None:
 
 def test_number_of_an_attempt_that_is_none_counts_as_the_first() -> None:
     attempts = TurnAttempts()
-    attempts.follow("turn.submitted", "one", {}, RUN)
-    attempts.follow("task.attempt.started", "one", {"attempt": "x"}, RUN)
+    attempts.add_turn("one", RUN)
+    attempts.apply_attempt("task.attempt.started", "one", {"attempt": "x"}, RUN)
     assert attempts == {"one": TurnAttempt(RUN, 1)}
-    attempts.follow("turn.failed", "one", {"status": "waiting"}, {})
-    attempts.follow("action.resolved", "one", {"decision": "expired"}, {})
-    assert "one" in attempts
-    attempts.follow("action.resolved", "one", {"ends": "completed"}, {})
-    assert attempts == {}
-    attempts.follow("turn.submitted", "two", {}, {"task_id": "k"})
-    attempts.follow("task.attempt.started", "two", {"attempt": 1}, {"task_id": "k"})
+
+
+def test_a_turn_that_is_shown_as_waiting_keeps_its_attempt() -> None:
+    session = new()
+    begin(session)
+    for ended in ({"status": "waiting"}, {"decision": "expired"}):
+        type_name = "turn.failed" if "status" in ended else "action.resolved"
+        session.follow(RecordedFact(type_name, ended, {"action_id": "a"}, turn_id="one"))
+        assert "one" in session.attempts
+    ended = {"decision": "expired", "ends": "completed"}
+    session.follow(RecordedFact("action.resolved", ended, {"action_id": "a"}, turn_id="one"))
+    assert session.attempts == {}
+
+
+def test_a_turn_that_names_no_run_has_no_attempt() -> None:
+    attempts = TurnAttempts()
+    attempts.add_turn("two", {"task_id": "k"})
+    attempts.apply_attempt("task.attempt.started", "two", {"attempt": 1}, {"task_id": "k"})
     assert attempts == {}
 
 

@@ -26,7 +26,8 @@ from arp.protocol.patch import Append, Remove, Replace, Update
 from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn, StopTurn
 from arp.session.input_log import GivenAnswer
 from arp.session.inputs import MAX_QUEUE, receive, submit
-from arp.session.session import Question, QuestionTerms, Session
+from arp.session.questions import Question
+from arp.session.session import QuestionTerms, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.surface.change import PatchChange, RenderChange
@@ -741,7 +742,7 @@ def test_answer_that_who_asked_cannot_take_leaves_the_question_open() -> None:
     bob = Input(input_type="form_submit", data={"fields": {"n": "Bob"}}, source_component="q")
     with pytest.raises(InvalidAnswer, match="not Bob"):
         receive(session, bob, understand_draft, check=check)
-    assert (kinds(session), session.is_open(question)) == ([], True)
+    assert (kinds(session), session.questions.is_open(question)) == ([], True)
     ada = Input(input_type="form_submit", data={"fields": {"n": "Ada"}}, source_component="q")
     (resolve,) = receive(session, ada, understand_draft, check=check)
     assert resolve == ResolveQuestion(question.action_id, {"n": "Ada", "p": None})
@@ -782,7 +783,7 @@ def test_question_that_does_not_say_so_cannot_be_declined(component: Component) 
     session = begun()
     question = session.ask("t1", component)
     refused(session, "action", DECLINE, source_component="q")
-    assert session.is_open(question)
+    assert session.questions.is_open(question)
 
 
 def test_decline_that_names_no_question_is_of_the_newest_that_may_be_declined() -> None:

@@ -16,7 +16,8 @@ from arp.protocol.errors import InvalidAnswer, InvalidMessage
 from arp.protocol.messages import Input
 from arp.protocol.patch import Remove
 from arp.session.late_input import check_in_time
-from arp.session.session import Question, Session
+from arp.session.questions import Question
+from arp.session.session import Session
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.profile import Profile, typed_answer
 from tests.session.conversation import FULL, TEXT, begun, choices, confirm, form, send

@@ -10,7 +10,8 @@ from arp.ledger.fact import Fact
 from arp.protocol.errors import InvalidAnswer
 from arp.protocol.limits import Limits
 from arp.session.effects import Acknowledge, ResolveQuestion
-from arp.session.session import Question, Session, ToolUse
+from arp.session.questions import Question
+from arp.session.session import Session, ToolUse
 from arp.session.session_settings import Grant
 from tests.restoring import restore
 from tests.session.conversation import AT, TEXT, begun, confirm, facts, new, send, user
@@ -71,7 +72,7 @@ def test_answer_that_says_more_than_the_question_offers_leaves_it_open(
     with pytest.raises(InvalidAnswer) as error:
         answer(session, **payload)
     assert error.value.detail == where
-    assert session.is_open(question)
+    assert session.questions.is_open(question)
 
 
 def test_scope_of_a_question_that_is_no_permission_allows_nothing() -> None:
@@ -90,7 +91,7 @@ def test_typed_yes_after_several_permissions_must_name_the_one_that_it_allows() 
     with pytest.raises(InvalidAnswer) as error:
         send(session, "text", {"text": "yes"}, TEXT)
     assert error.value.detail == "source_component"
-    assert session.is_open(first)
+    assert session.questions.is_open(first)
     send(session, "text", {"text": "no"}, TEXT)
     assert resolved(session).payload["answer"] is False
     one = begun()
@@ -105,7 +106,7 @@ def test_permission_that_expired_makes_the_next_typed_yes_unclear() -> None:
     second = asked(session, component_id="r")
     with pytest.raises(InvalidAnswer):
         send(session, "text", {"text": "yes"}, TEXT)
-    assert session.is_open(second)
+    assert session.questions.is_open(second)
 
 
 def test_permission_says_until_when_it_may_be_answered() -> None:

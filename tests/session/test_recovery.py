@@ -16,8 +16,9 @@ from arp.session.branching import check_turning
 from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn
 from arp.session.inputs import receive, submit
 from arp.session.log import ReadOnly
+from arp.session.questions import Question
 from arp.session.recovery import Interrupted, messages_of, recover, seal
-from arp.session.session import Head, Question, QuestionTerms, Session
+from arp.session.session import Head, QuestionTerms, Session
 from arp.surface.change import RenderChange
 from arp.surface.draft_answer import understand_draft
 from tests.restoring import restore

@@ -446,12 +446,12 @@ def test_question_is_open_until_it_is_answered_or_withdrawn() -> None:
     """Another one under its id is another question."""
     session = begun()
     first = session.ask("t1", confirm())
-    assert session.is_open(first)
+    assert session.questions.is_open(first)
     session.cancel_question(first)
     again = session.ask("t1", confirm())
-    assert (session.is_open(first), session.is_open(again)) == (False, True)
+    assert (session.questions.is_open(first), session.questions.is_open(again)) == (False, True)
     session.answer_question(again, True, None)
-    assert not session.is_open(again)
+    assert not session.questions.is_open(again)
 
 
 def test_question_closes_though_its_component_has_no_room_for_the_word() -> None:
@@ -537,8 +537,7 @@ def test_what_the_user_thinks_of_turns_is_kept_of_the_newest_that_were_rated() -
     session.in_turn("session.updated", "t1", {"feedback": {"rating": "none"}})
     assert session.settings.feedback == {}
     for number in range(MAX_FEEDBACK + 1):
-        session.follow(
-            "session.updated", f"r{number}", {"feedback": {"rating": "bad"}}, {}, number + 1
-        )
+        rated = {"feedback": {"rating": "bad"}}
+        session.follow(RecordedFact("session.updated", rated, {}, turn_id=f"r{number}"))
     assert len(session.settings.feedback) == MAX_FEEDBACK
     assert "r0" not in session.settings.feedback
