@@ -763,8 +763,9 @@ class Hub:
             effects = receive(live.session, message, read_typed, info, traceparent, check)
         live.began(principal.known_as, count, waiting)
         live.touch()
+        # The serial of this input, which allows the agent to open a popup where the user acted.
         serial = serials.last if serials.last > before else None
-        self.carry_out(live, effects, partial(_with_serial, reply, serial))
+        self.carry_out(live, effects, reply, serial)
         if message.input_type in SILENT:
             self.runner.surface_input(live, message)
 
@@ -821,7 +822,11 @@ class Hub:
         return found
 
     def carry_out(
-        self, live: LiveSession, effects: Sequence[Effect], reply: Reply | None = None
+        self,
+        live: LiveSession,
+        effects: Sequence[Effect],
+        reply: Reply | None = None,
+        serial: int | None = None,
     ) -> None:
         """Schedule effects for the time when everything recorded so far is durable.
 
@@ -829,13 +834,16 @@ class Hub:
             live: The session that returned the effects.
             effects: Effects, in order.
             reply: Receives the acknowledgement of the input.
+            serial: Serial of the input; `None` if it has none.
         """
         live.mark()
         for effect in effects:
             if not isinstance(effect, Acknowledge):
                 live.after_write(partial(self._run_effect, live, effect))
             elif reply is not None:
-                ack = InputAck(id=effect.input_id, session_id=live.id, turn_id=effect.turn_id)
+                ack = InputAck(
+                    id=effect.input_id, session_id=live.id, turn_id=effect.turn_id, serial=serial
+                )
                 reply(ack)
 
     def _run_effect(
@@ -910,13 +918,6 @@ def _sender_among(viewers: Sequence[Viewer], shown: int) -> _Sender:
         infos[-1] if all(one == infos[-1] for one in infos) else UNKNOWN,
         shown,
     )
-
-
-def _with_serial(reply: Reply, serial: int | None, message: AgentMessage) -> None:
-    """Answer an input and include the serial that allows it to open a popup."""
-    if serial is not None and isinstance(message, InputAck):
-        message = msgspec.structs.replace(message, serial=serial)
-    reply(message)
 
 
 def _is_only_greeted(live: LiveSession) -> bool:

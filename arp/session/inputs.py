@@ -306,7 +306,7 @@ def check_beginning(session: Session, message: Input) -> None:
             f"input_type {message.input_type:.40} begins no turn; there are {', '.join(BEGINNING)}",
             detail="input.input_type",
         )
-    _check_shape(message)
+    _check_shape(message.data, _SHAPES.get(message.input_type))
     _check_files(session, message)
 
 
@@ -314,7 +314,7 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
     """Replace the input of a queued turn; its position in the queue does not change."""
     turn_id = message.edits or ""
     check_beginning(session, message)
-    if turn_id not in session.queue:
+    if turn_id not in session.turns.queue:
         raise UnknownObject(f"no turn {turn_id!r:.80} is queued", detail=turn_id)
     session.edit_queued(turn_id, _stored_input(message))
     session.input_log.typed[turn_id] = message.data
@@ -332,7 +332,7 @@ def shaped(message: Input) -> Input:
     data = message.data
     if message.input_type == "form_submit" and "fields" not in data and data.keys() - {"action"}:
         message = msgspec.structs.replace(message, data={"fields": data})
-    _check_shape(message)
+    _check_shape(message.data, _SHAPES.get(message.input_type))
     return message
 
 
@@ -354,13 +354,9 @@ def _resolve_inlined_source(session: Session, message: Input) -> Input:
     return msgspec.structs.replace(message, surface=surface, source_component=own, data=data)
 
 
-def _check_shape(message: Input) -> None:
-    shape = _SHAPES.get(message.input_type)
-    if shape is not None:
-        _check_shape_of(message.data, shape)
-
-
-def _check_shape_of(data: JsonObject, shape: type[Struct]) -> None:
+def _check_shape(data: JsonObject, shape: type[Struct] | None) -> None:
+    if shape is None:
+        return
     try:
         msgspec.convert(data, shape)
     except msgspec.ValidationError:
@@ -375,7 +371,7 @@ def _check_files(session: Session, message: Input) -> None:
     the file of another session.
     """
     if "files" in message.data:
-        _check_shape_of(message.data, _FilesInput)
+        _check_shape(message.data, _FilesInput)
     if not session.input_log.files.keys() >= set(files_named(message.data)):
         raise UnknownObject("no such file; files come by POST as multipart/form-data")
 
@@ -399,8 +395,8 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
         return [*acknowledge(message, None), *session.resume_queue()]
     if action != CANCEL:
         raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
-    turn_id = named if isinstance(named, str) else session.running
-    if turn_id is not None and (turn_id == session.running or turn_id in session.queue):
+    turn_id = named if isinstance(named, str) else session.turns.running
+    if turn_id is not None and (turn_id == session.turns.running or turn_id in session.turns.queue):
         session.in_turn("run.status", turn_id, intent, status="cancelling")
         return [*acknowledge(message, turn_id), *session.cancel(turn_id)]
     if turn_id is not None and (questions := session.questions.of_turn(turn_id)):
@@ -431,7 +427,7 @@ def _close_surface(session: Session, message: Input) -> list[Effect]:
 def _promote_turn(
     session: Session, message: Input, named: Json, intent: JsonObject
 ) -> list[Effect]:
-    if not isinstance(named, str) or named not in session.queue:
+    if not isinstance(named, str) or named not in session.turns.queue:
         raise UnknownObject(f"no turn {named!r:.80} is queued", detail=f"{named!s:.80}")
     session.promote(named)
     session.in_turn("run.status", named, intent, status="queued")
@@ -454,7 +450,7 @@ def _find_question(
         component = _component(session, source, message.surface)
         return component, _validate_answer(component, message)
     if message.input_type == "text":
-        return _find_typed_answer(session, message, read_typed)
+        return _find_typed_answer(session, message, read_typed) if session.questions else None
     for component, named in _open_questions(session, message):
         if not answers_unnamed(component, message.input_type, message.data):
             continue
@@ -567,7 +563,7 @@ def _apply_answer(
         _check_terms(question.terms if question is not None else None, message.data)
     if question is not None and check is not None:
         check(question, value)
-    if question is not None and question.turn_id == session.running:
+    if question is not None and question.turn_id == session.turns.running:
         session.answer_question(question, public, _stored_input(message), _grant(question, message))
         # The answer to a permission also has a scope, a digest and a changed input, so the agent
         # gets all of its data. A plain value would drop the changed input.
@@ -595,7 +591,7 @@ def _decline(
     question: Question | None,
 ) -> list[Effect]:
     """Close a question that the user declines, and pass the refusal to the agent."""
-    if question is not None and question.turn_id == session.running:
+    if question is not None and question.turn_id == session.turns.running:
         session.decline_question(question, _stored_input(message))
         resolve = ResolveQuestion(question.action_id, None, is_declined=True)
         return [*acknowledge(message, question.turn_id), resolve]
@@ -697,14 +693,15 @@ def new_turn(
         answer: The answer as the user gave it; the ledger may hold it without secrets.
     """
     _check_accepts_turn(session)
+    running = session.turns.running
     turn_id, submitted, ids = first_fact(session, message, renderer, particulars)
     if particulars.answers is not None:
         session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
     # An answer does not interrupt: the running turn may be the one that waits for it.
     is_answer = particulars.answers is not None
-    if session.running is not None and session.rules.policy == "interrupt" and not is_answer:
-        effects.append(StopTurn(session.running))
+    if running is not None and session.rules.policy == "interrupt" and not is_answer:
+        effects.append(StopTurn(running))
     return [*effects, *session.enqueue(turn_id, submitted, ids, resume=True)]
 
 
@@ -733,33 +730,29 @@ def first_fact(
         submitted["answers"] = msgspec.to_builtins(particulars.answers)
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
-    session.threads.join(turn_id, particulars.thread)
-    if (
-        particulars.traceparent is not None
-        and read_traceparent(particulars.traceparent) is not None
-    ):
-        session.input_log.traceparents[turn_id] = particulars.traceparent
-    ids = {**particulars.ids, **_trace_ids(session, turn_id)}
+    if particulars.thread is not None:
+        session.threads.join(turn_id, particulars.thread)
+    outside = particulars.traceparent
+    if outside is not None and read_traceparent(outside) is not None:
+        session.input_log.traceparents[turn_id] = outside
+    else:
+        outside = None
+    ids: dict[str, Json] = {**particulars.ids}
+    # The fact names the trace if tracing is on, or if the turn has an external span.
+    if session.rules.traced or outside is not None:
+        ids |= turn_ids(session.head.session_id, session.head.epoch, turn_id, outside)
     session.input_log.typed[turn_id] = message.data
     return turn_id, submitted, ids
 
 
-def _trace_ids(session: Session, turn_id: str) -> dict[str, Json]:
-    """Return the ids of the turn's trace if tracing is on or the turn has an external span."""
-    traceparent = session.input_log.traceparents.get(turn_id)
-    if not session.rules.traced and traceparent is None:
-        return {}
-    return turn_ids(session.head.session_id, session.head.epoch, turn_id, traceparent)
-
-
 def _check_accepts_turn(session: Session) -> None:
-    if session.running is not None and session.rules.policy == "reject":
+    if session.turns.running is not None and session.rules.policy == "reject":
         raise SessionBusy("a turn is running; wait for it, or stop it with action arp.cancel")
     _check_room(session)
 
 
 def _check_room(session: Session) -> None:
-    if len(session.queue) >= MAX_QUEUE:
+    if len(session.turns.queue) >= MAX_QUEUE:
         raise ResourceLimit(f"{MAX_QUEUE} turns are queued already; wait for some to end")
 
 

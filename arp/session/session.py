@@ -290,7 +290,8 @@ class Session:
         self.log.add(facts)
         screen = self.screen
         for fact in facts:
-            self.follow(fact)
+            if fact.type in FACT_HANDLERS:
+                self.follow(fact)
             screen.begin_turn(fact.ids.get("turn_id"), fact.messages)
             for message in fact.messages:
                 screen.apply(message, fact.sequence)
@@ -300,12 +301,13 @@ class Session:
 
         It runs for a fact that was just recorded and for one that is replayed from the log.
 
+        Args:
+            fact: A fact of a type in `FACT_HANDLERS`; facts of other types change nothing here.
+
         Raises:
             Forked: The fact changes to another branch, and the other branches are not in memory.
         """
-        handler = FACT_HANDLERS.get(fact.type)
-        if handler is not None:
-            handler(self, fact)
+        FACT_HANDLERS[fact.type](self, fact)
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
         """Record text of a turn's output, or of its reasoning, as one fact."""
@@ -412,7 +414,7 @@ class Session:
         """Return the running turn, else the newest one that is over; `None` if there is none."""
         turns = self.screen.turns
         over = (name for name in reversed(turns) if turns[name].status in FINAL_STATUSES)
-        return self.running or next(over, None)
+        return self.turns.running or next(over, None)
 
     # -- surfaces --------------------------------------------------------------------------------
 
@@ -497,7 +499,7 @@ class Session:
         return self.screen.surfaces.get(surface)
 
     def _new_surface(self, name: str, tree: Tree, payload: JsonObject) -> Surface:
-        most = self.rules.limits.max_surfaces
+        most = self.settings.rules.limits.max_surfaces
         if name not in self.screen.surfaces and len(self.screen.surfaces) >= most:
             raise ResourceLimit(
                 f"surface {name!r} would be one more than {most}", detail="max_surfaces"
@@ -506,7 +508,7 @@ class Session:
         # A renderer without overlays shows a popup inside a group on `main`, one level deeper. A
         # popup with all levels would be refused there.
         levels = MAX_LEVELS - 1 if role in ("popup", "overlay") else MAX_LEVELS
-        return Surface(tree, self.rules.limits, levels)
+        return Surface(tree, self.settings.rules.limits, levels)
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -555,12 +557,12 @@ class Session:
 
     def leave(self) -> None:
         """Clear the running turn without recording a fact: the session is removed from memory."""
-        self.turns.set(None, self.queue, self.turns.is_paused, is_waiting=False)
+        self.turns.set(None, self.turns.queue, self.turns.is_paused, is_waiting=False)
 
     def begin_recording(self) -> None:
         """Make the session busy for good: it plays a recording, and refuses every input."""
-        self.turns.set(RECORDING, self.queue, self.turns.is_paused, is_waiting=False)
-        self.settings.rules = msgspec.structs.replace(self.rules, policy="reject")
+        self.turns.set(RECORDING, self.turns.queue, self.turns.is_paused, is_waiting=False)
+        self.settings.rules = msgspec.structs.replace(self.settings.rules, policy="reject")
 
     def record_queue(self, queue: list[str] | None = None, pause: bool = False) -> None:
         """Record the queue, unchanged or in another order.
@@ -587,12 +589,12 @@ class Session:
 
     def promote(self, turn_id: str) -> None:
         """Move a queued turn to the front of the queue; ignore a turn that is not queued."""
-        if turn_id in self.queue[1:]:
-            self.record_queue([turn_id, *(other for other in self.queue if other != turn_id)])
+        if turn_id in self.turns.queue[1:]:
+            self.record_queue([turn_id, *(other for other in self.turns.queue if other != turn_id)])
 
     def edit_queued(self, turn_id: str, submitted: JsonObject) -> RecordedFact:
         """Replace the input of a queued turn."""
-        changed: JsonObject = {**self._queue_payload(self.queue), "input": submitted}
+        changed: JsonObject = {**self._queue_payload(self.turns.queue), "input": submitted}
         return self.in_turn("queue.changed", turn_id, changed)
 
     def begin_thread(self, name: str, title: str | None = None) -> None:
@@ -636,7 +638,7 @@ class Session:
 
     def check_running(self, turn_id: str) -> None:
         """Raise `SurfaceDestroyed` if the turn is not running and may show nothing more."""
-        if self.running != turn_id:
+        if self.turns.running != turn_id:
             raise SurfaceDestroyed(
                 f"turn {turn_id} is over; it can show nothing more", detail=turn_id
             )
@@ -677,7 +679,7 @@ class Session:
                 failed turn the queue is paused anyway if a connected renderer can resume it.
         """
         # A turn ends exactly once: its agent may report the end after the user has cancelled it.
-        if turn_id != self.running and turn_id not in self.queue:
+        if turn_id != self.turns.running and turn_id not in self.turns.queue:
             return []
         self._begin_end(turn_id)
         if reason != "interrupted":
@@ -694,7 +696,7 @@ class Session:
         recorded = "waiting" if waits else status
         ended: JsonObject = {"status": recorded, "usage": usage} if usage else {"status": recorded}
         # Read before the fact is recorded, which removes both.
-        was_queued, attempt = turn_id in self.queue, self.attempts.get(turn_id)
+        was_queued, attempt = turn_id in self.turns.queue, self.attempts.get(turn_id)
         self.in_turn(type_name, turn_id, ended, status=recorded, **ids)
         if not waits:
             failed = None if status == "completed" else reason or status
@@ -911,12 +913,12 @@ class Session:
 
     def cancel(self, turn_id: str | None = None) -> list[Effect]:
         """Request the end of a turn; `None` means the running turn. A queued turn ends at once."""
-        turn_id = turn_id or self.running
+        turn_id = turn_id or self.turns.running
         if turn_id is None:
             return []
-        if turn_id in self.queue:
+        if turn_id in self.turns.queue:
             return self.end_turn(turn_id, "cancelled")
-        return [StopTurn(turn_id)] if turn_id == self.running else []
+        return [StopTurn(turn_id)] if turn_id == self.turns.running else []
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:

@@ -198,4 +198,4 @@ class TurnQueue:
             self.state = IDLE
         else:
             self.state = PAUSED if self.is_paused else READY
-        self.is_active = self.may("recover")
+        self.is_active = "recover" in QUEUE_STEPS[self.state]
