@@ -245,7 +245,7 @@ def _is_same(required: Fact, resolved: JsonObject, request: Respond, live: LiveS
     if component.type != "confirm":
         return True
     recorded = resolved["input"]["data"].get("payload", {}) if "input" in resolved else {}
-    cleaned, _ = live.session.log.redactor.clean(checked)
+    cleaned, _ = live.session.redactor.clean(checked)
     return _decided(recorded) == _decided(cleaned.get("payload", {}))
 
 

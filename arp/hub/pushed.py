@@ -17,8 +17,10 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH, Command
 from arp.protocol.patch import Update
 from arp.record.wording import check_kind, encoded, plain, well_formed
+from arp.session.asking import cancel_question
 from arp.session.inputs import PUSH_ID, push
 from arp.session.outside_change import change_shown
+from arp.session.session_values import set_commands
 from arp.store.session_list import MAX_PAGE, SessionMeta
 from arp.turn.host import checked_commands, copied_json
 
@@ -142,7 +144,7 @@ async def withdraw_questions(hub: Hub, session_id: str, turn_id: str) -> None:
     if turn_id == live.session.running:
         return
     for question in live.session.questions.of_turn(turn_id):
-        live.session.cancel_question(question)
+        cancel_question(live.session, question)
     live.mark()
     await live.written()
 
@@ -155,7 +157,7 @@ async def offer_commands(hub: Hub, session_id: str, commands: Iterable[Command])
     """
     checked = checked_commands(commands)
     live = await session_of(hub, session_id, None)
-    live.session.set_commands(None, checked)
+    set_commands(live.session, None, checked)
     live.mark()
     await live.written()
 

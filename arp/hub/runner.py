@@ -40,11 +40,12 @@ from arp.protocol.errors import (
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, ErrorMessage, Input
 from arp.record.end_cause import EndCause
-from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
+from arp.session.effects import Effect, ResolveQuestion, RunTurn, StopTurn, SurfaceClosed
 from arp.session.input_log import GivenAnswer
 from arp.session.inputs import SESSION_START
 from arp.session.questions import Question
 from arp.session.recovery import Interrupted
+from arp.session.turn_end import close_turn, end_turn
 from arp.surface.answer_type import AnswerType
 from arp.turn.feedback import Feedback
 from arp.turn.host import TurnHost
@@ -237,6 +238,20 @@ class Runner:
         if task.cancelled():
             self._end_stopped(host)
 
+    def run_effect(
+        self, live: LiveSession, effect: RunTurn | StopTurn | ResolveQuestion | SurfaceClosed
+    ) -> None:
+        """Run an effect; what caused it is durable now."""
+        match effect:
+            case RunTurn(turn_id):
+                self.start(live, turn_id)
+            case StopTurn(turn_id):
+                self.cancel(live, turn_id)
+            case ResolveQuestion():
+                self.resolve(live, effect)
+            case SurfaceClosed():
+                self.surface_closed(live, effect)
+
     def resolve(self, live: LiveSession, resolved: ResolveQuestion) -> None:
         """Pass the outcome of a question to the agent that waits for it."""
         host = self._turns.get(live)
@@ -385,9 +400,12 @@ class Runner:
             # A turn that was ended by force is over; its agent may end long after it.
             if host is not None and host.turn_id == turn_id and not host.is_over:
                 usage = host.end()
-            effects = live.session.end_turn(
-                turn_id, status, error, reason, usage, goes_on=not self._parking
-            )
+            effects: list[Effect] = []
+            # A stopping server starts no further turn; the queue is in the ledger.
+            if self._parking:
+                close_turn(live.session, turn_id, status, error, reason, usage)
+            else:
+                effects = end_turn(live.session, turn_id, status, error, reason, usage)
         except Exception:
             # A turn that cannot end would block all queued turns. The session is loaded from the
             # ledger again, which ends the turn.
@@ -504,7 +522,7 @@ def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> Er
     everything that the turn has shown so far. If the turn ends with an error of the same text,
     renderers show the details with that error.
     """
-    clean = live.session.log.redactor.clean
+    clean = live.session.redactor.clean
     payload = ErrorPayload(
         str(clean(what)[0]), ErrorCode.AGENT_FAILED, debug=str(clean(details)[0])
     )

@@ -25,6 +25,7 @@ from arp.live.delivery import Join, Replay, SessionDelivery, Viewer
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES, AgentMessage
+from arp.session.asking import cancel_question
 from arp.session.questions import Question
 from arp.session.recorded import Batch, TextBatch
 from arp.session.session import Session
@@ -82,7 +83,7 @@ def _expire(found: weakref.ref[LiveSession], question: Question) -> None:
     live.deadlines.pop(question.action_id, None)
     # A running turn has its own timer for the question, in `TurnHost`.
     if live.session.questions.is_open(question) and live.session.running != question.turn_id:
-        live.session.cancel_question(question, "expired")
+        cancel_question(live.session, question, "expired")
         live.mark()
 
 

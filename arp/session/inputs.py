@@ -47,12 +47,14 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Update
 from arp.protocol.validate import explain
+from arp.session.asking import answer_question, cancel_question, decline_question, mark_input
 from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
 from arp.session.input_log import GivenAnswer, files_named
 from arp.session.questions import Question
 from arp.session.session import Session
 from arp.session.session_settings import Grant, PermissionTerms
 from arp.session.surfaces import close_surface
+from arp.session.turn_end import cancel_turn
 from arp.surface.answers import (
     answer_value,
     as_asked,
@@ -398,13 +400,13 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
     turn_id = named if isinstance(named, str) else session.turns.running
     if turn_id is not None and (turn_id == session.turns.running or turn_id in session.turns.queue):
         session.in_turn("run.status", turn_id, intent, status="cancelling")
-        return [*acknowledge(message, turn_id), *session.cancel(turn_id)]
+        return [*acknowledge(message, turn_id), *cancel_turn(session, turn_id)]
     if turn_id is not None and (questions := session.questions.of_turn(turn_id)):
         # A crash ended this turn while it waited, and its questions are still open. Without this
         # branch a user could not cancel it, and it would be shown as waiting for ever.
         session.in_turn("run.status", turn_id, intent, status="cancelling")
         for question in questions:
-            session.cancel_question(question)
+            cancel_question(session, question)
         return acknowledge(message, turn_id)
     # Nothing to cancel. The id is recorded all the same: a repetition after a restart must not
     # cancel a turn that began in the meantime.
@@ -564,7 +566,9 @@ def _apply_answer(
     if question is not None and check is not None:
         check(question, value)
     if question is not None and question.turn_id == session.turns.running:
-        session.answer_question(question, public, _stored_input(message), _grant(question, message))
+        answer_question(
+            session, question, public, _stored_input(message), _grant(question, message)
+        )
         # The answer to a permission also has a scope, a digest and a changed input, so the agent
         # gets all of its data. A plain value would drop the changed input.
         resolve = ResolveQuestion(question.action_id, message.data if question.terms else value)
@@ -573,9 +577,9 @@ def _apply_answer(
     # the question is closed: a refused answer must leave the question open.
     _check_accepts_turn(session)
     if question is not None:
-        session.answer_question(question, public, None)
+        answer_question(session, question, public, None)
     elif component.type in CATALOG and closes(component, message.input_type):
-        session.mark(component.id, message.surface, "answered", public, None)
+        mark_input(session, component.id, message.surface, "answered", public, None)
     thread, answers = _thread_of(session, component, message.surface, question), None
     if question is not None:
         answers = GivenAnswer(question.action_id, question.name, public)
@@ -592,16 +596,16 @@ def _decline(
 ) -> list[Effect]:
     """Close a question that the user declines, and pass the refusal to the agent."""
     if question is not None and question.turn_id == session.turns.running:
-        session.decline_question(question, _stored_input(message))
+        decline_question(session, question, _stored_input(message))
         resolve = ResolveQuestion(question.action_id, None, is_declined=True)
         return [*acknowledge(message, question.turn_id), resolve]
     _check_accepts_turn(session)
     answers: GivenAnswer | None = None
     if question is not None:
-        session.decline_question(question, None)
+        decline_question(session, question, None)
         answers = GivenAnswer(question.action_id, question.name, None, declined=True)
     else:
-        session.mark(component.id, message.surface, "declined", None, None)
+        mark_input(session, component.id, message.surface, "declined", None, None)
     thread = _thread_of(session, component, message.surface, question)
     return new_turn(session, message, renderer, Particulars(thread=thread, answers=answers))
 

@@ -23,6 +23,7 @@ from arp.session.log import ReadOnly
 from arp.session.projection import At, project
 from arp.session.recorded import RecordedFact
 from arp.session.session import FACT_HANDLERS, TURN_FACTS, Session
+from arp.session.turn_end import end_turn
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id", *ATTEMPT_IDS)
 
@@ -126,13 +127,13 @@ def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
     if session.running is None:
         return session.begin_next()
     if fault is not None:
-        return session.end_turn(session.running, "failed", fault)
+        return end_turn(session, session.running, "failed", fault)
     warning = "the server stopped while this turn ran; it was closed as interrupted"
     if session.questions.of_turn(session.running):
         warning = "the server stopped while this turn waited for an answer; its question stays open"
     session.in_turn("runtime.warning", session.running, {"message": warning})
     error = Interrupted("the server stopped while this turn ran; ask again to go on")
-    return session.end_turn(session.running, "failed", error, reason="interrupted")
+    return end_turn(session, session.running, "failed", error, reason="interrupted")
 
 
 def _recorded(fact: Fact) -> RecordedFact:

@@ -5,46 +5,45 @@ sequence number, and the screen shows it. The driver *drains* the recorded facts
 durable, and only then delivers them. Everything else that the driver must do (start an agent, stop
 it, pass it an answer) is returned as effects.
 
-`turn_states` defines the legal transitions of a turn. `follow` applies a fact to everything except
-the screen; it runs when a fact is recorded and again when it is replayed from the log. A question
-stays open until it is answered or its turn ends normally. If a crash ended the turn, its questions
-stay open and the turn is shown as waiting until the last one is closed.
+A step has three parts. What it needs is *checked*, and nothing has changed if that fails. Its facts
+are *decided*. Then each fact is *applied*: `turn_states` has the legal transitions of a turn,
+`FACT_HANDLERS` has one function per fact type for everything else except the screen. Both run when
+a fact is recorded and again when it is replayed from the log.
+
+A question stays open until it is answered or its turn ends normally. If a crash ended the turn, its
+questions stay open and the turn is shown as waiting until the last one is closed. Modules above
+this one record what belongs to one subject: `asking` (questions), `turn_end`, `surfaces`,
+`session_values`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from arp.ledger.tracing import Trace, turn_trace
-from arp.protocol.catalog import asks
-from arp.protocol.components import Component, as_object
 from arp.protocol.errors import (
     ArpError,
-    InvalidComponent,
     ResourceLimit,
     SurfaceDestroyed,
-    error_payload,
 )
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import MAX_LEVELS, Limits
-from arp.protocol.messages import FINAL_STATUSES, Command
 from arp.protocol.objects.messages import SurfaceTransferRequest
-from arp.protocol.patch import PatchOp, Update
+from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
 from arp.session.attempts import TurnAttempt, TurnAttempts
 from arp.session.branches import Branches
-from arp.session.effects import Effect, RunTurn, StopTurn
+from arp.session.effects import Effect, RunTurn
 from arp.session.input_log import InputLog
-from arp.session.log import Log
+from arp.session.log import Log, ReadOnly
 from arp.session.popup_places import check_places
 from arp.session.projection import At, commit_messages, stored, surface_message
-from arp.session.questions import Question, Questions
+from arp.session.questions import Questions
 from arp.session.recorded import (
     SAYING,
     AppliedCommit,
@@ -57,8 +56,6 @@ from arp.session.recorded import (
 )
 from arp.session.serials import Serials
 from arp.session.session_settings import (
-    MAX_COMMANDS_BYTES,
-    MAX_STATE_BYTES,
     Grant,
     Rules,
     SessionSettings,
@@ -66,15 +63,11 @@ from arp.session.session_settings import (
 from arp.session.threads import THREAD, Threads
 from arp.session.turn_states import TURN_EVENTS, Policy, TurnQueue
 from arp.session.window import Window
-from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.degrade import answerable
+from arp.surface.change import Change, PatchChange
 from arp.surface.surface import Surface
 
 RECORDING = "recording"
 """Id of the pretended turn that keeps a session busy while it plays a recording."""
-
-TURN_ENDED_FIRST = "the turn ended first"
-"""Error of a tool call that is still open when its turn ends."""
 
 
 class Head(Struct, frozen=True):
@@ -136,6 +129,7 @@ class Session:
         "leaving",
         "log",
         "questions",
+        "redactor",
         "screen",
         "serials",
         "settings",
@@ -156,8 +150,8 @@ class Session:
         self.settings = SessionSettings(Rules(limits, policy, traced))
         self.screen = Window()
         self.threads = Threads()
-        redactor = redactor or known_shapes()
-        self.log = Log(head.runtime_id, head.session_id, self.screen, redactor, self.threads)
+        self.redactor = redactor or known_shapes()
+        self.log = Log(head.runtime_id, head.session_id, self.screen, self.redactor, self.threads)
         self.turns = TurnQueue()
         self.questions = Questions()
         """Open questions, and those that were closed last."""
@@ -231,10 +225,19 @@ class Session:
         """Name given to the session; without one, the beginning of the user's first text."""
         return self.settings.title
 
+    @property
+    def sealed(self) -> ReadOnly | None:
+        """Why the session is read-only; `None` if it can be continued."""
+        return self.log.sealed
+
     def trace(self, turn_id: str) -> Trace:
         """Return the trace of a turn that is not over; only its first fact may set another one."""
         traceparent = self.input_log.traceparents.get(turn_id)
         return turn_trace(self.head.session_id, self.head.epoch, turn_id, traceparent)
+
+    def turn(self, turn_id: str) -> TurnScreen | None:
+        """Return a turn as the screen shows it; `None` if the screen has no such turn."""
+        return self.screen.turns.get(turn_id)
 
     def status_of(self, turn_id: str) -> str | None:
         """Return a turn's status; `None` if the screen has no such turn."""
@@ -312,109 +315,6 @@ class Session:
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
         """Record text of a turn's output, or of its reasoning, as one fact."""
         self.log.say(turn_id, text, type_name)
-
-    def update_state(self, turn_id: str, state: JsonObject) -> None:
-        """Record the agent's state of this session if it has changed.
-
-        Args:
-            turn_id: The turn that changed it; the state belongs to the branch of that turn.
-            state: Plain JSON. The caller must not change it afterwards.
-
-        Raises:
-            ResourceLimit: It is larger than `MAX_STATE_BYTES`; nothing is recorded.
-            ValueError: It contains a secret; nothing is recorded. A redacted state would not be
-                what the agent wrote when it is read back.
-        """
-        if self._check_state(state, self.settings.state, "turn.state"):
-            self.in_turn("session.updated", turn_id, {"state": state})
-
-    def update_shared_state(self, turn_id: str, state: JsonObject) -> None:
-        """Record the state that the agent shares with renderers; limits as in `update_state`."""
-        if self._check_state(state, self.screen.shared_state, "turn.shared_state"):
-            self.in_turn("session.updated", turn_id, {"sharedState": state})
-
-    def _check_state(self, state: JsonObject, before: JsonObject, where: str) -> bool:
-        """Return whether a state differs from the previous one; refuse one that cannot be stored.
-
-        Args:
-            state: The new state.
-            before: The previous state.
-            where: Name of the state in error messages.
-
-        Raises:
-            ResourceLimit: As `update_state`.
-            ValueError: As `update_state`.
-        """
-        # Compared as JSON, because in Python 1 == True: that change would be lost.
-        data = msgspec.json.encode(state)
-        if data == msgspec.json.encode(before):
-            return False
-        if len(data) > MAX_STATE_BYTES:
-            raise ResourceLimit(
-                f"{where}: {len(data)} bytes as JSON; at most {MAX_STATE_BYTES}. Keep what is "
-                "large as a file: await turn.save_file(…)",
-                detail=where,
-            )
-        for name, value in state.items():
-            if self.log.redactor.clean(name)[1]:
-                raise ValueError(f"{where}: a key is a secret; keep secrets in the environment")
-            _, found = self.log.redactor.clean({name: value})
-            if found:
-                raise ValueError(
-                    f"{where}[{name!r:.60}] holds a secret ({', '.join(sorted(found))}); keep "
-                    "secrets in the environment"
-                )
-        return True
-
-    def choose_settings(self, chosen: JsonObject) -> None:
-        """Record the user's settings of the session if they have changed.
-
-        Raises:
-            ResourceLimit: They are larger than `MAX_STATE_BYTES`; nothing is recorded.
-        """
-        data = msgspec.json.encode(chosen)
-        if data == msgspec.json.encode(self.settings.chosen):
-            return
-        if len(data) > MAX_STATE_BYTES:
-            raise ResourceLimit(
-                f"settings: {len(data)} bytes as JSON; at most {MAX_STATE_BYTES}", detail="settings"
-            )
-        self.record("session.updated", {"settings": chosen})
-
-    def set_commands(self, turn_id: str | None, commands: tuple[Command, ...]) -> None:
-        """Record the session's own slash commands if they have changed.
-
-        Args:
-            turn_id: The turn that sets them; like `turn.state`, they belong to its branch. `None`
-                if no turn sets them; they then belong to the shown branch.
-            commands: All commands of the session.
-
-        Raises:
-            ResourceLimit: They are larger than `MAX_COMMANDS_BYTES`; nothing is recorded.
-        """
-        if commands == self.screen.commands:
-            return
-        data = msgspec.json.encode(commands)
-        if len(data) > MAX_COMMANDS_BYTES:
-            raise ResourceLimit(
-                f"commands: {len(data)} bytes as JSON; at most {MAX_COMMANDS_BYTES}. Shorten their "
-                "descriptions",
-                detail="commands",
-            )
-        payload: JsonObject = {"commands": msgspec.json.decode(data)}
-        # Only a fact of a turn belongs to a branch. Without a turn, the commands would also show
-        # on branches that never had them.
-        setter = turn_id or self._newest_turn()
-        if setter is None:
-            self.record("session.updated", payload)
-        else:
-            self.in_turn("session.updated", setter, payload)
-
-    def _newest_turn(self) -> str | None:
-        """Return the running turn, else the newest one that is over; `None` if there is none."""
-        turns = self.screen.turns
-        over = (name for name in reversed(turns) if turns[name].status in FINAL_STATUSES)
-        return self.turns.running or next(over, None)
 
     # -- surfaces --------------------------------------------------------------------------------
 
@@ -643,87 +543,6 @@ class Session:
                 f"turn {turn_id} is over; it can show nothing more", detail=turn_id
             )
 
-    def _begin_end(self, turn_id: str) -> None:
-        """Run the callbacks of `before_end`, and record text that is still held back."""
-        if self._before_end:
-            actions = [action for turn, action in self._before_end if turn == turn_id]
-            self._before_end = [one for one in self._before_end if one[0] != turn_id]
-            for action in actions:
-                # A refused last change must not keep the turn from ending.
-                with suppress(ArpError):
-                    action()
-        self.show_held(turn_id)
-
-    def end_turn(
-        self,
-        turn_id: str,
-        status: Literal["completed", "failed", "cancelled"],
-        error: BaseException | None = None,
-        reason: str | None = None,
-        usage: JsonObject | None = None,
-        goes_on: bool = True,
-    ) -> list[Effect]:
-        """End a turn: close its open questions and fail its open tool calls.
-
-        An interrupted turn keeps both open, and readers show such a tool call as interrupted. If
-        it has an open question, the turn is shown as waiting until that question is closed, and
-        its error is not shown: nothing failed that the user has to repeat.
-
-        Args:
-            turn_id: A running or queued turn; a turn in another state is left unchanged.
-            status: Outcome of the turn.
-            error: Error to show. An exception that is not an `ArpError` is shown without details.
-            reason: `statusReason` of the fact. `interrupted` means that a crash ended the turn.
-            usage: Usage of the turn, sent with the final commit.
-            goes_on: Whether to start the next queued turn; `False` when the server stops. After a
-                failed turn the queue is paused anyway if a connected renderer can resume it.
-        """
-        # A turn ends exactly once: its agent may report the end after the user has cancelled it.
-        if turn_id != self.turns.running and turn_id not in self.turns.queue:
-            return []
-        self._begin_end(turn_id)
-        if reason != "interrupted":
-            for question in self.questions.of_turn(turn_id):
-                self.cancel_question(question)
-            self._close_tools(turn_id)
-        waits = reason == "interrupted" and bool(self.questions.of_turn(turn_id))
-        if error is not None and not waits:
-            payload = error_payload(error)
-            shown: JsonObject = {"error": payload.error, "code": payload.code}
-            self.in_turn("runtime.error", turn_id, {**shown, "retryable": payload.retryable})
-        type_name = "turn.completed" if status == "completed" else "turn.failed"
-        ids = {"status_reason": reason or status} if status != "completed" else {}
-        recorded = "waiting" if waits else status
-        ended: JsonObject = {"status": recorded, "usage": usage} if usage else {"status": recorded}
-        # Read before the fact is recorded, which removes both.
-        was_queued, attempt = turn_id in self.turns.queue, self.attempts.get(turn_id)
-        self.in_turn(type_name, turn_id, ended, status=recorded, **ids)
-        if not waits:
-            failed = None if status == "completed" else reason or status
-            self._end_attempt(turn_id, attempt, failed)
-        self.evict()
-        if was_queued:
-            self.record_queue()
-        # After a failure the queued turns may be pointless, so the user decides. Without a renderer
-        # that can resume the queue, a paused queue would never run again.
-        is_error = status == "failed" and reason != "interrupted"
-        if is_error and self.turns.may("pause") and self._can_be_resumed():
-            self.record_queue(pause=True)
-        return self.begin_next() if goes_on else []
-
-    def _close_tools(self, turn_id: str) -> None:
-        """Record every open tool call of a turn as failed."""
-        turn = self.screen.turns.get(turn_id)
-        for run in [] if turn is None else [one for one in turn.tools if one.ok is None]:
-            ids = {"step_id": run.call_id, "tool_call_id": run.call_id}
-            self.in_turn(
-                "tool.failed", turn_id, {"tool": run.tool, "error": TURN_ENDED_FIRST}, **ids
-            )
-
-    def _can_be_resumed(self) -> bool:
-        """Return whether a connected renderer shows a paused queue and can resume it."""
-        return any(watcher.resumes_queue for watcher in self.watchers)
-
     def evict(self) -> None:
         """Evict turns that are over and no longer recent."""
         # A turn with an open question or an open popup must stay: an answer needs the component,
@@ -742,132 +561,18 @@ class Session:
         if gone and "main" in self._surfaces:
             self._surfaces["main"].forget(gone)
 
-    # -- questions -------------------------------------------------------------------------------
-
-    def ask(
-        self,
-        turn_id: str,
-        component: Component,
-        surface: str = "main",
-        about: ToolUse | None = None,
-        terms: QuestionTerms = NO_TERMS,
-    ) -> Question:
-        """Show a component that waits for an answer.
-
-        A question with the same id that an earlier turn left open expires.
-
-        Args:
-            turn_id: The turn that asks.
-            component: The question.
-            surface: Surface that shows the question.
-            about: Tool call that the question asks permission for.
-            terms: Recorded options of the question.
-
-        Raises:
-            ArpError: The component is refused, or this turn has an open question with the same id;
-                nothing has changed.
-        """
-        if component.type == "table" and not asks("table", component.props):
-            raise InvalidComponent(
-                'a table asks for rows with selectable: "one" or "many"', detail=component.id
-            )
+    def begin_end(self, turn_id: str) -> None:
+        """Run the callbacks of `before_end`, and record text that is still held back."""
+        if self._before_end:
+            actions = [action for turn, action in self._before_end if turn == turn_id]
+            self._before_end = [one for one in self._before_end if one[0] != turn_id]
+            for action in actions:
+                # A refused last change must not keep the turn from ending.
+                with suppress(ArpError):
+                    action()
         self.show_held(turn_id)
-        before = self.questions.replaced_by(turn_id, surface, component.id)
-        props = {**component.props, "state": "open"}
-        asked = self.log.clean_component(
-            msgspec.structs.replace(answerable(component), props=props)
-        )
-        self.commit(turn_id, surface, [RenderChange([asked])])
-        # Only now: a refused component must leave the earlier question open.
-        if before is not None:
-            self._close_question(before, {"decision": "expired"})
-        action_id = f"{turn_id}.{component.id}.{self.log.sequence + 1}"
-        payload = {"component": as_object(asked), "surface": surface}
-        if terms.name:
-            payload["name"] = terms.name
-        if terms.expires_at is not None:
-            payload["expiresAt"] = terms.expires_at
-        ids = {"action_id": action_id}
-        if about is not None:
-            self.questions.note_permission(turn_id)
-            payload |= _permission_fields(self.log, about)
-            ids |= about.ids
-        self.in_turn("action.required", turn_id, payload, **ids)
-        return self.questions[surface, component.id]
 
-    def answer_question(
-        self,
-        question: Question,
-        answer: Json,
-        submitted: JsonObject | None,
-        grant: Grant | None = None,
-    ) -> None:
-        """Close a question with its answer, for every renderer.
-
-        Args:
-            question: An open question.
-            answer: The answer in the form that every renderer may see.
-            submitted: The input with the answer; `None` if that input begins a turn of its own.
-            grant: Permission for the rest of the session that the answer gives.
-
-        Raises:
-            ResourceLimit: The answer does not fit the component; the question stays open.
-        """
-        self.mark(question.component_id, question.surface, "answered", answer, question.turn_id)
-        input_of = {"answer": answer, "input": submitted} if submitted is not None else {}
-        if grant is not None:
-            input_of["grant"] = {"tool": grant.tool, "rule": grant.rule}
-        self._close_question(question, {"decision": "answered", **input_of})
-
-    def decline_question(self, question: Question, submitted: JsonObject | None) -> None:
-        """Close a question that the user declines, for every renderer.
-
-        Args:
-            question: An open question.
-            submitted: The input that declines; `None` if that input begins a turn of its own.
-        """
-        self._mark_closed(question, "declined")
-        input_of: JsonObject = {"input": submitted} if submitted is not None else {}
-        self._close_question(question, {"decision": "declined", **input_of})
-
-    def cancel_question(
-        self, question: Question, outcome: Literal["cancelled", "expired"] = "cancelled"
-    ) -> None:
-        """Close a question for every renderer without an answer."""
-        self.questions.note_unanswered(question)
-        self._mark_closed(question, outcome)
-        self._close_question(question, {"decision": outcome})
-
-    def replace_question(self, question: Question) -> None:
-        """Close a question for every renderer, because the running turn asks it again.
-
-        If it was the last open question of its turn, that turn is shown as completed: the running
-        turn continues its work.
-        """
-        self._mark_closed(question, "expired")
-        self._close_question(question, {"decision": "expired"}, is_continued=True)
-
-    def _mark_closed(self, question: Question, state: str) -> None:
-        """Show a question as closed without an answer."""
-        # The question must close even if the component has no room left for its new state.
-        with suppress(ArpError):
-            self.mark(question.component_id, question.surface, state, None, question.turn_id)
-
-    def _close_question(
-        self, question: Question, payload: JsonObject, is_continued: bool = False
-    ) -> None:
-        """Record the end of a question, and of its turn if the turn is only shown as waiting."""
-        turn_id = question.turn_id
-        closing = self.questions.closing(
-            question, payload, self.turns.running, self.status_of(turn_id), is_continued
-        )
-        # Read before the fact is recorded, which removes it.
-        attempt = self.attempts.get(turn_id) if "ends" in closing else None
-        self.in_turn("action.resolved", turn_id, closing, action_id=question.action_id)
-        reason = None if closing.get("ends") == "completed" else "cancelled"
-        self._end_attempt(turn_id, attempt, reason)
-
-    def _end_attempt(self, turn_id: str, attempt: TurnAttempt | None, reason: str | None) -> None:
+    def end_attempt(self, turn_id: str, attempt: TurnAttempt | None, reason: str | None) -> None:
         """Record the end of the attempt that began with a turn, because the turn is over.
 
         Args:
@@ -882,24 +587,6 @@ class Session:
         for type_name, payload in attempt.end_facts(reason):
             self.record(type_name, payload, **attempt.ids, **of_turn)
 
-    def mark(
-        self, component_id: str, surface: str, state: str, answer: Json, turn_id: str | None
-    ) -> None:
-        """Set an input component's `state`, and its `answer` if there is one.
-
-        Nothing changes if the agent has replaced the question by a component of another kind.
-        """
-        tree = self.tree(surface)
-        node = tree.nodes.get(component_id) if tree is not None else None
-        if node is None or not asks(node.type, node.own):
-            return
-        ops: list[PatchOp] = [Update(component_id, "props.state", state)]
-        if answer is not None:
-            # The findings are reported with `action.resolved`, which contains the same answer.
-            hidden, _ = self.log.redactor.clean(answer)
-            ops.append(Update(component_id, "props.answer", hidden))
-        self.commit(turn_id, surface, [PatchChange(ops)])
-
     # -- draining --------------------------------------------------------------------------------
 
     @property
@@ -911,33 +598,10 @@ class Session:
         """Return and remove what was recorded since the last call; `at` is its time (RFC 3339)."""
         return self.log.drain(at)
 
-    def cancel(self, turn_id: str | None = None) -> list[Effect]:
-        """Request the end of a turn; `None` means the running turn. A queued turn ends at once."""
-        turn_id = turn_id or self.turns.running
-        if turn_id is None:
-            return []
-        if turn_id in self.turns.queue:
-            return self.end_turn(turn_id, "cancelled")
-        return [StopTurn(turn_id)] if turn_id == self.turns.running else []
-
 
 def _output_of(turn_id: str | None, surface: str) -> str:
     """Return the name of the output list of a surface that new components of a turn join."""
     return (turn_id or "") if surface == "main" else ""
-
-
-def _permission_fields(log: Log, about: ToolUse) -> JsonObject:
-    """Return the fields of an `action.required` that asks for a permission."""
-    payload: JsonObject = {"tool": about.tool, "askedBy": about.rule}
-    shown = {"args": about.args, "sessionRule": about.session_rule}
-    payload |= log.clean_value({name: one for name, one in shown.items() if one})
-    if about.digest:
-        payload["digest"] = about.digest
-    if about.editable:
-        payload["editable"] = True
-    if about.expires_at is not None:
-        payload["expiresAt"] = about.expires_at
-    return payload
 
 
 # -- what each type of fact changes ----------------------------------------------------------------

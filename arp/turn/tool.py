@@ -596,7 +596,7 @@ class ToolCall:
     def hides(self, text: str) -> bool:
         """Return whether a text holds a secret, which facts and screens only show as a mark."""
         check_kind(text, str, "text")
-        return bool(self._session.log.redactor.clean(text)[1])
+        return bool(self._session.redactor.clean(text)[1])
 
     def _undecided(self, text: str) -> Approval:
         """Return the undecided approval of an input, which `_decide` completes."""

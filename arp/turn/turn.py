@@ -48,6 +48,7 @@ from arp.protocol.screen import TurnScreen
 from arp.record.wording import check_kind, plain, refuse_unknown, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
+from arp.session.session_values import choose_settings
 from arp.surface.answer_type import AnswerType
 from arp.surface.change import RenderChange
 from arp.surface.degrade import how_shown
@@ -1010,7 +1011,7 @@ class Turn:
         self._session.check_running(self.id)
         chosen = self._known_settings().changed(self._session.settings.chosen, changes)
         self._host.flush_text()
-        self._session.choose_settings(chosen)
+        choose_settings(self._session, chosen)
         self._host.changed()
 
     def _known_settings(self) -> UserSettings:

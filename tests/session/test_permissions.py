@@ -9,6 +9,7 @@ import pytest
 from arp.ledger.fact import Fact
 from arp.protocol.errors import InvalidAnswer
 from arp.protocol.limits import Limits
+from arp.session.asking import ask_question, cancel_question
 from arp.session.effects import Acknowledge, ResolveQuestion
 from arp.session.questions import Question
 from arp.session.session import Session, ToolUse
@@ -23,7 +24,7 @@ USE = ToolUse("shell", {}, "ask", DIGEST, '{"a":1}', "shell: git", editable=True
 
 
 def asked(session: Session, about: ToolUse = USE, component_id: str = "q") -> Question:
-    return session.ask("t1", confirm(component_id), about=about)
+    return ask_question(session, "t1", confirm(component_id), about=about)
 
 
 def answer(session: Session, action: str = "confirm", **payload: Any) -> list[Any]:
@@ -77,7 +78,7 @@ def test_answer_that_says_more_than_the_question_offers_leaves_it_open(
 
 def test_scope_of_a_question_that_is_no_permission_allows_nothing() -> None:
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     answer(session, scope="session")
     assert session.settings.grants == set()
 
@@ -86,7 +87,7 @@ def test_typed_yes_after_several_permissions_must_name_the_one_that_it_allows() 
     """Two were open at once, so it may be meant for the other one; a no is no risk."""
     session = begun()
     first, second = asked(session), asked(session, component_id="r")
-    session.cancel_question(second)
+    cancel_question(session, second)
     session.drain(AT)
     with pytest.raises(InvalidAnswer) as error:
         send(session, "text", {"text": "yes"}, TEXT)
@@ -102,7 +103,7 @@ def test_typed_yes_after_several_permissions_must_name_the_one_that_it_allows() 
 
 def test_permission_that_expired_makes_the_next_typed_yes_unclear() -> None:
     session = begun()
-    session.cancel_question(asked(session), "expired")
+    cancel_question(session, asked(session), "expired")
     second = asked(session, component_id="r")
     with pytest.raises(InvalidAnswer):
         send(session, "text", {"text": "yes"}, TEXT)
