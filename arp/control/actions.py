@@ -262,6 +262,4 @@ def _state(
     live: LiveSession, action_id: str, turn_id: str, *, repeated: bool = False
 ) -> ActionState:
     session = live.session
-    return ActionState(
-        session.head.session_id, action_id, turn_id, "answered", session.sequence, repeated
-    )
+    return ActionState(session.id, action_id, turn_id, "answered", session.sequence, repeated)

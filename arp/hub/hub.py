@@ -247,7 +247,7 @@ class Hub:
 
     def files_of(self, live: LiveSession) -> SessionFiles:
         """Return the file store of a session."""
-        grown = partial(self._quota.grown, live.session.head.owner)
+        grown = partial(self._quota.grown, live.session.owner)
         return SessionFiles(partial(self.blobs.of, live.id), self.settings, live.gone, grown)
 
     def check_takes_input(self) -> None:
@@ -514,7 +514,7 @@ class Hub:
         # A file that the session already has takes no room.
         for sha256 in new.keys() & live.session.input_log.files:
             del new[sha256]
-        async with self._quota.room(live.session.head.owner, sum(new.values())):
+        async with self._quota.room(live.session.owner, sum(new.values())):
             for file in files:
                 await kept.upload(file.chunks())
 

@@ -264,7 +264,7 @@ class Lifetimes:
         """Remove a deleted session from memory and return it; `None` if it was not in memory."""
         live = self._sessions.get(head.session_id)
         # After a deletion another session may have the same id. Its epoch differs.
-        if live is None or live.session.head.epoch != head.epoch:
+        if live is None or live.session.epoch != head.epoch:
             return None
         self._remove(live, SessionNotFound("the session was deleted", detail=live.id), 1000)
         return live

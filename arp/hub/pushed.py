@@ -45,7 +45,7 @@ class PushedTurn:
         self.id = turn_id
         self.session_id = live.id
         self._hub = hub
-        self._owner = live.session.head.owner
+        self._owner = live.session.owner
 
     def __repr__(self) -> str:
         return f"PushedTurn(id={self.id!r}, session_id={self.session_id!r})"
@@ -201,7 +201,7 @@ async def session_of(hub: Hub, session_id: str, user: User | None) -> LiveSessio
         return await hub.find(session_id, Principal(user.name))
     live = hub.sessions.get(session_id)
     if live is not None:
-        owner = live.session.head.owner
+        owner = live.session.owner
     else:
         meta = await hub.store.session(session_id)
         owner = meta.owner if meta is not None else ""

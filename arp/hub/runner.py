@@ -199,7 +199,7 @@ class Runner:
         if self._parking:
             return
         host = TurnHost(live, turn_id, self._files_of(live), self.services)
-        owner = TurnName(live.session.head.workflow, live.id, turn_id)
+        owner = TurnName(live.session.workflow, live.id, turn_id)
         if self._app.debug:
             loop = asyncio.get_running_loop()
 
@@ -310,7 +310,7 @@ class Runner:
     async def _run(self, host: TurnHost, owner: TurnName) -> None:
         """Run the agent of a turn and end the turn according to what the agent did."""
         CURRENT_TURN.set(owner)
-        task, workflow = asyncio.current_task(), host.session.head.workflow
+        task, workflow = asyncio.current_task(), host.session.workflow
         status: Literal["completed", "failed", "cancelled"] = "failed"
         failed: AgentFailed | None = None
         try:

@@ -278,7 +278,7 @@ class SessionDelivery:
         self._delivered: TextBatch | Cursor = session.cursor
         """Batch or cursor that was delivered last."""
         self._replay = replay
-        self.session_id = session.head.session_id
+        self.session_id = session.id
         self._session = session
         self._settings = settings
         self._mark = mark

@@ -123,7 +123,7 @@ class LiveSession:
         replay: Replay,
         stored: int = 0,
     ) -> None:
-        self.id = session.head.session_id
+        self.id = session.id
         self.session = session
         # Inputs that were read from the log are not recent.
         session.serials.clear()
@@ -192,7 +192,7 @@ class LiveSession:
 
     def user_of(self, turn_id: str) -> User:
         """Return the user who began a turn; only the name for a turn from the ledger."""
-        return (self._users or {}).get(turn_id) or User(self.session.head.owner)
+        return (self._users or {}).get(turn_id) or User(self.session.owner)
 
     def began(self, user: User | None, count: int, waiting: Sequence[str] = ()) -> None:
         """Remember who began the turns that an input added, if it added any.

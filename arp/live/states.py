@@ -207,7 +207,7 @@ class States(Cache):
         Raises:
             StoreError: See `read`.
         """
-        name = session.head.session_id
+        name = session.id
         through = self._end_of(name)
         async with aclosing(slices(self._store, name, session.sequence, through)) as found:
             async for facts in found:

@@ -124,10 +124,13 @@ class Session:
         "_before_end",
         "_surfaces",
         "attempts",
+        "epoch",
         "head",
+        "id",
         "input_log",
         "leaving",
         "log",
+        "owner",
         "questions",
         "redactor",
         "screen",
@@ -136,6 +139,7 @@ class Session:
         "threads",
         "turns",
         "watchers",
+        "workflow",
     )
 
     def __init__(
@@ -147,6 +151,8 @@ class Session:
         traced: bool = False,
     ) -> None:
         self.head = head
+        self.id, self.epoch = head.session_id, head.epoch
+        self.owner, self.workflow = head.owner, head.workflow
         self.settings = SessionSettings(Rules(limits, policy, traced))
         self.screen = Window()
         self.threads = Threads()

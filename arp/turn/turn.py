@@ -167,7 +167,7 @@ class Turn:
     @property
     def session_id(self) -> str:
         """Id of the session that the turn belongs to."""
-        return self._session.head.session_id
+        return self._session.id
 
     @property
     def thread_id(self) -> str:
@@ -378,7 +378,7 @@ class Turn:
 
     def _agent_title(self) -> str:
         """Return the title of the agent, or its name if it has no title."""
-        name = self._session.head.workflow
+        name = self._session.workflow
         known = self._host.services.about().workflows
         return next((one.title for one in known if one.name == name and one.title), name)
 
