@@ -7,7 +7,8 @@ is durable. If a write fails, the memory of the session is ahead of the ledger, 
 removed from memory and restored from the store.
 
 Other modules: `live_session` (one session), `directory` (all sessions), `lifetimes` (how a session
-enters and leaves memory), `inputs` (what an input does), `writer` (durability), `runner` (agents).
+enters and leaves memory), `input_applier` (what an input does), `writer` (durability), `runner`
+(agents).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from arp.access.principal import Principal
 from arp.hub.directory import Directory, utc_now
 from arp.hub.history import History
 from arp.hub.inbound import Inbound
-from arp.hub.inputs import Inputs, Reply, sender_among, sender_of
+from arp.hub.input_applier import InputApplier, Reply, sender_among, sender_of
 from arp.hub.lifetimes import LifetimeParts, Lifetimes
 from arp.hub.models import Models
 from arp.hub.removal import Remainder
@@ -116,14 +117,7 @@ class Hub:
         )
         self.runner = Runner(app, self.writer, self.files_of, self.settings, calls)
         self._replayer = Replayer(store, self.settings)
-        self.directory = Directory(
-            store,
-            self.settings,
-            app.handlers,
-            self._live,
-            lambda live, row: self.lifetimes.recover(live, row),
-            now,
-        )
+        self.directory = _directory(self)
         self.history = History(store, self.directory.states)
         """Turns of sessions, including turns that are no longer in memory."""
         self.inbound = Inbound(self.directory.states.redactor)
@@ -136,20 +130,9 @@ class Hub:
         """Caches of what the log says: session states and read models."""
         self._cache_service = Service("arp-caches", lambda: keep_up(self._caches))
         self.verifier = Verifier(store)
-        parts = LifetimeParts(
-            store,
-            blobs,
-            self.directory,
-            self.runner,
-            self.writer,
-            self.listing,
-            self._quota,
-            self._caches,
-            app.keepers,
-        )
-        self.lifetimes = Lifetimes(parts, self.settings, self.carry_out)
+        self.lifetimes = _lifetimes(self)
         """How sessions enter and leave memory."""
-        self._inputs = Inputs(
+        self._inputs = InputApplier(
             self.directory.states, self.runner, self.carry_out, self.check_takes_input
         )
         self._tasks: set[asyncio.Task[None]] = set()
@@ -580,6 +563,35 @@ class Hub:
         """Hold a reference to a running task; the event loop holds only a weak one."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _directory(hub: Hub) -> Directory:
+    """Return the directory of a hub; what it loads is recovered by `hub.lifetimes`."""
+    return Directory(
+        hub.store,
+        hub.settings,
+        hub.app.handlers,
+        hub._live,
+        # Called late: the lifetimes are made from the directory.
+        lambda live, row: hub.lifetimes.recover(live, row),
+        hub.now,
+    )
+
+
+def _lifetimes(hub: Hub) -> Lifetimes:
+    """Return the lifetimes of a hub that has all its other parts."""
+    parts = LifetimeParts(
+        hub.store,
+        hub.blobs,
+        hub.directory,
+        hub.runner,
+        hub.writer,
+        hub.listing,
+        hub._quota,
+        hub._caches,
+        hub.app.keepers,
+    )
+    return Lifetimes(parts, hub.settings, hub.carry_out)
 
 
 def _is_only_greeted(live: LiveSession) -> bool:

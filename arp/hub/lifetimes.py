@@ -222,7 +222,7 @@ class Lifetimes:
                 cache.rest(live.id, live)
 
     def drop_provisional(self, live: LiveSession) -> None:
-        """Drop a session of which nothing is stored, because its last renderer left."""
+        """Drop a provisional session, which is not stored, because its last renderer left."""
         self._remove(live)
         self._directory.quota.unmade(live.shares)
 

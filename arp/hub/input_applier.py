@@ -63,7 +63,7 @@ def sender_among(viewers: Sequence[Viewer], shown: int) -> Sender:
     )
 
 
-class Inputs:
+class InputApplier:
     """Applies inputs to sessions in memory."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Inputs:
         carry_out: CarryOutInput,
         check_takes_input: Callable[[], None],
     ) -> None:
-        """Create it for one hub.
+        """Create the applier of one hub.
 
         Args:
             states: Reads branches of sessions from the log.
