@@ -135,7 +135,6 @@ class Hub:
         self._inputs = InputApplier(
             self.directory.states, self.runner, self.carry_out, self.check_takes_input
         )
-        self._tasks: set[asyncio.Task[None]] = set()
         self.on_broken: Callable[[], None] = lambda: None
         """Called when a service failed for good; the caller that serves the hub has to end."""
         self._evictor = Service("arp-sweeper", self.lifetimes.evict_idle, self._service_failed)
@@ -175,16 +174,6 @@ class Hub:
     def _service_failed(self, why: str) -> None:
         logger.critical("the server cannot go on: %s", why)
         self.on_broken()
-
-    def _live(self, session: Session, stored: int) -> LiveSession:
-        """Return a live session for a session that was read from the store.
-
-        Args:
-            session: The session.
-            stored: Sequence of its newest durable fact.
-        """
-        mark, replay = self.writer.mark, self._replayer.start
-        return LiveSession(session, self.settings, mark, replay, stored)
 
     async def aclose(self, last: Callable[[], Awaitable[None]] | None = None) -> None:
         """Finish or park turns, write everything, then close connections and the store.
@@ -559,23 +548,18 @@ class Hub:
                 )
                 reply(ack)
 
-    def keep(self, task: asyncio.Task[None]) -> None:
-        """Hold a reference to a running task; the event loop holds only a weak one."""
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
 
 def _directory(hub: Hub) -> Directory:
     """Return the directory of a hub; what it loads is recovered by `hub.lifetimes`."""
-    return Directory(
-        hub.store,
-        hub.settings,
-        hub.app.handlers,
-        hub._live,
-        # Called late: the lifetimes are made from the directory.
-        lambda live, row: hub.lifetimes.recover(live, row),
-        hub.now,
-    )
+
+    def make(session: Session, stored: int) -> LiveSession:
+        return LiveSession(session, hub.settings, hub.writer.mark, hub._replayer.start, stored)
+
+    # The lifetimes are made from the directory, so it cannot have their method yet.
+    def loaded(live: LiveSession, row: SessionMeta) -> None:
+        hub.lifetimes.recover(live, row)
+
+    return Directory(hub.store, hub.settings, hub.app.handlers, make, loaded, hub.now)
 
 
 def _lifetimes(hub: Hub) -> Lifetimes:

@@ -181,6 +181,8 @@ class Runner:
         )
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Running agents, including those that clean up after the end of their turn."""
+        self._handling: set[asyncio.Task[None]] = set()
+        """Running handlers that belong to no turn."""
         self._files_of = files_of
         self._turns: dict[LiveSession, TurnHost] = {}
         """Newest turn of each session that has a running agent."""
@@ -211,6 +213,13 @@ class Runner:
         self._turns[live] = self.tasks[task] = host
         self._watch.wake()
         task.add_done_callback(self._task_done)
+
+    def start_handler(self, handling: Coroutine[Any, Any, None]) -> None:
+        """Start a task for a handler of the app that belongs to no turn."""
+        task = asyncio.get_running_loop().create_task(handling)
+        # The loop holds only a weak reference.
+        self._handling.add(task)
+        task.add_done_callback(self._handling.discard)
 
     def debug_details(self, session_id: str) -> list[DebugDetails]:
         """Return failures in the code of a session's agents; only with `--debug`."""

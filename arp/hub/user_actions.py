@@ -60,7 +60,7 @@ async def give_feedback(
         past.text,
     )
     for handler in hub.app.feedback_handlers:
-        hub.keep(asyncio.get_running_loop().create_task(_call_handler(handler, made)))
+        hub.runner.start_handler(_call_handler(handler, made))
     return made
 
 
