@@ -49,7 +49,7 @@ from arp.session.turn_end import close_turn, end_turn
 from arp.surface.answer_type import AnswerType
 from arp.turn.feedback import Feedback
 from arp.turn.host import TurnHost
-from arp.turn.question_outcome import DECLINED, QuestionOutcome
+from arp.turn.question_outcome import DECLINED
 from arp.turn.services import TurnServices
 from arp.turn.tool import ToolProvider
 from arp.turn.turn import Turn
@@ -265,10 +265,7 @@ class Runner:
         """Pass the outcome of a question to the agent that waits for it."""
         host = self._turns.get(live)
         if host is not None and not host.is_over:
-            kind: Literal["declined", "answered", "withdrawn"] = "answered"
-            if resolved.is_declined or resolved.is_withdrawn:
-                kind = "declined" if resolved.is_declined else "withdrawn"
-            host.resolve(resolved.action_id, QuestionOutcome(kind, resolved.value))
+            host.resolve(resolved.action_id, resolved.outcome)
 
     def surface_closed(self, live: LiveSession, closed: SurfaceClosed) -> None:
         """Notify the running agent that a surface was closed."""

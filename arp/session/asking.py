@@ -17,10 +17,9 @@ from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.patch import PatchOp, Update
-from arp.session.log import Log
+from arp.session.approval import Grant
 from arp.session.questions import Question
-from arp.session.session import NO_TERMS, QuestionTerms, Session, ToolUse
-from arp.session.session_settings import Grant
+from arp.session.session import NO_OPTIONS, QuestionOptions, Session
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.degrade import answerable
 
@@ -30,8 +29,7 @@ def ask_question(
     turn_id: str,
     component: Component,
     surface: str = "main",
-    about: ToolUse | None = None,
-    terms: QuestionTerms = NO_TERMS,
+    options: QuestionOptions = NO_OPTIONS,
 ) -> Question:
     """Show a component that waits for an answer.
 
@@ -42,8 +40,7 @@ def ask_question(
         turn_id: The turn that asks.
         component: The question.
         surface: Surface that shows the question.
-        about: Tool call that the question asks permission for.
-        terms: Recorded options of the question.
+        options: Recorded options of the question.
 
     Raises:
         ArpError: The component is refused, or this turn has an open question with the same id;
@@ -63,15 +60,15 @@ def ask_question(
         _close_question(session, before, {"decision": "expired"})
     action_id = f"{turn_id}.{component.id}.{session.log.sequence + 1}"
     payload = {"component": as_object(asked), "surface": surface}
-    if terms.name:
-        payload["name"] = terms.name
-    if terms.expires_at is not None:
-        payload["expiresAt"] = terms.expires_at
+    if options.name:
+        payload["name"] = options.name
     ids = {"action_id": action_id}
-    if about is not None:
+    if (request := options.request) is not None:
         session.questions.note_permission(turn_id)
-        payload |= _permission_fields(session.log, about)
-        ids |= about.ids
+        payload |= request.payload(session.log.clean_value)
+        ids |= request.ids
+    if options.expires_at is not None:
+        payload["expiresAt"] = options.expires_at
     session.in_turn("action.required", turn_id, payload, **ids)
     return session.questions[surface, component.id]
 
@@ -175,17 +172,3 @@ def mark_input(
         hidden, _ = session.log.redactor.clean(answer)
         ops.append(Update(component_id, "props.answer", hidden))
     session.commit(turn_id, surface, [PatchChange(ops)])
-
-
-def _permission_fields(log: Log, about: ToolUse) -> JsonObject:
-    """Return the fields of an `action.required` that asks for a permission."""
-    payload: JsonObject = {"tool": about.tool, "askedBy": about.rule}
-    shown = {"args": about.args, "sessionRule": about.session_rule}
-    payload |= log.clean_value({name: one for name, one in shown.items() if one})
-    if about.digest:
-        payload["digest"] = about.digest
-    if about.editable:
-        payload["editable"] = True
-    if about.expires_at is not None:
-        payload["expiresAt"] = about.expires_at
-    return payload

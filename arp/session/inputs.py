@@ -47,12 +47,18 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Update
 from arp.protocol.validate import explain
+from arp.session.approval import NO_TERMS, ApprovalAnswer, Grant
 from arp.session.asking import answer_question, cancel_question, decline_question, mark_input
-from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
+from arp.session.effects import (
+    Acknowledge,
+    Effect,
+    QuestionOutcome,
+    ResolveQuestion,
+    StopTurn,
+)
 from arp.session.input_log import GivenAnswer, files_named
 from arp.session.questions import Question
 from arp.session.session import Session
-from arp.session.session_settings import Grant, PermissionTerms
 from arp.session.surfaces import close_surface
 from arp.session.turn_end import cancel_turn
 from arp.surface.answers import (
@@ -562,7 +568,8 @@ def _apply_answer(
     message = _without_secrets(component, message, value)
     public = public_answer(component, value)
     if component.type == "confirm":
-        _check_terms(question.terms if question is not None else None, message.data)
+        terms = question.terms if question is not None else None
+        (terms or NO_TERMS).check(ApprovalAnswer.of(message.data))
     if question is not None and check is not None:
         check(question, value)
     if question is not None and question.turn_id == session.turns.running:
@@ -571,7 +578,8 @@ def _apply_answer(
         )
         # The answer to a permission also has a scope, a digest and a changed input, so the agent
         # gets all of its data. A plain value would drop the changed input.
-        resolve = ResolveQuestion(question.action_id, message.data if question.terms else value)
+        outcome = QuestionOutcome("answered", message.data if question.terms else value)
+        resolve = ResolveQuestion(question.action_id, outcome)
         return [*acknowledge(message, question.turn_id), resolve]
     # The turn that asked is over, so the answer begins a new one. The check for room comes before
     # the question is closed: a refused answer must leave the question open.
@@ -597,7 +605,7 @@ def _decline(
     """Close a question that the user declines, and pass the refusal to the agent."""
     if question is not None and question.turn_id == session.turns.running:
         decline_question(session, question, _stored_input(message))
-        resolve = ResolveQuestion(question.action_id, None, is_declined=True)
+        resolve = ResolveQuestion(question.action_id, QuestionOutcome("declined"))
         return [*acknowledge(message, question.turn_id), resolve]
     _check_accepts_turn(session)
     answers: GivenAnswer | None = None
@@ -621,46 +629,10 @@ def _thread_of(
 
 
 def _grant(question: Question, message: Input) -> Grant | None:
-    """Return the permission for the rest of the session, if a yes has the scope `session`.
-
-    The terms of the grant come from the question, never from the answer: the renderer must not be
-    able to choose what is allowed.
-    """
-    payload = message.data.get("payload")
-    is_yes = message.input_type == "action" and message.data.get("action") == "confirm"
-    if is_yes and isinstance(payload, dict) and payload.get("scope") == "session":
-        return question.terms.grant if question.terms is not None else None
-    return None
-
-
-def _check_terms(terms: PermissionTerms | None, data: JsonObject) -> None:
-    """Refuse an answer with anything besides yes or no that the question did not offer.
-
-    Raises:
-        InvalidAnswer: The answer is about another tool input, allows more than was shown, or has a
-            changed input although the question does not offer to change it.
-    """
-    payload: JsonObject = data.get("payload", {})
-    terms = terms or PermissionTerms()
-    # The digest binds the yes to the input that the user saw. Without this check a yes could
-    # approve a tool call that replaced the shown one.
-    if "digest" in payload and payload["digest"] != terms.digest:
-        raise InvalidAnswer(
-            "payload.digest: the question is about another input than the one that was answered; "
-            "read the question again",
-            detail="payload.digest",
-        )
-    if "updated_input" in payload and not terms.editable:
-        raise InvalidAnswer(
-            "payload.updated_input: the question offers no change of the input",
-            detail="payload.updated_input",
-        )
-    is_yes = data["action"] == "confirm"
-    if is_yes and payload.get("scope") == "session" and terms.digest and terms.grant is None:
-        raise InvalidAnswer(
-            "payload.scope: the question offers once only, no permission for the session",
-            detail="payload.scope",
-        )
+    """Return the permission for the rest of the session that an answer gives."""
+    if question.terms is None or message.input_type != "action":
+        return None
+    return question.terms.grant_of(ApprovalAnswer.of(message.data))
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:

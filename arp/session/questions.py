@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.json_value import JsonObject
-from arp.session.session_settings import PermissionTerms, terms_of
+from arp.session.approval import ApprovalTerms
 
 MAX_CLOSED = 16
 """Number of closed questions that a session remembers; no screen lags by as many."""
@@ -27,7 +27,7 @@ class Question(Struct, frozen=True):
     component_id: str
     surface: str
     turn_id: str
-    terms: PermissionTerms | None = None
+    terms: ApprovalTerms | None = None
     """Terms of a permission; `None` if the question asks for no permission."""
     name: str = ""
     """Name of the `@app.on_answer` handler that receives the answer if the turn has ended."""
@@ -144,7 +144,7 @@ class Questions(dict[tuple[str, str], Question]):
             component_id,
             surface,
             turn_id,
-            terms_of(payload),
+            ApprovalTerms.of(payload),
             payload.get("name", ""),
             payload.get("expiresAt"),
         )

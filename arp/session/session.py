@@ -36,6 +36,7 @@ from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
+from arp.session.approval import ApprovalRequest, Grant
 from arp.session.attempts import TurnAttempt, TurnAttempts
 from arp.session.branches import Branches
 from arp.session.effects import Effect, RunTurn
@@ -56,7 +57,6 @@ from arp.session.recorded import (
 )
 from arp.session.serials import Serials
 from arp.session.session_settings import (
-    Grant,
     Rules,
     SessionSettings,
 )
@@ -81,36 +81,18 @@ class Head(Struct, frozen=True):
     created_at: str = ""
 
 
-class QuestionTerms(Struct, frozen=True):
+class QuestionOptions(Struct, frozen=True):
     """Recorded options of a question, besides its component."""
 
     name: str = ""
-    """Name of the handler of a late answer, as in `Question`."""
+    """Name of the `@app.on_answer` handler that receives the answer if the turn has ended."""
     expires_at: str | None = None
-    """Deadline (RFC 3339) of a question that is not a permission; see `ToolUse` for those."""
+    """Deadline (RFC 3339); later answers are refused. `None` means the end of the turn."""
+    request: ApprovalRequest | None = None
+    """Permission that the question asks for; `None` if it asks for no permission."""
 
 
-NO_TERMS = QuestionTerms()
-
-
-class ToolUse(Struct, frozen=True):
-    """The tool call that a question asks permission for."""
-
-    tool: str
-    ids: Mapping[str, str]
-    """Correlation ids of the call, by field name."""
-    rule: str
-    """Name of the rule that requires a person's approval."""
-    digest: str = ""
-    """Digest of the input to be approved, secrets included."""
-    args: str | None = None
-    """Input to be approved, as JSON; `None` means the arguments of the call."""
-    session_rule: str | None = None
-    """Permission that a yes for the session gives; `None` if none is offered."""
-    editable: bool = False
-    """Whether the answer may contain a changed input."""
-    expires_at: str | None = None
-    """Deadline (RFC 3339); later answers are refused."""
+NO_OPTIONS = QuestionOptions()
 
 
 TURN_FACTS = frozenset(name for events in TURN_EVENTS.values() for name in events)

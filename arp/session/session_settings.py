@@ -1,4 +1,4 @@
-"""Title and rules of a session, its branches, permissions, and the states of agent and user."""
+"""Title and rules of a session, its branches, grants, and the states of agent and user."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
+from arp.session.approval import Grant
 from arp.session.branches import Branches, Forked, forks
 from arp.session.turn_states import Policy
 
@@ -35,34 +36,6 @@ class Rules(Struct, frozen=True):
     """Treatment of an input while a turn runs."""
     traced: bool = False
     """Whether the first fact of each turn names its trace."""
-
-
-class Grant(Struct, frozen=True):
-    """A person's permission for a tool, valid until the end of the session."""
-
-    tool: str
-    rule: str
-    """Description of what is allowed, in the words that the person saw."""
-
-
-class PermissionTerms(Struct, frozen=True):
-    """Limits of the answer to a permission request."""
-
-    digest: str | None = None
-    """Digest of the input that was shown."""
-    grant: Grant | None = None
-    """Permission that a yes may give for the whole session; `None` if none is offered."""
-    editable: bool = False
-    """Whether a yes may contain a changed input."""
-
-
-def terms_of(payload: JsonObject) -> PermissionTerms | None:
-    """Return the terms of an `action.required`; `None` if it asks for no permission."""
-    if "askedBy" not in payload:
-        return None
-    rule = payload.get("sessionRule")
-    grant = Grant(payload["tool"], rule) if rule is not None else None
-    return PermissionTerms(payload.get("digest"), grant, payload.get("editable", False))
 
 
 class SessionSettings:

@@ -24,12 +24,13 @@ from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.screen import ClosedSurface, SurfaceEntry, TurnScreen
 from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor
+from arp.session.approval import Grant
 from arp.session.attempts import TurnAttempt
 from arp.session.branches import Branches, KeptBranches
 from arp.session.input_log import GivenAnswer, InputLog
 from arp.session.questions import Question
 from arp.session.session import Head, Session
-from arp.session.session_settings import Grant, Rules, SessionSettings
+from arp.session.session_settings import Rules, SessionSettings
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 

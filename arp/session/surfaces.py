@@ -28,7 +28,7 @@ from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import Remove
 from arp.protocol.tree import levels_of
 from arp.session.asking import cancel_question, decline_question
-from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
+from arp.session.effects import Effect, QuestionOutcome, ResolveQuestion, SurfaceClosed
 from arp.session.session import Session
 from arp.surface.change import Change, PatchChange, RenderChange
 
@@ -160,9 +160,8 @@ def _close_questions(session: Session, name: str, reason: CloseReason) -> Iterat
         else:
             cancel_question(session, question)
         if is_awaited:
-            yield ResolveQuestion(
-                question.action_id, None, is_declined=declines, is_withdrawn=not declines
-            )
+            outcome = QuestionOutcome("declined" if declines else "withdrawn")
+            yield ResolveQuestion(question.action_id, outcome)
 
 
 def transfer_surface(

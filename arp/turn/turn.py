@@ -48,6 +48,7 @@ from arp.protocol.screen import TurnScreen
 from arp.record.wording import check_kind, plain, refuse_unknown, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
+from arp.session.session import QuestionOptions
 from arp.session.session_values import choose_settings
 from arp.surface.answer_type import AnswerType
 from arp.surface.change import RenderChange
@@ -56,7 +57,6 @@ from arp.turn.author_call import must_await, must_enter
 from arp.turn.earlier_questions import EarlierQuestions
 from arp.turn.host import (
     MAX_UNWRITTEN,
-    Asking,
     TurnHost,
     dict_of,
     name_of,
@@ -66,7 +66,7 @@ from arp.turn.host import (
 from arp.turn.open_question import OpenQuestion
 from arp.turn.open_surface import OpenPopup, OpenSurface, Shown, named_for
 from arp.turn.past_messages import PastMessages, past_of
-from arp.turn.question_outcome import Declined, expiry
+from arp.turn.question_outcome import Declined, deadline_of
 from arp.turn.surfaces import checked_timeout, whole_number
 from arp.turn.thread import call_in_thread, is_plain
 from arp.turn.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
@@ -81,7 +81,7 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 
-class Confirming(TypedDict, total=False):
+class ConfirmOptions(TypedDict, total=False):
     """Options of `Turn.confirm`; `None` means the default."""
 
     confirm_label: str | None
@@ -840,14 +840,11 @@ class Turn:
             asked, read, check = _form_of(wanted, options), wanted.read, wanted.check
         if can_decline and isinstance(asked, Component):
             asked = msgspec.structs.replace(asked, props={**asked.props, "can_decline": True})
-        asking = Asking(
-            options.get("surface", "main"),
-            text_of(options.get("name", ""), "name"),
-            expiry(options.get("timeout_s")),
-            check=check,
-        )
+        name = text_of(options.get("name", ""), "name")
+        recorded = QuestionOptions(name, deadline_of(options.get("timeout_s")))
         try:
-            return OpenQuestion(host, host.ask(asked, asking), read)
+            shown = host.ask(asked, recorded, options.get("surface", "main"), check)
+            return OpenQuestion(host, shown, read)
         except InvalidComponent as error:
             raise InvalidComponent(
                 _explain_refusal(asked, error.message), detail=error.detail
@@ -858,13 +855,18 @@ class Turn:
     ) -> Json | Declined:
         """Ask a component with an additional check of the answer; see `ask`."""
         question: OpenQuestion[Json | Declined] = OpenQuestion(
-            self._host, self._host.ask(asked, Asking(check=check)), _unchanged
+            self._host, self._host.ask(asked, check=check), _unchanged
         )
         return question.taken(await self._host.outcome_of(question.asked, withdraws=True))
 
     @must_await("turn.confirm")
     async def confirm(
-        self, title: str, message: str | None = None, *, id: str = "", **more: Unpack[Confirming]
+        self,
+        title: str,
+        message: str | None = None,
+        *,
+        id: str = "",
+        **more: Unpack[ConfirmOptions],
     ) -> bool:
         """Ask yes or no: `await turn.confirm("Delete?", "12 rows", destructive=True)`.
 
@@ -872,7 +874,7 @@ class Turn:
             ArpError: See `ask`.
             QuestionExpired: See `ask`.
         """
-        refuse_unknown("turn.confirm", more, Confirming.__optional_keys__)
+        refuse_unknown("turn.confirm", more, ConfirmOptions.__optional_keys__)
         options: AskOptions = {
             "name": more.pop("name", ""),
             "timeout_s": more.pop("timeout_s", None),

@@ -15,9 +15,9 @@ from arp.control.turns import CancelTurn
 from arp.hub.runner import Handler
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidAnswer, InvalidMessage, UnknownObject
-from arp.session.session_settings import Grant
+from arp.session.approval import Grant
 from arp.session.turn_end import end_turn
-from arp.turn.tool import Approval
+from arp.turn.approval.approval import Approval
 from tests.control.control_rig import asking, controlled, said, types
 from tests.waiting import becomes
 

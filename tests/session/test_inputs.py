@@ -24,11 +24,11 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.protocol.patch import Append, Remove, Replace, Update
 from arp.session.asking import ask_question, replace_question
-from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn, StopTurn
+from arp.session.effects import Acknowledge, RunTurn, StopTurn
 from arp.session.input_log import GivenAnswer
 from arp.session.inputs import MAX_QUEUE, receive, submit
 from arp.session.questions import Question
-from arp.session.session import QuestionTerms, Session
+from arp.session.session import QuestionOptions, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import end_turn
@@ -40,9 +40,11 @@ from tests.session.conversation import (
     AT,
     FULL,
     TEXT,
+    answer_to,
     begun,
     choices,
     confirm,
+    decline_of,
     facts,
     form,
     kinds,
@@ -343,7 +345,7 @@ def test_answer_goes_to_the_agent_that_asked(
     question = ask_question(session, "t1", component, surface)
     facts(session)
     told = send(session, input_type, data, source_component="q", surface=surface, id="i2")
-    assert told == [Acknowledge("i2", "t1"), ResolveQuestion(question.action_id, value)]
+    assert told == [Acknowledge("i2", "t1"), answer_to(question, value)]
     assert session.questions == {}
     assert shows(session, "q", surface)["state"] == "answered"
     _, resolved = facts(session)
@@ -375,7 +377,7 @@ def test_selection_may_name_its_source_in_its_data() -> None:
     ask_question(session, "t1", choices("first"))
     question = ask_question(session, "t1", choices("second"))
     told = send(session, "selection", {"selected": ["one"], "source": "second"})
-    assert told == [ResolveQuestion(question.action_id, "one")]
+    assert told == [answer_to(question, "one")]
 
 
 def test_password_goes_to_the_agent_alone() -> None:
@@ -385,7 +387,7 @@ def test_password_goes_to_the_agent_alone() -> None:
     told = send(
         session, "form_submit", {"fields": {"n": "Ada", "p": "hunter2"}}, source_component="q"
     )
-    assert told == [ResolveQuestion(question.action_id, {"n": "Ada", "p": "hunter2"})]
+    assert told == [answer_to(question, {"n": "Ada", "p": "hunter2"})]
     drained = session.drain(AT)
     assert not any(b"hunter2" in fact for fact in drained.facts)
     assert any(b"Ada" in fact for fact in drained.facts)
@@ -398,7 +400,7 @@ def test_answer_without_a_name_goes_to_the_newest_question_of_its_kind() -> None
     newest = ask_question(session, "t1", confirm("new"), "side")
     ask_question(session, "t1", choices("other"))
     told = send(session, "action", {"action": "confirm"})
-    assert told == [ResolveQuestion(newest.action_id, True)]
+    assert told == [answer_to(newest, True)]
     assert shows(session, "new", "side")["state"] == "answered"
 
 
@@ -430,7 +432,7 @@ def test_custom_question_is_answered_by_name_alone() -> None:
     question = ask_question(session, "t1", Component("q", "x-acme-poll", {}, 1, text("")))
     assert send(session, "action", {"action": "vote"}) == []
     told = send(session, "action", {"action": "vote", "payload": 3}, source_component="q")
-    assert told == [ResolveQuestion(question.action_id, {"action": "vote", "payload": 3})]
+    assert told == [answer_to(question, {"action": "vote", "payload": 3})]
 
 
 def test_form_names_its_action() -> None:
@@ -454,7 +456,7 @@ def test_typed_line_answers_where_the_question_is_shown_as_text() -> None:
     session = begun()
     question = ask_question(session, "t1", confirm())
     told = send(session, "text", {"text": "yes"}, by=TEXT, id="i2")
-    assert told == [Acknowledge("i2", "t1"), ResolveQuestion(question.action_id, True)]
+    assert told == [Acknowledge("i2", "t1"), answer_to(question, True)]
     (_, answer) = session.screen.turns["t1"].inputs
     assert (answer.input_type, answer.data) == ("action", {"action": "confirm"})
 
@@ -476,7 +478,7 @@ def test_text_of_the_draft_answers_without_a_hello() -> None:
         Acknowledge("i2", "t2")
     ]
     told = send(session, "text", {"text": "[Confirmed] Confirm"}, by=DRAFT, id="i3")
-    assert told == [Acknowledge("i3", "t1"), ResolveQuestion(question.action_id, True)]
+    assert told == [Acknowledge("i3", "t1"), answer_to(question, True)]
     (_, answer) = session.screen.turns["t1"].inputs
     assert (answer.input_type, answer.data) == ("action", {"action": "confirm"})
 
@@ -487,7 +489,7 @@ def test_password_in_a_form_of_the_draft_is_not_kept() -> None:
     question = ask_question(session, "t1", Component("q", "form", {"fields": fields}))
     text = '{"user":"ada","pin":"sesame-9731"}'
     (resolved,) = send(session, "text", {"text": text}, by=DRAFT)
-    assert resolved == ResolveQuestion(question.action_id, {"user": "ada", "pin": "sesame-9731"})
+    assert resolved == answer_to(question, {"user": "ada", "pin": "sesame-9731"})
     assert not any("sesame-9731" in str(fact.payload) for fact in facts(session))
 
 
@@ -496,7 +498,7 @@ def test_empty_source_is_no_source() -> None:
     session = begun()
     question = ask_question(session, "t1", confirm())
     told = send(session, "action", {"action": "deny"}, by=DRAFT, source_component="")
-    assert told == [ResolveQuestion(question.action_id, False)]
+    assert told == [answer_to(question, False)]
     ask_question(session, "t1", choices("c"))
     data = {"selected": ["two"], "source": ""}
     send(session, "selection", data, by=DRAFT, source_component="")
@@ -521,7 +523,7 @@ def test_choices_are_answered_by_an_action_too(data: dict[str, Any], source: str
     session = begun()
     question = ask_question(session, "t1", choices("c"))
     told = send(session, "action", data, source_component=source)
-    assert told == [ResolveQuestion(question.action_id, "two")]
+    assert told == [answer_to(question, "two")]
     (_, answer) = session.screen.turns["t1"].inputs
     assert (answer.input_type, answer.data) == ("selection", {"selected": ["two"]})
 
@@ -540,7 +542,7 @@ def test_form_is_submitted_flat_too() -> None:
     session = begun()
     question = ask_question(session, "t1", form())
     told = send(session, "form_submit", {"n": "Ada", "action": "submit"})
-    assert told == [ResolveQuestion(question.action_id, {"n": "Ada", "p": None})]
+    assert told == [answer_to(question, {"n": "Ada", "p": None})]
     (_, answer) = session.screen.turns["t1"].inputs
     assert answer.data == {"fields": {"n": "Ada", "p": None}}
 
@@ -550,7 +552,7 @@ def test_flat_form_may_have_a_field_named_action() -> None:
     question = ask_question(session, "t1", Component("q", "form", {"fields": [{"name": "action"}]}))
     assert "data.fields" in refused(session, "form_submit", {"action": "stop"}).message
     told = send(session, "form_submit", {"fields": {"action": "stop"}})
-    assert told == [ResolveQuestion(question.action_id, {"action": "stop"})]
+    assert told == [answer_to(question, {"action": "stop"})]
 
 
 def test_flat_form_names_no_file_of_another_session() -> None:
@@ -600,9 +602,7 @@ def test_typed_line_answers_the_newest_question_that_understands_it() -> None:
     session = begun()
     first = ask_question(session, "t1", choices("c"))
     ask_question(session, "t1", confirm("y"))
-    assert send(session, "text", {"text": "two"}, by=TEXT) == [
-        ResolveQuestion(first.action_id, "two")
-    ]
+    assert send(session, "text", {"text": "two"}, by=TEXT) == [answer_to(first, "two")]
 
 
 # -- rows of a table -------------------------------------------------------------------------------
@@ -620,7 +620,7 @@ def test_selected_rows_answer_a_table(selectable: str, selected: list[int], answ
     session = begun()
     question = ask_question(session, "t1", rows(selectable))
     told = send(session, "selection", {"selected": selected}, id="i2")
-    assert told == [Acknowledge("i2", "t1"), ResolveQuestion(question.action_id, answer)]
+    assert told == [Acknowledge("i2", "t1"), answer_to(question, answer)]
     (shown,) = session.screen.output("t1")
     assert (shown.props["state"], shown.props["answer"]) == ("answered", answer)
     assert refused(session, "selection", {"selected": [0]}, source_component="q").code == 11
@@ -630,7 +630,7 @@ def test_rows_are_selected_by_a_typed_line_where_the_table_is_text() -> None:
     session = begun()
     question = ask_question(session, "t1", rows("many"))
     told = send(session, "text", {"text": "1, 3"}, by=TEXT)
-    assert told == [ResolveQuestion(question.action_id, [0, 2])]
+    assert told == [answer_to(question, [0, 2])]
 
 
 def test_row_that_came_while_the_question_was_open_can_be_selected() -> None:
@@ -638,7 +638,7 @@ def test_row_that_came_while_the_question_was_open_can_be_selected() -> None:
     question = ask_question(session, "t1", rows("one"))
     assert "there are 3" in refused(session, "selection", {"selected": [3]}).message
     session.commit("t1", "main", [PatchChange([Append("q", "props.rows", [["d"]])])])
-    assert send(session, "selection", {"selected": [3]}) == [ResolveQuestion(question.action_id, 3)]
+    assert send(session, "selection", {"selected": [3]}) == [answer_to(question, 3)]
 
 
 def test_table_that_was_only_shown_begins_a_turn_and_closes() -> None:
@@ -749,7 +749,7 @@ def test_answer_that_who_asked_cannot_take_leaves_the_question_open() -> None:
     assert (kinds(session), session.questions.is_open(question)) == ([], True)
     ada = Input(input_type="form_submit", data={"fields": {"n": "Ada"}}, source_component="q")
     (resolve,) = receive(session, ada, understand_draft, check=check)
-    assert resolve == ResolveQuestion(question.action_id, {"n": "Ada", "p": None})
+    assert resolve == answer_to(question, {"n": "Ada", "p": None})
 
 
 # -- declining -------------------------------------------------------------------------------------
@@ -771,7 +771,7 @@ def test_question_may_be_declined_where_it_says_so(component: Component) -> None
     question = ask_question(session, "t1", declinable(component))
     facts(session)
     told = send(session, "action", DECLINE, source_component="q", id="i2")
-    resolve = ResolveQuestion(question.action_id, None, is_declined=True)
+    resolve = decline_of(question)
     assert told == [Acknowledge("i2", "t1"), resolve]
     assert shows(session, "q")["state"] == "declined"
     assert "answer" not in shows(session, "q")
@@ -794,14 +794,12 @@ def test_decline_that_names_no_question_is_of_the_newest_that_may_be_declined() 
     session = begun()
     first = ask_question(session, "t1", declinable(choices("a")))
     ask_question(session, "t1", choices("b"))
-    assert send(session, "action", DECLINE) == [
-        ResolveQuestion(first.action_id, None, is_declined=True)
-    ]
+    assert send(session, "action", DECLINE) == [decline_of(first)]
 
 
 def test_decline_after_a_crash_begins_a_turn_that_knows_it() -> None:
     session = begun()
-    question = ask_question(session, "t1", declinable(form()), terms=QuestionTerms("trip"))
+    question = ask_question(session, "t1", declinable(form()), options=QuestionOptions("trip"))
     end_turn(session, "t1", "failed", reason="interrupted")
     assert send(session, "action", DECLINE, source_component="q") == [RunTurn("t2")]
     given = session.input_log.answer_of("t2")

@@ -9,22 +9,30 @@ import pytest
 from arp.ledger.fact import Fact
 from arp.protocol.errors import InvalidAnswer
 from arp.protocol.limits import Limits
+from arp.session.approval import ApprovalRequest, Grant
 from arp.session.asking import ask_question, cancel_question
 from arp.session.effects import Acknowledge, ResolveQuestion
 from arp.session.questions import Question
-from arp.session.session import Session, ToolUse
-from arp.session.session_settings import Grant
+from arp.session.session import QuestionOptions, Session
 from tests.restoring import restore
 from tests.session.conversation import AT, TEXT, begun, confirm, facts, new, send, user
 
 DIGEST = "d" * 64
 
-USE = ToolUse("shell", {}, "ask", DIGEST, '{"a":1}', "shell: git", editable=True)
+USE = ApprovalRequest("shell", {}, "ask", DIGEST, '{"a":1}', "shell: git", editable=True)
 """Offers everything."""
+ONCE = ApprovalRequest("shell", {}, "ask", DIGEST)
+"""Offers nothing besides yes and no."""
 
 
-def asked(session: Session, about: ToolUse = USE, component_id: str = "q") -> Question:
-    return ask_question(session, "t1", confirm(component_id), about=about)
+def asked(
+    session: Session,
+    request: ApprovalRequest = USE,
+    component_id: str = "q",
+    expires_at: str | None = None,
+) -> Question:
+    options = QuestionOptions(expires_at=expires_at, request=request)
+    return ask_question(session, "t1", confirm(component_id), options=options)
 
 
 def answer(session: Session, action: str = "confirm", **payload: Any) -> list[Any]:
@@ -58,18 +66,18 @@ def test_yes_for_the_session_allows_what_the_person_read_and_nothing_else() -> N
 
 
 @pytest.mark.parametrize(
-    ("about", "payload", "where"),
+    ("offered", "payload", "where"),
     [
         (USE, {"digest": "e" * 64}, "payload.digest"),
-        (ToolUse("shell", {}, "ask", DIGEST), {"updated_input": {"a": 2}}, "payload.updated_input"),
-        (ToolUse("shell", {}, "ask", DIGEST), {"scope": "session"}, "payload.scope"),
+        (ONCE, {"updated_input": {"a": 2}}, "payload.updated_input"),
+        (ONCE, {"scope": "session"}, "payload.scope"),
     ],
 )
 def test_answer_that_says_more_than_the_question_offers_leaves_it_open(
-    about: ToolUse, payload: dict[str, Any], where: str
+    offered: ApprovalRequest, payload: dict[str, Any], where: str
 ) -> None:
     session = begun()
-    question = asked(session, about)
+    question = asked(session, offered)
     with pytest.raises(InvalidAnswer) as error:
         answer(session, **payload)
     assert error.value.detail == where
@@ -112,7 +120,8 @@ def test_permission_that_expired_makes_the_next_typed_yes_unclear() -> None:
 
 def test_permission_says_until_when_it_may_be_answered() -> None:
     session = begun()
-    asked(session, ToolUse("shell", {}, "ask", expires_at="2026-11-21T09:00:00Z"))
+    request = ApprovalRequest("shell", {}, "ask")
+    asked(session, request, expires_at="2026-11-21T09:00:00Z")
     (required,) = [fact for fact in facts(session) if fact.type == "action.required"]
     assert required.payload["expiresAt"] == "2026-11-21T09:00:00Z"
     assert "digest" not in required.payload

@@ -14,18 +14,19 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Delta, DeltaPayload, Input, ToolEnd, ToolEndPayload
 from arp.session.asking import answer_question, ask_question, cancel_question, decline_question
 from arp.session.branching import check_turning
-from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn
+from arp.session.effects import Acknowledge, RunTurn
 from arp.session.inputs import receive, submit
 from arp.session.log import ReadOnly
 from arp.session.questions import Question
 from arp.session.recovery import Interrupted, messages_of, recover, seal
-from arp.session.session import Head, QuestionTerms, Session
+from arp.session.session import Head, QuestionOptions, Session
 from arp.session.turn_end import cancel_turn, end_turn
 from arp.surface.change import RenderChange
 from arp.surface.draft_answer import understand_draft
 from tests.restoring import restore
 from tests.session.conversation import (
     AT,
+    answer_to,
     choices,
     confirm,
     facts,
@@ -190,7 +191,7 @@ def test_restored_session_goes_on() -> None:
     session = one.restored
     session.say("t1", "two")
     told = send(session, "action", {"action": "confirm"}, source_component="q", surface="side")
-    assert told == [ResolveQuestion(question.action_id, True)]
+    assert told == [answer_to(question, True)]
     assert session.screen.text("t1") == "one two"
 
 
@@ -348,15 +349,15 @@ def test_turn_that_waits_may_be_cancelled_though_nothing_runs() -> None:
 
 def test_question_comes_back_with_its_name_and_its_deadline() -> None:
     one = talk()
-    terms = QuestionTerms("trip", "2026-11-21T09:00:00Z")
-    question = ask_question(one.session, "t1", confirm(), terms=terms)
+    options = QuestionOptions("trip", "2026-11-21T09:00:00Z")
+    question = ask_question(one.session, "t1", confirm(), options=options)
     assert (question.name, question.expires_at) == ("trip", "2026-11-21T09:00:00Z")
     assert one.restored.questions == {("main", "q"): question}
 
 
 def test_answer_that_began_a_turn_comes_back_as_far_as_the_ledger_has_it() -> None:
     one = talk()
-    question = ask_question(one.session, "t1", form(), terms=QuestionTerms("login"))
+    question = ask_question(one.session, "t1", form(), options=QuestionOptions("login"))
     session = one.restored
     recover(session)
     send(session, "form_submit", {"fields": {"n": "Ada", "p": "x"}}, source_component="q")

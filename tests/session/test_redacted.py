@@ -269,7 +269,8 @@ def test_an_answer_goes_whole_to_the_agent_and_redacted_to_everyone() -> None:
     assert form["answer"] == {"token": "[redacted]"}
     answered = [fact for fact in read if fact.type == "action.resolved"]
     assert answered[0].payload["answer"] == {"token": "[redacted]"}
-    assert [e.value for e in effects if isinstance(e, ResolveQuestion)] == [{"token": "x-abcdefgh"}]
+    values = [e.outcome.value for e in effects if isinstance(e, ResolveQuestion)]
+    assert values == [{"token": "x-abcdefgh"}]
     without_secret(session, read)
 
 

@@ -16,15 +16,14 @@ from arp.protocol.errors import (
 )
 from arp.protocol.limits import Limits
 from arp.protocol.patch import Reorder, Replace, Update
+from arp.session.approval import ApprovalRequest, ApprovalTerms, Grant
 from arp.session.asking import answer_question, ask_question, cancel_question, mark_input
 from arp.session.effects import RunTurn, StopTurn
 from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
-from arp.session.session import Session, ToolUse
+from arp.session.session import QuestionOptions, Session
 from arp.session.session_settings import (
     MAX_FEEDBACK,
     MAX_STATE_BYTES,
-    Grant,
-    PermissionTerms,
 )
 from arp.session.session_values import choose_settings
 from arp.session.state import decode_state, encode_state
@@ -307,7 +306,12 @@ def test_question_is_shown_open_and_waits() -> None:
 def test_question_of_a_tool_names_the_tool_and_its_call() -> None:
     session = begun()
     ids = {"tool_call_id": "t1.1", "request_id": "r"}
-    question = ask_question(session, "t1", confirm(), about=ToolUse("shell", ids, "ask"))
+    question = ask_question(
+        session,
+        "t1",
+        confirm(),
+        options=QuestionOptions(request=ApprovalRequest("shell", ids, "ask")),
+    )
     _, asked = facts(session)
     assert (asked.tool_call_id, asked.request_id) == ("t1.1", "r")
     assert asked.action_id == question.action_id
@@ -317,12 +321,14 @@ def test_question_of_a_tool_names_the_tool_and_its_call() -> None:
 def test_what_a_permission_shows_holds_no_secret_and_its_digest_stays() -> None:
     session = begun()
     token = "ghp_" + "k3Yx" * 9
-    about = ToolUse("shell", {}, "ask", "0" * 64, f'{{"a":"{token}"}}', f"push {token}", True)
-    question = ask_question(session, "t1", confirm(), about=about)
+    request = ApprovalRequest(
+        "shell", {}, "ask", "0" * 64, f'{{"a":"{token}"}}', f"push {token}", True
+    )
+    question = ask_question(session, "t1", confirm(), options=QuestionOptions(request=request))
     asked = next(fact for fact in facts(session) if fact.type == "action.required")
     assert asked.payload["args"] == '{"a":"ghp_[redacted]"}'
     assert asked.payload["sessionRule"] == "push ghp_[redacted]"
-    assert question.terms == PermissionTerms(
+    assert question.terms == ApprovalTerms(
         "0" * 64, Grant("shell", "push ghp_[redacted]"), editable=True
     )
 

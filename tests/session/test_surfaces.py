@@ -51,7 +51,7 @@ from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.profile import profile_of
 from tests.restoring import restore
-from tests.session.conversation import confirm, facts, text, user
+from tests.session.conversation import confirm, decline_of, facts, text, user
 from tests.session.programs import FEATURES, WINDOWS, Watcher
 
 POPUP = SurfaceInfo(role="popup", parent="main", component="a")
@@ -164,7 +164,7 @@ def test_closing_a_surface_closes_what_is_placed_on_it_and_its_questions() -> No
         SurfaceClosed("t1-popup-1", "parent"),
     ]
     assert isinstance(resolved, ResolveQuestion)
-    assert (resolved.is_withdrawn, last) == (True, SurfaceClosed("side", "user"))
+    assert (resolved.outcome.kind, last) == ("withdrawn", SurfaceClosed("side", "user"))
     assert session.questions == {}
     assert session.screen.output("t1") == []
 
@@ -320,7 +320,7 @@ def test_a_user_who_closes_a_surface_declines_what_may_be_declined() -> None:
     declinable = Component("q", "confirm", {"title": "Sure?", "can_decline": True})
     question = ask_question(session, "t1", declinable, "side")
     resolved, _ = close_surface(session, "side", "user")
-    assert resolved == ResolveQuestion(question.action_id, None, is_declined=True)
+    assert resolved == decline_of(question)
     open_surface(session, "t1", "side", SurfaceInfo())
     ask_question(session, "t1", declinable, "side")
     end_turn(session, "t1", "failed", reason="interrupted")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from arp.runtime.turns import named_files
-from arp.runtime.turns.named_files import SeenFiles, difference, recorded, seen_files
+from arp.turn.approval import named_files
+from arp.turn.approval.named_files import SeenFiles, difference, recorded, seen_files
 
 
 def nothing(_: str) -> bool:

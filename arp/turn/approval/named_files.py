@@ -25,8 +25,6 @@ from typing import NamedTuple
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
-from arp.runtime.contract import types as ari
-from arp.turn.tool import Approval, SecondLook
 
 LOOK_S = 5.0
 """Seconds that one look-up may take; a file that takes longer counts as changed."""
@@ -371,57 +369,3 @@ def mark_of(seen: SeenFiles) -> str:
 
 NO_FILES = mark_of(SeenFiles({}))
 """Mark of an input that names no file."""
-
-
-class FileBinding:
-    """Binds the answer to a permission request to the input and the files that were shown.
-
-    Args:
-        request: Request of the runtime.
-        cwd: Directory of the session; empty if it is on another machine, so that no file is looked
-            up.
-        hides: Returns whether a text has a secret.
-    """
-
-    def __init__(
-        self, request: ari.PermissionRequest, cwd: str, hides: Callable[[str], bool]
-    ) -> None:
-        self.refusal = ""
-        """Reason why an answer did not count; empty if it counted or there was none."""
-        self._request, self._cwd, self._hides = request, cwd, hides
-        self._shown = SeenFiles({})
-
-    async def look(self) -> list[JsonObject]:
-        """Look up the files of the request before it is shown, and return them for a fact."""
-        self._shown = await self._look_up(self._request.tool_input_raw)
-        return recorded(self._shown)
-
-    @property
-    def mark(self) -> str:
-        """Mark of the files that were looked up; see `mark_of`."""
-        return mark_of(self._shown)
-
-    async def again(self, approval: Approval) -> SecondLook:
-        """Return whether an answer still fits the current files.
-
-        An edited input has files of its own.
-
-        Cancel: Safe; nothing has changed.
-        """
-        if not approval.edited and not approval.covers(self._request.tool_input_raw):
-            return self._refused("the input changed after it was shown", SeenFiles({}))
-        seen = await self._look_up(approval.args)
-        changed = difference(self._shown, seen)
-        if changed:
-            return self._refused(changed, seen)
-        return SecondLook(files=recorded(seen) if approval.edited else None)
-
-    def _refused(self, why: str, seen: SeenFiles) -> SecondLook:
-        self.refusal = f"{why}, so it was not run; ask again"
-        return SecondLook(self.refusal, recorded(seen))
-
-    async def _look_up(self, tool_input: Json) -> SeenFiles:
-        if not self._cwd:
-            return SeenFiles({})
-        is_command = self._request.kind is ari.PermissionKind.COMMAND
-        return await seen_files(tool_input, self._cwd, self._hides, is_command=is_command)
