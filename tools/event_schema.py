@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from arp.ledger.fact import SCHEMA_VERSION, WRITTEN, Fact
-from arp.ledger.fact_types import REQUIRED_IDS
+from arp.ledger.fact_family import BothOrNeither, OnlyIf
+from arp.ledger.fact_types import FACT_TYPES, PROFILE_TYPES, REQUIRED_IDS
 from arp.ledger.payload_fields import BESIDE
-from arp.ledger.payloads import ONLY_IF, TOGETHER, row
+from arp.ledger.payloads import payload_struct
 from arp.protocol.json_value import Json, JsonObject
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -113,7 +114,7 @@ def profile() -> JsonObject:
                     "payload": _OBJECT,
                 },
             },
-            *_ids({name: needed for name, needed in REQUIRED_IDS.items() if needed}),
+            *_ids({name: REQUIRED_IDS[name] for name in PROFILE_TYPES}),
         ],
     }
 
@@ -121,13 +122,14 @@ def profile() -> JsonObject:
 def strict() -> JsonObject:
     """Return the schema of a fact as this project writes it: closed list, ids, payloads."""
     shapes, parts = msgspec.json.schema_components(
-        [row(name).shape for name in REQUIRED_IDS] + list(BESIDE.values()),
+        [payload_struct(name) for name in FACT_TYPES] + list(BESIDE.values()),
         ref_template="#/$defs/{name}",
     )
-    references = dict(zip([*REQUIRED_IDS, *BESIDE], shapes, strict=True))
-    for name in TOGETHER.keys() | ONLY_IF.keys():
-        parts[row(name).shape.__name__].update(_together(name))
-    needed = {name: (*ids, *row(name).correlations) for name, ids in REQUIRED_IDS.items()}
+    references = dict(zip([*FACT_TYPES, *BESIDE], shapes, strict=True))
+    for name, row in FACT_TYPES.items():
+        if row.relation is not None:
+            parts[payload_struct(name).__name__].update(_relation(row.relation))
+    needed = {name: (*REQUIRED_IDS[name], *row.written_ids) for name, row in FACT_TYPES.items()}
     schema = {
         "$schema": DIALECT,
         "$id": "urn:arp:facts:1",
@@ -138,7 +140,7 @@ def strict() -> JsonObject:
         "properties": {
             **_envelope(),
             "schemaVersion": {"const": SCHEMA_VERSION},
-            "type": {"enum": list(REQUIRED_IDS)},
+            "type": {"enum": list(FACT_TYPES)},
         },
         "additionalProperties": False,
         "allOf": [*_ids(needed), *_beside(references), *_payloads(references)],
@@ -154,7 +156,7 @@ def _of_any_runtime() -> JsonObject:
         "type": "object",
         "required": ["type", "eventId", "timestamp"],
         "properties": {
-            "type": {"type": "string", "enum": list(REQUIRED_IDS)},
+            "type": {"type": "string", "enum": list(PROFILE_TYPES)},
             "payload": {"type": ["object", "array", "string", "number", "boolean", "null"]},
             "timestamp": _TIME,
             "sequence": {"type": "integer", "minimum": 0},
@@ -187,15 +189,15 @@ def _ids(needed: dict[str, tuple[str, ...]]) -> list[JsonObject]:
 
 
 def _beside(references: dict[str, Any]) -> list[JsonObject]:
-    names = [name for name in REQUIRED_IDS if name.startswith("benchmark.")]
+    names = [name for name in FACT_TYPES if name.startswith("benchmark.")]
     return [_when(names, {"properties": {name: references[name] for name in BESIDE}})]
 
 
 def _payloads(references: dict[str, Any]) -> list[JsonObject]:
     return [
         _when([name], {"properties": {"payload": references[name]}})
-        for name in REQUIRED_IDS
-        if row(name).shape.__struct_fields__
+        for name, row in FACT_TYPES.items()
+        if row.fields
     ]
 
 
@@ -204,16 +206,18 @@ def _when(names: list[str], then: JsonObject) -> JsonObject:
     return {"if": {"properties": {"type": kind}, "required": ["type"]}, "then": then}
 
 
-def _together(name: str) -> JsonObject:
-    if name in TOGETHER:
-        one, other = TOGETHER[name]
-        return {"dependentRequired": {one: [other], other: [one]}}
-    field, other, value = ONLY_IF[name]
-    return {
-        "if": {"properties": {other: {"const": value}}},
-        "then": {"required": [field]},
-        "else": {"not": {"required": [field]}},
-    }
+def _relation(relation: BothOrNeither | OnlyIf) -> JsonObject:
+    """Return the schema of a rule about two fields."""
+    match relation:
+        case BothOrNeither(one, other):
+            names = {one.name: [other.name], other.name: [one.name]}
+            return {"dependentRequired": names}
+        case OnlyIf(field, other, value):
+            return {
+                "if": {"properties": {other.name: {"const": value}}},
+                "then": {"required": [field.name]},
+                "else": {"not": {"required": [field.name]}},
+            }
 
 
 def _tidied(part: Json, name: str = "") -> Json:

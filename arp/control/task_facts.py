@@ -1,7 +1,4 @@
-"""Tasks in the facts of a session: how one is read from them, and what is recorded of it.
-
-A task that the read model has evicted is read from the log again.
-"""
+"""Tasks of a session: read from the read model or from the facts, and recorded as facts."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.audit.models.read_model import ReadModel
-from arp.audit.models.tasks import ENDED, RULES, Attempt, Task, Tasks
+from arp.audit.models.tasks import ENDED, RULES, Task, Tasks
 from arp.control.context import ControlContext
 from arp.ledger.fact import decode
 from arp.ledger.payload_fields import Delivery
@@ -23,59 +20,42 @@ from arp.record import work
 from arp.store.store import facts
 
 JOINING = ("job_id", "job_item_id", "parent_task_id", "root_task_id")
-"""Correlations of a task's first fact that all its facts carry."""
+"""Correlation ids of a task's first fact that all its facts carry."""
 
 
-class KnownTask(Struct, frozen=True):
-    """A task at one moment, and the ids that the facts about it carry."""
+class StoredTask(Struct, frozen=True):
+    """A task as the durable facts describe it."""
 
     task: Task
     sequence: int
-    """The newest fact that it takes into account."""
+    """Sequence number of the newest fact that was read."""
     ids: dict[str, str]
-
-    @property
-    def attempts(self) -> int:
-        """How many attempts there were."""
-        return self.task.older_attempts + len(self.task.attempts)
-
-    @property
-    def running(self) -> Attempt | None:
-        """The attempt that runs."""
-        run_id = self.task.current_run_id
-        return next((one for one in self.task.attempts if one.run_id == run_id), None)
-
-    @property
-    def has_failed(self) -> bool:
-        """Return whether the last attempt failed."""
-        attempts = self.task.attempts
-        return bool(attempts) and attempts[-1].status == "failed"
-
-    def has_run(self, run_id: str | None) -> bool:
-        """Return whether there was an attempt of that id."""
-        return any(one.run_id == run_id for one in self.task.attempts)
-
-    def check_idle(self) -> None:
-        """Refuse another attempt while one runs.
-
-        Raises:
-            SessionBusy: One does.
-        """
-        task = self.task
-        if task.current_run_id is not None:
-            raise SessionBusy(f"attempt {task.current_run_id} of task {task.task_id} still runs")
+    """Correlation ids that all further facts about the task carry."""
 
 
-def unknown_task(task_id: str) -> KnownTask:
+def unknown_task(task_id: str) -> StoredTask:
     """Return a task without facts: the first fact about a task may be an attempt at it."""
     task = Task(task_id=task_id, objective="unknown", status="unknown", first_sequence=0)
-    return KnownTask(task, 0, {})
+    return StoredTask(task, 0, {})
+
+
+def check_idle(task: Task) -> None:
+    """Refuse another attempt while one runs.
+
+    Raises:
+        SessionBusy: An attempt runs.
+    """
+    if task.current_run_id is not None:
+        raise SessionBusy(f"attempt {task.current_run_id} of task {task.task_id} still runs")
 
 
 async def find_task(
     context: ControlContext, session_id: str, task_id: str | None
-) -> KnownTask | None:
-    """Return a task of a session; `None` if there is none of that id."""
+) -> StoredTask | None:
+    """Return a task of a session; `None` if there is none of that id.
+
+    A task that the read model has evicted is folded from the log, by the rules of the read model.
+    """
     model, store = await context.model(session_id), context.hub.store
     tasks, sequence = model.state.tasks.tasks, model.sequence
     task = tasks.get(task_id)
@@ -95,20 +75,20 @@ async def find_task(
             return None
     first = decode((await store.read(session_id, task.first_sequence - 1, 1))[0][1])
     ids = {name: getattr(first, name) for name in JOINING if getattr(first, name)}
-    return KnownTask(task, sequence, ids)
+    return StoredTask(task, sequence, ids)
 
 
 def check_edges(
     model: ReadModel, task_id: str, depends_on: Iterable[str], parent_id: str | None
 ) -> str | None:
-    """Refuse edges of a task from unknown tasks, and edges that make a circle.
+    """Refuse edges between a task and unknown tasks, and edges that make a cycle.
 
     Returns:
-        The root of the tasks above, as far as it is known.
+        Id of the root task; `None` if the task has no parent.
 
     Raises:
         UnknownObject: One of the other tasks is not known.
-        InvalidMessage: It would come before itself.
+        InvalidMessage: The task would depend on itself.
     """
     known = model.state.tasks.tasks
     seen: set[str] = set()
@@ -130,31 +110,45 @@ def check_edges(
 
 
 class TaskRecorder:
-    """Records facts of one task, and of the item of a job that the task carries out."""
+    """Records facts of one task, and of the item of a job that the task carries out.
+
+    Args:
+        context: Context of the call.
+        live: Session of the task.
+        stored: The task before the call.
+        turn_id: Turn of the facts; `None` if they belong to no turn.
+    """
 
     def __init__(
         self,
         context: ControlContext,
         live: LiveSession,
-        known: KnownTask,
+        stored: StoredTask,
         turn_id: str | None = None,
     ) -> None:
         scope = {}
         if turn_id is not None:
             scope = {"thread_id": live.session.threads.of(turn_id), "turn_id": turn_id}
-        self._recorder = context.hub.recorder(live).within(**known.ids, **scope)
-        self._known = known
-        running = known.running
-        self._number = (running.attempt if running is not None else None) or known.attempts
-        """Of the attempt that runs, or of the last one."""
-        last = known.task.attempts[-1].run_id if known.task.attempts else None
-        run_id = running.run_id if running is not None else last
+        self._recorder = context.hub.recorder(live).within(**stored.ids, **scope)
+        self._before, self._ids = stored.task, stored.ids
+        running = self._before.running_attempt
+        self._number = (running and running.attempt) or self._before.attempt_count
+        """Number of the attempt that runs, or else of the newest one."""
+        newest = running or (self._before.attempts[-1] if self._before.attempts else None)
         self.task: work.RecordedTask = self._recorder.known_task(
-            known.task.task_id, known.attempts, run_id
+            self._before.task_id,
+            self._before.attempt_count,
+            newest.run_id if newest is not None else None,
         )
 
     def status(self, status: str, reason: str | None, run_id: str | None) -> None:
-        """Record a new status; `run_id` is the id of the attempt that `running` starts."""
+        """Record a new status.
+
+        Args:
+            status: One of `TaskStatus`.
+            reason: Reason of the change; `None` if there is none.
+            run_id: Id of the attempt that `running` starts; `None` makes one.
+        """
         match status:
             case "running":
                 self._run(reason, run_id)
@@ -164,25 +158,25 @@ class TaskRecorder:
             case "waiting_input" | "waiting_permission" | "waiting_resource":
                 need = status.removeprefix("waiting_")
                 self.task.record("task.waiting", {"waitingFor": need, "reason": reason})
-            case _:  # the fact has the name of the status, and the reason is all of its payload
+            case _:  # the fact is named after the status, and has only a reason
                 self.task.record(f"task.{status}", {"reason": reason})
 
     def _run(self, reason: str | None, run_id: str | None) -> None:
-        if self._known.running is None:
-            self._begin(run_id or f"{self.task.id}.{self._known.attempts + 1}")
-        elif self._known.task.status == "paused":
+        if self._before.running_attempt is None:
+            self._begin(run_id or f"{self.task.id}.{self._before.attempt_count + 1}")
+        elif self._before.status == "paused":
             self.task.record("task.resumed", {"reason": reason})
         else:
             self.task.record("task.started")
 
     def retry(self, run_id: str, reason: str | None) -> None:
-        """Record that the task is tried again, as a run of that id."""
+        """Record another attempt, with this run id."""
         attempt = self.task.retry(reason, run_id)
         self._item("started", attempt.number)
 
     def begin(self, run_id: str) -> None:
-        """Record that an attempt begins: the first, or another one after one that ended."""
-        if self._known.has_failed or self._known.task.status in ENDED:
+        """Record the start of an attempt; after a failed attempt or an ended task it is a retry."""
+        if self._before.has_failed_attempt or self._before.status in ENDED:
             self.retry(run_id, None)
         else:
             self._begin(run_id)
@@ -194,8 +188,8 @@ class TaskRecorder:
         evidence_refs: Sequence[str],
         delivery: Delivery | None,
     ) -> None:
-        """Record that the task is done, and the attempt that completed it."""
-        if self._known.running is not None:
+        """Record the end of the task, and of the attempt that completed it."""
+        if self._before.running_attempt is not None:
             payload = {"attempt": self._number, "outputs": outputs or None}
             self.task.record("task.attempt.completed", payload)
             self._item("completed", self._number, outputs=outputs or None)
@@ -204,12 +198,12 @@ class TaskRecorder:
         )
 
     def cancelled(self, reason: str | None) -> None:
-        """Record that it stopped."""
+        """Record that the task was cancelled, and that its attempt failed."""
         self._attempt_failed("cancelled")
         self.task.record("task.cancelled", {"reason": reason})
 
     def part_of(self, parent_id: str, root_id: str | None) -> None:
-        """Record which task it is a part of."""
+        """Record the parent of the task, and its root if it is known."""
         root = {"root_task_id": root_id} if root_id is not None else {}
         joined = self._recorder.within(parent_task_id=parent_id, **root)
         joined("task.updated", {}, task_id=self.task.id)
@@ -220,12 +214,11 @@ class TaskRecorder:
         self._item("started", attempt.number)
 
     def _attempt_failed(self, reason: str | None) -> None:
-        running = self._known.running
-        if running is not None:
+        if self._before.running_attempt is not None:
             payload = {"attempt": self._number, "reason": reason}
             self.task.record("task.attempt.failed", payload)
             self._item("failed", self._number, reason=reason)
 
     def _item(self, what: str, attempt: int, **more: Json) -> None:
-        if self._known.ids.keys() >= {"job_id", "job_item_id"}:
+        if self._ids.keys() >= {"job_id", "job_item_id"}:
             self.task.record(f"job.item.{what}", {"attempt": attempt, **more})

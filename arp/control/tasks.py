@@ -1,8 +1,9 @@
-"""Tasks: pieces of work with attempts and edges, written as facts.
+"""Tasks: pieces of work with attempts and edges, recorded as facts.
 
-Theory of operation. A change is made under the session's lock: what is recorded is written, the
-task is read from the facts, the call is checked against it, and what it records is written before
-the lock is released. So of two calls with one id the second finds what the first did.
+Theory of operation. A call that changes a task holds the lock of its session. It waits until all
+recorded facts are durable, reads the task from them, checks the request, records facts, and waits
+until those are durable before it releases the lock. So the second of two calls with the same id
+sees the result of the first.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, to_builtins
 
-from arp.audit.models.tasks import ENDED
+from arp.audit.models.tasks import ENDED, Task
 from arp.control.context import ControlContext
 from arp.control.method import Id, Reason, SessionParams, TurnId, method
-from arp.control.task_facts import KnownTask, TaskRecorder, check_edges, find_task
+from arp.control.task_facts import StoredTask, TaskRecorder, check_edges, check_idle, find_task
 from arp.control.turns import DONE, StartTurn, TurnInput, Turns
 from arp.ledger.payload_fields import Count, Delivery, Share
 from arp.live.live_session import LiveSession
@@ -26,7 +27,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.session.effects import Effect
 
 RETRIED = ENDED - DONE
-"""How a task ended that may be tried again."""
+"""Statuses of ended tasks that can be retried."""
 
 
 # -- requests and answers --------------------------------------------------------------------------
@@ -45,24 +46,25 @@ TaskStatus: TypeAlias = Literal[
     "lost",
     "archived",
 ]
-"""What `task/update` can set; `completed`, `cancelled` and `retrying` have methods of their own."""
+"""Statuses that `task/update` can set; `completed`, `cancelled` and `retrying` have their own
+methods."""
 
 Ids: TypeAlias = Annotated[tuple[Id, ...], Meta(max_length=50, description="at most 50 ids")]
 
 
 class CreateTask(SessionParams, frozen=True, kw_only=True):
-    """Asks for a task."""
+    """Parameters of `task/create`."""
 
     objective: Reason
     task_id: Id | None = None
-    """A call with an id that exists changes nothing. `None` makes one."""
+    """Id of the task. A call with an existing id changes nothing. `None` makes an id."""
     parent_task_id: Id | None = None
     depends_on: Ids = ()
-    """Tasks that must be completed before."""
+    """Tasks that must be completed before this one."""
     detail: Json = None
     job_id: Id | None = None
     job_item_id: Id | None = None
-    """The item of a job that it carries out: facts of the task are recorded of the item too."""
+    """Item of a job that the task carries out; facts are then recorded about the item as well."""
 
 
 class TaskParams(SessionParams, frozen=True, kw_only=True):
@@ -72,7 +74,7 @@ class TaskParams(SessionParams, frozen=True, kw_only=True):
 
 
 class TaskProgress(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a task is: a fraction, or so many of so many."""
+    """Progress of a task: a fraction, or a number of steps and their total."""
 
     fraction: Share | None = None
     done: Count | None = None
@@ -81,34 +83,34 @@ class TaskProgress(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UpdateTask(TaskParams, frozen=True, kw_only=True):
-    """Updates a task."""
+    """Parameters of `task/update`."""
 
     status: TaskStatus | None = None
-    """`running` begins an attempt if none runs; `failed`, `timed_out`, `lost` end the one that
-    runs."""
+    """New status. `running` begins an attempt if none runs; `failed`, `timed_out` and `lost` end
+    the running attempt."""
     reason: Reason | None = None
-    """Required with `failed`, `lost` and `blocked`."""
+    """Reason of the change; required with `failed`, `lost` and `blocked`."""
     run_id: Id | None = None
-    """Of the attempt that `running` begins."""
+    """Id of the attempt that `running` begins."""
     objective: Reason | None = None
     detail: Json = None
     progress: TaskProgress | None = None
 
 
 class RetryTask(TaskParams, frozen=True, kw_only=True):
-    """Asks for another attempt at a task that failed."""
+    """Parameters of `task/retry`."""
 
     run_id: Id | None = None
-    """A call with a run that exists changes nothing. `None` makes one."""
+    """Id of the attempt. A call with an existing id changes nothing. `None` makes an id."""
     reason: Reason | None = None
     input: TurnInput | None = None
-    """Begins a turn for the attempt."""
+    """Input of a turn that begins for the attempt; `None` begins no turn."""
     turn_id: TurnId | None = None
-    """The id of that turn."""
+    """Id of that turn."""
 
 
 class CompleteTask(TaskParams, frozen=True, kw_only=True):
-    """Completes a task."""
+    """Parameters of `task/complete`."""
 
     outputs: tuple[Json, ...] = ()
     artifacts: Ids = ()
@@ -117,21 +119,21 @@ class CompleteTask(TaskParams, frozen=True, kw_only=True):
 
 
 class CancelTask(TaskParams, frozen=True, kw_only=True):
-    """Asks a task to stop."""
+    """Parameters of `task/cancel`."""
 
     reason: Reason | None = None
 
 
 class LinkTask(TaskParams, frozen=True, kw_only=True):
-    """Sets edges of the graph of tasks."""
+    """Parameters of `task/link`."""
 
     depends_on: Ids | None = None
-    """All tasks that must be completed before; an empty list: none."""
+    """All tasks that must be completed before this one; an empty list removes all dependencies."""
     parent_task_id: Id | None = None
 
 
 class ListTasks(SessionParams, frozen=True, kw_only=True):
-    """Asks for the tasks of a session."""
+    """Parameters of `task/list`."""
 
     status: str | None = None
     limit: Annotated[int, Meta(ge=1, le=300, description="1 to 300")] = 100
@@ -142,48 +144,48 @@ class TaskState(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     session_id: str
     sequence: int
-    """Of the newest fact that it takes into account."""
+    """Sequence number of the newest fact that the state includes."""
     task: JsonObject
-    """Its `TaskSnapshot` (ledger.md 6)."""
+    """`TaskSnapshot` of the task (ledger.md 6)."""
     repeated: bool = False
-    """The call changed nothing."""
+    """Whether the call changed nothing, because it was made before."""
     turn_id: str | None = None
-    """The turn that a retry began."""
+    """Id of the turn that a retry began."""
 
 
 class TaskPage(Struct, frozen=True, rename="camel"):
-    """The tasks of a session that a read model keeps."""
+    """The tasks of a session that the read model keeps."""
 
     session_id: str
     sequence: int
     tasks: list[JsonObject]
     counts: dict[str, int]
-    """All tasks by status, also those that are not kept."""
+    """Number of tasks by status, including those that are not kept."""
     total: int
     older: int
-    """How many ended so long ago that only `task/get` returns them."""
+    """Number of tasks that are no longer kept; only `task/get` returns them."""
 
 
 # -- methods ---------------------------------------------------------------------------------------
 
 
 class TaskMethods:
-    """Tasks of sessions that belong to one principal. An answer means that facts are durable."""
+    """Tasks of the sessions of one principal. When a method returns, its facts are durable."""
 
     def __init__(self, context: ControlContext) -> None:
         self._context = context
 
     @method("task/create")
     async def create(self, request: CreateTask) -> TaskState:
-        """Create a task; one with that id stays as it is.
+        """Create a task; an existing task with the same id stays as it is.
 
         Raises:
-            UnknownObject: It is to come after an unknown task.
-            InvalidMessage: It would come before itself.
+            UnknownObject: It depends on an unknown task, or its parent is unknown.
+            InvalidMessage: It would depend on itself.
         """
-        async with self._locked(request.session_id, request.task_id) as (live, known):
-            if known is not None:
-                return await self._state(live, known.task.task_id, repeated=True)
+        async with self._locked(request.session_id, request.task_id) as (live, stored):
+            if stored is not None:
+                return await self._state(live, stored.task.task_id, repeated=True)
             model = await self._context.model(live.id)
             parent_id = request.parent_task_id
             root_id = check_edges(model, request.task_id or "", request.depends_on, parent_id)
@@ -205,20 +207,20 @@ class TaskMethods:
 
     @method("task/update")
     async def update(self, request: UpdateTask) -> TaskState:
-        """Record what is new of a task, its status last.
+        """Record changes of a task; the status is recorded last.
 
         Raises:
-            InvalidMessage: It has ended, or a reason is missing; nothing has changed.
+            InvalidMessage: The task has ended, or a reason is missing; nothing has changed.
         """
-        async with self._task(request) as (live, known):
-            if known.task.status in ENDED and request.status != "archived":
-                if request.status == known.task.status:
+        async with self._task(request) as (live, stored):
+            if stored.task.status in ENDED and request.status != "archived":
+                if request.status == stored.task.status:
                     return await self._state(live, request.task_id, repeated=True)
                 raise InvalidMessage(
-                    f"task {request.task_id} is {known.task.status}; task/retry begins it again",
+                    f"task {request.task_id} is {stored.task.status}; task/retry begins it again",
                     detail="taskId",
                 )
-            self._update(TaskRecorder(self._context, live, known), request)
+            self._update(TaskRecorder(self._context, live, stored), request)
             return await self._state(live, request.task_id)
 
     @staticmethod
@@ -236,19 +238,21 @@ class TaskMethods:
 
     @method("task/retry")
     async def retry(self, request: RetryTask) -> TaskState:
-        """Begin another attempt at the same task; the attempts before it stay as they are.
+        """Begin another attempt at the same task; its earlier attempts stay as they are.
+
+        If an error is raised, nothing has changed.
 
         Raises:
-            SessionBusy: An attempt runs, or the turn for this one is refused as in `Turns.start`.
-            InvalidMessage: It did not fail. Nothing has changed in each case.
+            SessionBusy: An attempt runs, or its turn is refused, as in `Turns.start`.
+            InvalidMessage: The task did not fail.
 
         Source: control-plane.md 5: a retry is a new run, history stays.
         """
-        async with self._task(request) as (live, known):
-            if known.has_run(request.run_id):
+        async with self._task(request) as (live, stored):
+            if stored.task.has_run(request.run_id):
                 return await self._state(live, request.task_id, repeated=True)
-            _check_retry(known)
-            run_id = request.run_id or f"{request.task_id}.{known.attempts + 1}"
+            _check_retry(stored.task)
+            run_id = request.run_id or f"{request.task_id}.{stored.task.attempt_count + 1}"
             effects: list[Effect] = []
             turn_id: str | None = None
             if request.input is not None:
@@ -260,63 +264,63 @@ class TaskMethods:
                     run_id=run_id,
                 )
                 turn_id, _, effects = Turns(self._context).submit(live, turn)
-            TaskRecorder(self._context, live, known, turn_id).retry(run_id, request.reason)
+            TaskRecorder(self._context, live, stored, turn_id).retry(run_id, request.reason)
             self._context.carry_out(live, effects)
             return await self._state(live, request.task_id, turn_id=turn_id)
 
     @method("task/complete")
     async def complete(self, request: CompleteTask) -> TaskState:
-        """Record that a task is done.
+        """Record that a task is completed.
 
         Raises:
-            InvalidMessage: It has ended otherwise; nothing has changed.
+            InvalidMessage: It has ended with another status; nothing has changed.
         """
-        async with self._task(request) as (live, known):
-            if known.task.status == "completed":
+        async with self._task(request) as (live, stored):
+            if stored.task.status == "completed":
                 return await self._state(live, request.task_id, repeated=True)
-            _check_open(known)
-            TaskRecorder(self._context, live, known).complete(
+            _check_open(stored.task)
+            TaskRecorder(self._context, live, stored).complete(
                 request.outputs, request.artifacts, request.evidence_refs, request.delivery
             )
             return await self._state(live, request.task_id)
 
     @method("task/cancel")
     async def cancel(self, request: CancelTask) -> TaskState:
-        """Record the request that a task stop, stop the turn of its attempt, then end it.
+        """Record the request to cancel a task, stop the turn of its attempt, then end the task.
 
         Raises:
-            InvalidMessage: It has ended otherwise; nothing has changed.
+            InvalidMessage: It has ended with another status; nothing has changed.
         """
-        async with self._task(request) as (live, known):
-            if known.task.status == "cancelled":
+        async with self._task(request) as (live, stored):
+            if stored.task.status == "cancelled":
                 return await self._state(live, request.task_id, repeated=True)
-            _check_open(known)
+            _check_open(stored.task)
             payload = {"reason": request.reason}
-            TaskRecorder(self._context, live, known).task.record("task.cancel_requested", payload)
-            attempt = known.running
+            TaskRecorder(self._context, live, stored).task.record("task.cancel_requested", payload)
+            attempt = stored.task.running_attempt
             turn_id = attempt.turn_id if attempt is not None else None
             self._context.carry_out(live, Turns.stop(live, turn_id))
         await Turns.wait_until_over(self._context, live, turn_id)
-        async with self._task(request) as (live, known):
-            if known.task.status not in ENDED:
-                TaskRecorder(self._context, live, known).cancelled(request.reason)
+        async with self._task(request) as (live, stored):
+            if stored.task.status not in ENDED:
+                TaskRecorder(self._context, live, stored).cancelled(request.reason)
             return await self._state(live, request.task_id)
 
     @method("task/get")
     async def get(self, request: TaskParams) -> TaskState:
-        """Return a task with all that is known of it, however long ago it ended.
+        """Return everything that is known about a task, however long ago it ended.
 
         Raises:
-            UnknownObject: No such task.
+            UnknownObject: There is no such task.
         """
-        known = await find_task(self._context, request.session_id, request.task_id)
-        if known is None:
+        stored = await find_task(self._context, request.session_id, request.task_id)
+        if stored is None:
             raise UnknownObject(f"no task {request.task_id!r:.80} in this session", detail="taskId")
-        return TaskState(request.session_id, known.sequence, to_builtins(known.task))
+        return TaskState(request.session_id, stored.sequence, to_builtins(stored.task))
 
     @method("task/list")
     async def page(self, request: ListTasks) -> TaskPage:
-        """Return the tasks of a session: all that are open, and the last that ended."""
+        """Return the open tasks of a session, and the tasks that ended last."""
         model = await self._context.model(request.session_id)
         tasks = model.state.tasks
         entries = [
@@ -330,16 +334,18 @@ class TaskMethods:
 
     @method("task/link")
     async def link(self, request: LinkTask) -> TaskState:
-        """Set which tasks a task depends on, and which task it is a part of.
+        """Set the dependencies and the parent of a task.
+
+        If an error is raised, nothing has changed.
 
         Raises:
             UnknownObject: One of the other tasks is not known.
-            InvalidMessage: It would come before itself. Nothing has changed in each case.
+            InvalidMessage: The task would depend on itself.
         """
-        async with self._task(request) as (live, known):
+        async with self._task(request) as (live, stored):
             model, parent_id = await self._context.model(live.id), request.parent_task_id
             root_id = check_edges(model, request.task_id, request.depends_on or (), parent_id)
-            record = TaskRecorder(self._context, live, known)
+            record = TaskRecorder(self._context, live, stored)
             if request.depends_on is not None:
                 payload = {"dependsOn": list(request.depends_on)}
                 record.task.record("task.dependency.updated", payload)
@@ -352,22 +358,22 @@ class TaskMethods:
     @asynccontextmanager
     async def _locked(
         self, session_id: str, task_id: str | None
-    ) -> AsyncIterator[tuple[LiveSession, KnownTask | None]]:
-        """Hold the session's lock, so that one call at a time changes its tasks."""
+    ) -> AsyncIterator[tuple[LiveSession, StoredTask | None]]:
+        """Hold the lock of a session, so that one call at a time changes its tasks."""
         live = await self._context.to_change(session_id)
         async with self._context.plane.lock(session_id):
             await live.written()
             yield live, await find_task(self._context, session_id, task_id)
 
     @asynccontextmanager
-    async def _task(self, request: TaskParams) -> AsyncIterator[tuple[LiveSession, KnownTask]]:
-        """As `_locked`, for a task that must be there."""
-        async with self._locked(request.session_id, request.task_id) as (live, known):
-            if known is None:
+    async def _task(self, request: TaskParams) -> AsyncIterator[tuple[LiveSession, StoredTask]]:
+        """Hold the lock of a session, as `_locked` does; the task must exist."""
+        async with self._locked(request.session_id, request.task_id) as (live, stored):
+            if stored is None:
                 raise UnknownObject(
                     f"no task {request.task_id!r:.80} in this session", detail=request.task_id
                 )
-            yield live, known
+            yield live, stored
 
     async def _state(
         self,
@@ -378,22 +384,20 @@ class TaskMethods:
         turn_id: str | None = None,
     ) -> TaskState:
         await live.written()
-        known = await find_task(self._context, live.id, task_id)
-        assert known is not None
-        return TaskState(live.id, known.sequence, to_builtins(known.task), repeated, turn_id)
+        stored = await find_task(self._context, live.id, task_id)
+        assert stored is not None
+        return TaskState(live.id, stored.sequence, to_builtins(stored.task), repeated, turn_id)
 
 
-def _check_open(known: KnownTask) -> None:
-    task = known.task
+def _check_open(task: Task) -> None:
     if task.status in ENDED:
         raise InvalidMessage(f"task {task.task_id} is {task.status} already", detail="taskId")
 
 
-def _check_retry(known: KnownTask) -> None:
-    known.check_idle()
-    task = known.task
+def _check_retry(task: Task) -> None:
+    check_idle(task)
     is_open = task.status not in ENDED
-    if task.status not in RETRIED and not (is_open and known.has_failed):
+    if task.status not in RETRIED and not (is_open and task.has_failed_attempt):
         raise InvalidMessage(
             f"task {task.task_id} is {task.status}; only what failed is tried again",
             detail="taskId",

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from arp.control.context import ControlContext
 from arp.control.method import Id, Params, SessionId, SessionParams, Traceparent, TurnId, method
-from arp.control.task_facts import TaskRecorder, find_task, unknown_task
+from arp.control.task_facts import TaskRecorder, check_idle, find_task, unknown_task
 from arp.live.live_session import LiveSession
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
@@ -163,18 +163,18 @@ class Turns:
         """
         async with self._context.plane.lock(live.id):
             await live.written()
-            known = await find_task(self._context, live.id, task_id) or unknown_task(task_id)
-            exists = known.has_run(run_id)
+            stored = await find_task(self._context, live.id, task_id) or unknown_task(task_id)
+            exists = stored.task.has_run(run_id)
             if not exists and not (request.turn_id is not None and _exists(live, request.turn_id)):
-                known.check_idle()
-                if known.task.status in DONE:
+                check_idle(stored.task)
+                if stored.task.status in DONE:
                     raise InvalidMessage(
-                        f"task {task_id} is {known.task.status}: it has no more attempts",
+                        f"task {task_id} is {stored.task.status}: it has no more attempts",
                         detail="taskId",
                     )
             turn_id, repeated, effects = self.submit(live, request)
             if not repeated and not exists:
-                TaskRecorder(self._context, live, known, turn_id).begin(run_id)
+                TaskRecorder(self._context, live, stored, turn_id).begin(run_id)
             self._context.carry_out(live, effects)
             return turn_id, repeated
 

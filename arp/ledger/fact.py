@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -34,7 +34,7 @@ class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=F
     sequence: int
     """Sequence number in the session, from 1, without holes."""
     type: str
-    """Type, one of `fact_types.REQUIRED_IDS`."""
+    """Type, one of `fact_types.FACT_TYPES`."""
     payload: JsonObject
     """Content of the event. A value may be `msgspec.Raw`, JSON that is encoded already."""
 
@@ -74,6 +74,15 @@ class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=F
     benchmark: Json = None
     comparison: Json = None
 
+
+FactField: TypeAlias = Literal[
+    "type", "sequence", "thread_id", "turn_id", "step_id", "tool_call_id", "action_id", "task_id",
+    "run_id", "subagent_id", "evidence_id", "attempt_id", "parent_task_id", "root_task_id",
+    "artifact_id", "trace_id", "span_id", "request_id", "process_id", "channel_id", "job_id",
+    "job_item_id", "output_ref", "model_request_id", "queue_id", "status", "phase",
+    "status_reason", "native_status", "refs", "correlation", "telemetry", "benchmark", "comparison",
+]  # fmt: skip
+"""Attributes of `Fact` that rows of fact types and of records may name."""
 
 ATTRIBUTES: Final = {field.encode_name: field.name for field in msgspec.structs.fields(Fact)}
 """Name of a field in the log → attribute of `Fact`."""

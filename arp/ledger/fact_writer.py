@@ -35,7 +35,7 @@ class FactWriter:
         Args:
             at: Time of the fact (RFC 3339).
             sequence: Sequence number in the session, from 1.
-            type_name: Type of the fact, one of `fact_types.ROWS`.
+            type_name: Type of the fact, one of `fact_types.FACT_TYPES`.
             payload: Values that encode to JSON.
             ids: Correlation ids by field name.
 

@@ -1,6 +1,7 @@
-"""Types and meanings of the fields in payloads. A name has the same type and meaning in all facts.
+"""Types of the fields in payloads, and the fields that several families of facts have.
 
-`fact_types.ROWS` lists the fields of each fact type.
+A name has the same type and meaning in all facts. A field of only one family is defined in the file
+of that family, in `families`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from arp.protocol.json_value import Json, JsonObject
 
@@ -156,207 +158,73 @@ class Comparison(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """The decision about the candidate."""
 
 
-FIELDS: Final[dict[str, tuple[Any, str]]] = {
-    "amount": (Amount, "Amount of money, in `currency`."),
-    "anew": (
-        bool,
-        "True if a new component reuses the id of a component in an evicted turn.",
-    ),
-    "answer": (Json, "The answer as renderers may see it. A password is in no fact."),
-    "answers": (
-        JsonObject,
-        "The question without a turn that this answers: `actionId`, `name`, `value`, `declined`.",
-    ),
-    "args": (str, "Arguments of a tool, as a JSON text."),
-    "artifacts": (list[Name], "Ids of artifacts."),
-    "askedBy": (Name, "The rule that requires a person's decision."),
-    "attempt": (Ordinal, "Number of the attempt, from 1."),
-    "blockedBy": (list[Name], "Ids of what blocks the task."),
-    "branch": (Name, "Id of a turn. Its branch is shown from now on."),
-    "bytes": (Count, "Size of the whole content, of which the ledger may have only a part."),
-    "cachedInputTokens": (Count, "Input tokens that were read from a cache."),
-    "candidates": (
-        list[Candidate],
-        "Models that could be used; `excluded` says why one could not.",
-    ),
-    "changes": (list[JsonObject], "Changes of a surface, each a `render` or a `patch`."),
-    "characters": (Count, "Length of the whole text, in characters."),
-    "closed": (
-        Literal["user", "agent", "timeout", "parent", "transferred"],
-        "Why the surface was closed.",
-    ),
-    "code": (int, "Error code of the protocol."),
-    "command": (list[str] | str, "A program with its arguments, or one line for a shell."),
-    "commands": (
-        list[JsonObject],
-        "Slash commands of the session: `name`, `description`, `hint`, `choices`.",
-    ),
-    "component": (JsonObject, "The input component that asks the question."),
-    "configuration": (JsonObject, "Configuration of a benchmark."),
-    "criteria": (list[Name], "Names of the criteria by which a reward was computed."),
-    "currency": (Currency, "Three capital letters of ISO 4217."),
-    "cwd": (str, "Working directory of a process."),
-    "decidedBy": (Authority, "The rule, mode, hook, policy or person that decided."),
-    "decision": (Outcome, "How a question ended."),
-    "delivery": (Delivery, "Whether the result reached its recipient."),
-    "deniedBy": (
-        Authority,
-        "What or who denied. Present if and only if the decision is `deny`.",
-    ),
-    "dependsOn": (list[Name], "Ids of the tasks that must be completed before this one."),
-    "detail": (Json, "More details."),
-    "digest": (
-        Sha256,
-        "SHA-256 of the input shown or approved, as JSON; one with a secret is salted.",
-    ),
-    "direction": (Literal["in", "out"], "Direction of a message, seen from the session."),
-    "done": (Count, "Number of items that are done."),
-    "durationMs": (Amount, "Duration in milliseconds."),
-    "editable": (bool, "Whether the answer may change the input that was shown."),
-    "edited": (bool, "True if the approved input differs from the one shown."),
-    "edits": (Name, "Id of the turn that this turn is a new version of."),
-    "encoding": (str, "Encoding of a renderer's messages."),
-    "ends": (
-        Literal["completed", "cancelled"],
-        "Final status of a turn that a crash ended while this question was open.",
-    ),
-    "epoch": (str, "Id of one life of a session's log."),
-    "error": (str, "Error message for people."),
-    "event": (str, "The event for which a hook was called."),
-    "evidenceRefs": (list[Name], "Ids of evidence."),
-    "exitCode": (int, "Exit code of a process."),
-    "expiresAt": (str, "Deadline (RFC 3339); later answers are refused."),
-    "failed": (Count, "Number of items that failed."),
-    "failedModel": (Name, "The model that could not be used."),
-    "features": (list[str], "Features of a renderer."),
-    "feedback": (TurnFeedback, "A user's feedback on the answer of the turn."),
-    "file": (JsonObject, "A file that the agent saved: `id`, `name`, `size`, `mime`, `sha256`."),
-    "files": (
-        list[ApprovedFile],
-        "Files that the input of a permission names: `path`, `bytes`, `sha256`.",
-    ),
-    "findings": (list[Finding], "Secrets that were removed: the rules and how often each matched."),
-    "finishReason": (str, "Why a model stopped, in the provider's words."),
-    "fraction": (Share, "Progress from 0 to 1."),
-    "fromSequence": (Ordinal, "Sequence of the first fact of a range."),
-    "fromSession": (
-        Name,
-        "The session that gave the surface away, maybe on another server.",
-    ),
-    "gaps": (list[str], "Known gaps of an export."),
-    "grant": (JsonObject, "Permission for the rest of the session: `tool`, `rule`."),
-    "hook": (Name, "Name of a hook."),
-    "info": (
-        JsonObject,
-        "A surface: `role`, `title`, `parent`, `component`, `row`, `anchor`, `fullscreen` …",
-    ),
-    "input": (JsonObject, "The input of the user: `input_type`, `data`."),
-    "inputId": (str, "Id of the input, which makes a repeated input harmless."),
-    "inputTokens": (Count, "Tokens that a model read."),
-    "keptBytes": (Count, "Bytes that are stored."),
-    "kind": (ExportKind, "Kind of an export."),
-    "leaving": (
-        JsonObject,
-        "The request to transfer the surface (`to_session`, …); empty if the surface stays.",
-    ),
-    "limit": (Name, "Name of a limit."),
-    "maxTokens": (Ordinal, "Maximum size of a model's context."),
-    "message": (str, "Message for people."),
-    "messages": (
-        list[Json],
-        "Messages that a model receives, oldest first, in the runtime's format.",
-    ),
-    "messagesLeftOut": (Ordinal, "Older messages that were too large to record."),
-    "mime": (str, "Media type."),
-    "mode": (str, "Mode of a sandbox, in the host's words."),
-    "model": (Name, "Name of a model."),
-    "name": (str, "Name for people."),
-    "network": (bool, "Whether the sandbox allows network access."),
-    "objective": (Name, "Goal of a task or an agent."),
-    "operation": (Name, "The operation that was attempted."),
-    "origin": (str, "The program that began the turn, if no user did."),
-    "outputTokens": (Count, "Tokens that a model wrote."),
-    "outputs": (list[Json], "Results: values or references."),
-    "owner": (str, "The user to whom a session belongs."),
-    "parameters": (JsonObject, "Parameters of a request to a model, in the runtime's format."),
-    "paused": (bool, "Whether the queue is paused until a user resumes it."),
-    "pid": (Ordinal, "Process id of the operating system."),
-    "pinned": (bool, "Whether a session is pinned to the top of the list."),
-    "policy": (Name, "Name of a policy."),
-    "position": (Ordinal, "Position in the queue, from 1."),
-    "preview": (str, "Beginning of the whole content."),
-    "previous": (Json, "The value before the change."),
-    "profile": (JsonObject, "What a task requires of a model."),
-    "provider": (str, "Provider of a model."),
-    "queued": (list[Name], "Ids of the queued turns, in order."),
-    "quota": (Name, "Name of a quota."),
-    "readModel": (Name, "Name of a read model."),
-    "readable": (list[str], "Paths that a sandbox may read."),
-    "reason": (str, "The reason, for people."),
-    "remaining": (float, "Rest of a quota, in `unit`."),
-    "removedTurns": (list[Name], "Ids of the turns that are not shown any more."),
-    "renderer": (
-        JsonObject,
-        "What the renderer sent about itself: locale, time zone, theme, viewport.",
-    ),
-    "resetsAt": (str, "When a limit or quota is reset (RFC 3339)."),
-    "restoredTurns": (list[Name], "Ids of the turns that are shown again."),
-    "resumes": (bool, "Whether the turn continues with this answer."),
-    "retryAfterS": (Amount, "Seconds to wait before the next attempt."),
-    "retryable": (bool, "Whether the same request may succeed later."),
-    "reward": (float, "Score of a benchmark trial."),
-    "role": (
-        Literal["popup", "overlay"],
-        "Role of a surface that is not a toplevel: renderers without overlays need a snapshot.",
-    ),
-    "sandbox": (Name, "Name of a sandbox profile."),
-    "scope": (Scope, "Scope of an approval: this call, or the rest of the session."),
-    "sessionRule": (Name, "What an approval for the session allows, as it was shown."),
-    "settings": (JsonObject, "The user's settings of the session; see `App(session_settings=…)`."),
-    "sha256": (Sha256, "SHA-256 of the content."),
-    "sharedState": (JsonObject, "The `turn.shared_state` of the agent, which renderers receive."),
-    "signal": (str, "Signal that ended a process."),
-    "source": (str, "Origin of reconstructed data."),
-    "sources": (list[Json], "Parts of a model's context."),
-    "state": (Export, "How an export ended. In `session.updated`: the `turn.state` of the agent."),
-    "status": (
-        Literal["completed", "failed", "cancelled", "waiting"],
-        "How a turn ended; `waiting`: a crash ended it while one of its questions was open.",
-    ),
-    "stream": (Stream, "Output stream of a process."),
-    "summary": (str, "Text that replaces the removed part of a context."),
-    "surface": (Name, "Name of a surface."),
-    "target": (str, "The object of the attempted operation."),
-    "tasks": (list[Name], "Ids of tasks."),
-    "text": (str, "A piece of text."),
-    "throughSequence": (Count, "Sequence of the last fact that is included."),
-    "timeoutS": (Amount, "Timeout in seconds."),
-    "title": (str, "Title for people."),
-    "to": (Name, "The recipient."),
-    "toSequence": (Count, "Sequence of the newest fact that is still in effect."),
-    "tokens": (Count, "Size of a context."),
-    "tokensAfter": (Count, "Size of a context after a compaction."),
-    "tokensBefore": (Count, "Size of a context before a compaction."),
-    "tool": (Name, "Name of a tool."),
-    "tools": (list[Name], "Names of tools."),
-    "total": (Count, "Number of items; for a quota, its size."),
-    "unit": (str, "Unit of a quota."),
-    "usage": (JsonObject, "Usage of a model, in the provider's format."),
-    "value": (Json, "The new value."),
-    "verification": (Verification, "Result of a check."),
-    "viewer": (Name, "An admin who read a session of another user."),
-    "waitingFor": (Need, "What a task is waiting for."),
-    "workflow": (str, "Name of the agent."),
-    "writable": (list[str], "Paths that a sandbox may write."),
-}
-"""Name of a field → its type and its meaning."""
+class PayloadField(Struct, frozen=True):
+    """A field of payloads."""
 
-KINDS: Final[dict[str, Any]] = {
-    "object": JsonObject,
-    "verdict": Verdict,
-    "resolution": Resolution,
-}
-"""Kind in a row of `fact_types` (`x:kind`) → type that replaces the one in `FIELDS`."""
+    name: str
+    type: Any
+    meaning: str
+    """What the field says: a sentence for the docs."""
+    required: bool = True
+    """Whether a fact of the type always has it; an optional field is present where it applies."""
+    base: PayloadField | None = None
+    """The field of the other fact types, if this fact type has another type for it (`typed`)."""
+
+    def optional(self) -> PayloadField:
+        """Return the field for a fact type where it is optional."""
+        return replace(self, required=False)
+
+    def typed(self, kind: Any) -> PayloadField:
+        """Return the field for a fact type where it has another type."""
+        return replace(self, type=kind, base=self)
+
+
+def optional(*fields: PayloadField) -> tuple[PayloadField, ...]:
+    """Return several fields for a fact type where they are optional."""
+    return tuple(one.optional() for one in fields)
+
+
+# -- fields of several families --
+
+ARGS: Final = PayloadField("args", str, "Arguments of a tool, as a JSON text.")
+ATTEMPT: Final = PayloadField("attempt", Ordinal, "Number of the attempt, from 1.")
+BYTES: Final = PayloadField(
+    "bytes", Count, "Size of the whole content, of which the ledger may have only a part."
+)
+DECISION: Final = PayloadField("decision", Outcome, "How a question ended.")
+DETAIL: Final = PayloadField("detail", Json, "More details.")
+DONE: Final = PayloadField("done", Count, "Number of items that are done.")
+DURATION_MS: Final = PayloadField("durationMs", Amount, "Duration in milliseconds.")
+ERROR: Final = PayloadField("error", str, "Error message for people.")
+INPUT: Final = PayloadField("input", JsonObject, "The input of the user: `input_type`, `data`.")
+INPUT_ID: Final = PayloadField(
+    "inputId", str, "Id of the input, which makes a repeated input harmless."
+)
+MESSAGE: Final = PayloadField("message", str, "Message for people.")
+MIME: Final = PayloadField("mime", str, "Media type.")
+MODEL: Final = PayloadField("model", Name, "Name of a model.")
+NAME: Final = PayloadField("name", str, "Name for people.")
+OBJECTIVE: Final = PayloadField("objective", Name, "Goal of a task or an agent.")
+OUTPUTS: Final = PayloadField("outputs", list[Json], "Results: values or references.")
+PREVIOUS: Final = PayloadField("previous", Json, "The value before the change.")
+PROVIDER: Final = PayloadField("provider", str, "Provider of a model.")
+REASON: Final = PayloadField("reason", str, "The reason, for people.")
+RETRYABLE: Final = PayloadField("retryable", bool, "Whether the same request may succeed later.")
+SHA256: Final = PayloadField("sha256", Sha256, "SHA-256 of the content.")
+STATE: Final = PayloadField(
+    "state", Export, "How an export ended. In `session.updated`: the `turn.state` of the agent."
+)
+SURFACE: Final = PayloadField("surface", Name, "Name of a surface.")
+TEXT: Final = PayloadField("text", str, "A piece of text.")
+THROUGH_SEQUENCE: Final = PayloadField(
+    "throughSequence", Count, "Sequence of the last fact that is included."
+)
+TO: Final = PayloadField("to", Name, "The recipient.")
+TOOL: Final = PayloadField("tool", Name, "Name of a tool.")
+TOOLS: Final = PayloadField("tools", list[Name], "Names of tools.")
+TOTAL: Final = PayloadField("total", Count, "Number of items; for a quota, its size.")
+USAGE: Final = PayloadField("usage", JsonObject, "Usage of a model, in the provider's format.")
+VALUE: Final = PayloadField("value", Json, "The new value.")
 
 BESIDE: Final[dict[str, Any]] = {
     "benchmark": Benchmark,

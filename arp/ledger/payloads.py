@@ -1,7 +1,4 @@
-"""Checks that the payload of a fact has the fields of its row in `fact_types.ROWS`.
-
-The type and the meaning of each field are defined once, in `payload_fields`.
-"""
+"""Checks that the payload of a fact has the fields of its row in `fact_types.FACT_TYPES`."""
 
 from __future__ import annotations
 
@@ -12,55 +9,47 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from arp.ledger.fact import ATTRIBUTES, WRITTEN
-from arp.ledger.fact_types import ROWS, ProfileViolation, unknown_type
-from arp.ledger.payload_fields import BESIDE, FIELDS, KINDS
+from arp.ledger.fact import WRITTEN
+from arp.ledger.fact_family import BothOrNeither, FactType, OnlyIf
+from arp.ledger.fact_types import FACT_TYPES, ProfileViolation, unknown_type
+from arp.ledger.payload_fields import BESIDE, PayloadField
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.validate import explain
 
-TOGETHER: Final = {"cost.recorded": ("amount", "currency")}
-"""Fact type → two fields that are both present or both absent. An amount needs its currency."""
+_DEFINITIONS: Final = {
+    field.name: field.base or field for row in FACT_TYPES.values() for field in row.fields
+}
 
-ONLY_IF: Final = {"permission.resolved": ("deniedBy", "decision", "deny")}
-"""Fact type → a field that is present if and only if another field has the given value."""
-
-
-class PayloadRow(Struct, frozen=True):
-    """Content of a fact of one type."""
-
-    shape: type[Struct]
-    """Struct of the payload. Unknown fields are ignored when a payload is checked against it."""
-    correlations: tuple[str, ...]
-    """Ids beside the payload that this project writes, in addition to `REQUIRED_IDS`."""
+FIELDS: Final[dict[str, PayloadField]] = {name: _DEFINITIONS[name] for name in sorted(_DEFINITIONS)}
+"""Name of a payload field → its definition, sorted by name."""
 
 
 @cache
-def row(fact_type: str) -> PayloadRow:
-    """Return the row of a type, parsed.
+def payload_struct(fact_type: str) -> type[Struct]:
+    """Return the Struct of the payload of a type. It ignores unknown fields.
 
     Raises:
         ProfileViolation: The type is unknown.
     """
-    if fact_type not in ROWS:
+    row = FACT_TYPES.get(fact_type)
+    if row is None:
         raise ProfileViolation(unknown_type(fact_type))
-    words = ROWS[fact_type].split()
-    fields = [_field(word) for word in words if word[0] != "@"]
     named = fact_type.title().replace(".", "").replace("_", "")
-    shape = msgspec.defstruct(named, fields, kw_only=True, frozen=True, module=__name__)
-    return PayloadRow(shape, tuple(ATTRIBUTES[word[1:]] for word in words if word[0] == "@"))
+    fields = [_struct_field(field) for field in row.fields]
+    return msgspec.defstruct(named, fields, kw_only=True, frozen=True, module=__name__)
 
 
-def _field(word: str) -> tuple[str, Any] | tuple[str, Any, Any]:
-    name, _, kind = word.removesuffix("?").partition(":")
-    annotation = KINDS[kind] if kind else FIELDS[name][0]
-    return (name, annotation | UnsetType, UNSET) if word.endswith("?") else (name, annotation)
+def _struct_field(field: PayloadField) -> tuple[str, Any] | tuple[str, Any, Any]:
+    if field.required:
+        return field.name, field.type
+    return field.name, field.type | UnsetType, UNSET
 
 
 def check_payload(fact_type: str, payload: JsonObject, ids: Mapping[str, Json]) -> None:
     """Check that a fact has the fields and ids of its type.
 
     Args:
-        fact_type: Type of the fact, one of `ROWS`.
+        fact_type: Type of the fact, one of `FACT_TYPES`.
         payload: Payload of the fact, plain JSON. Unknown fields are accepted.
         ids: Correlation ids by field name, for example `request_id`.
 
@@ -68,31 +57,31 @@ def check_payload(fact_type: str, payload: JsonObject, ids: Mapping[str, Json]) 
         ProfileViolation: The message names the type, the field and the expected value. Nothing was
             written.
     """
-    expected = row(fact_type)
-    missing = [name for name in expected.correlations if not ids.get(name)]
+    expected, row = payload_struct(fact_type), FACT_TYPES[fact_type]
+    missing = [name for name in row.written_ids if not ids.get(name)]
     if missing:
         names = ", ".join(WRITTEN[name] for name in missing)
         raise ProfileViolation(f"profile validation failed: {fact_type} needs {names}")
-    _check_shape(fact_type, "payload", payload, expected.shape)
-    _check_together(fact_type, payload)
+    _check_shape(fact_type, "payload", payload, expected)
+    if row.relation is not None:
+        _check_relation(row, row.relation, payload)
     if fact_type.startswith("benchmark."):
         for name, shape in BESIDE.items():
             if ids.get(name) is not None:
                 _check_shape(fact_type, name, ids[name], shape)
 
 
-def _check_together(fact_type: str, payload: JsonObject) -> None:
+def _check_relation(row: FactType, relation: BothOrNeither | OnlyIf, payload: JsonObject) -> None:
     problem = ""
-    if fact_type in TOGETHER:
-        one, other = TOGETHER[fact_type]
-        if (one in payload) != (other in payload):
-            problem = f"{one} and {other} stand there both or not at all"
-    if fact_type in ONLY_IF:
-        name, other, value = ONLY_IF[fact_type]
-        if (name in payload) != (payload[other] == value):
-            problem = f"{name} stands there exactly if {other} is {value}"
+    match relation:
+        case BothOrNeither(one, other):
+            if (one.name in payload) != (other.name in payload):
+                problem = f"{one.name} and {other.name} stand there both or not at all"
+        case OnlyIf(field, other, value):
+            if (field.name in payload) != (payload[other.name] == value):
+                problem = f"{field.name} stands there exactly if {other.name} is {value}"
     if problem:
-        raise ProfileViolation(f"profile validation failed: {fact_type}: payload: {problem}")
+        raise ProfileViolation(f"profile validation failed: {row.name}: payload: {problem}")
 
 
 def _check_shape(fact_type: str, where: str, value: Json, shape: Any) -> None:

@@ -1,6 +1,6 @@
-"""Names of attributes and metrics: those of OpenTelemetry where it has one, else `arp.…`.
+"""Names of attributes and metrics: the names of OpenTelemetry if it has one, else `arp.…`.
 
-Source: OpenTelemetry semantic conventions for generative AI (development), and its general ones.
+Source: OpenTelemetry semantic conventions for generative AI (development), and the general ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TASK: Final = "arp.task.id"
 RUN: Final = "arp.run.id"
 STATUS: Final = "arp.turn.status"
 SEQUENCE: Final = "arp.sequence"
-"""Of the fact that a span begins with: where to look in the ledger."""
+"""Sequence number of the first fact of a span: its place in the ledger."""
 QUEUE_WAIT: Final = "arp.queue_wait_s"
 FIRST_TEXT: Final = "arp.time_to_first_text_s"
 CURRENCY: Final = "arp.currency"
@@ -43,21 +43,21 @@ EVIDENCE: Final = "arp.evidence.id"
 UNKNOWN: Final = "unknown"
 
 _SECONDS: Final = tuple(0.01 * 2**power for power in range(14))
-"""What the conventions advise for durations of operations."""
+"""Bucket boundaries that the conventions advise for durations of operations."""
 
 _WAITS: Final = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400)
-"""People answer in seconds or hours."""
+"""Bucket boundaries for waits: people answer within seconds or hours."""
 
 _TOKENS: Final = tuple(4**power for power in range(14))
 
 
 class Metric(Struct, frozen=True):
-    """A figure that is measured."""
+    """Definition of a metric."""
 
     unit: str
     description: str
     boundaries: tuple[float, ...] = ()
-    """Of a histogram; none: it is counted."""
+    """Bucket boundaries of a histogram; empty for a counter."""
 
 
 METRICS: Final[dict[str, Metric]] = {

@@ -1,8 +1,8 @@
-"""Where spans and figures go: to the SDK, and from there as the standard variables say.
+"""`Sink`: sends spans and figures through the SDK of OpenTelemetry.
 
-Exporters are OTLP over HTTP, the console, or none; gRPC would double the size of the extra. The
-providers are not the global ones of the process: our spans need ids that come from facts, and an
-author's own instrumentation belongs to the author.
+The standard environment variables choose the exporter: OTLP over HTTP, the console, or none; gRPC
+would double the size of the extra. The providers are not the global ones of the process: our spans
+need ids that come from facts, and an author's own instrumentation belongs to the author.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ logger = logging.getLogger(__name__)
 SCOPE = "arp"
 
 SERVICE = "arp"
-"""The name of a service without one."""
+"""Service name if the environment has none."""
 
 CLOSE_S = 2.0
-"""How long the last spans may take when the server stops, which it does in ten seconds."""
+"""Seconds for sending the last spans when the server stops; the whole stop may take ten seconds."""
 
 MOST_TRACES = 10_000
-"""Traces of which it is remembered whether they are sampled."""
+"""Number of traces with a sampling decision that is kept."""
 
 _KINDS = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT, "server": SpanKind.SERVER}
 
@@ -63,7 +63,8 @@ _SPANS: Mapping[str, Callable[[], SpanExporter]] = {
     "otlp": OTLPSpanExporter,
     "console": lambda: ConsoleSpanExporter(out=sys.stderr),
 }
-"""Standard output is a renderer's, under `--stdio`."""
+"""Exporters by name. The console is standard error, because standard output belongs to the renderer
+under `--stdio`."""
 
 _METRICS: Mapping[str, Callable[[], MetricExporter]] = {
     "otlp": OTLPMetricExporter,
@@ -74,12 +75,12 @@ T = TypeVar("T")
 
 
 def open_sink(environment: Mapping[str, str]) -> Sink:
-    """Return a sink that exports as the environment says; without a word there, by OTLP.
+    """Return a sink with the exporters that the environment names; OTLP if it names none.
 
-    The SDK reads the rest of the standard variables itself: endpoint, headers, intervals, sampler.
+    The SDK reads the other standard variables itself: endpoint, headers, intervals, sampler.
 
     Raises:
-        ValueError: It names an exporter that there is not; nothing is begun.
+        ValueError: The environment names an unknown exporter; nothing was started.
     """
     span_exporters = _named(environment, "OTEL_TRACES_EXPORTER", _SPANS)
     metric_exporters = _named(environment, "OTEL_METRICS_EXPORTER", _METRICS)
@@ -90,11 +91,11 @@ def open_sink(environment: Mapping[str, str]) -> Sink:
 
 
 class Sink:
-    """Hands spans and figures to the SDK, under ids and times of the facts; waits for no network.
+    """Passes spans and figures to the SDK, with ids and times of the facts, without waiting.
 
     Args:
-        processors: Receive the spans; shut down with the sink.
-        readers: Receive the figures; shut down with the sink.
+        processors: Receivers of the spans; the sink shuts them down.
+        readers: Receivers of the figures; the sink shuts them down.
     """
 
     def __init__(self, processors: list[SpanProcessor], readers: list[MetricReader]) -> None:
@@ -110,7 +111,7 @@ class Sink:
         self._sampled: dict[str, bool] = {}
 
     def take(self, measured: Iterable[Measured]) -> None:
-        """Take spans and figures in the order in which they ended."""
+        """Receive spans and figures in the order of their ends."""
         for one in measured:
             if isinstance(one, MeasuredSpan):
                 self._span(one)
@@ -118,7 +119,10 @@ class Sink:
                 self._figure(one)
 
     def is_sampled(self, trace: Trace) -> bool:
-        """Return what the sampler says of a turn, which ends after what is in it."""
+        """Return whether the sampler keeps a turn.
+
+        The spans in a turn end before the turn, so the decision must be known before its span.
+        """
         known = self._sampled.get(trace.trace_id)
         if known is None:
             if len(self._sampled) >= MOST_TRACES:
@@ -150,10 +154,10 @@ class Sink:
             instrument.add(figure.value, figure.attributes)
 
     def close(self) -> None:
-        """Send what is left, for `CLOSE_S` at most. It waits for the network: not in the loop.
+        """Send the rest, for at most `CLOSE_S`. Do not call this in the event loop: it blocks.
 
-        The SDK tries again for as long as half a minute and cannot be configured otherwise; so it
-        closes in threads that nothing waits for.
+        The SDK retries for up to half a minute, which cannot be configured. Therefore it is closed
+        in daemon threads, which are abandoned after that time.
         """
         until = time.monotonic() + CLOSE_S
         closing = [
@@ -172,7 +176,7 @@ class Sink:
 
 
 class GivenIds(IdGenerator):
-    """Returns the ids of the span that is made now, in place of random ones; for one thread."""
+    """Returns the ids of the current span instead of random ids; usable by one thread."""
 
     def __init__(self) -> None:
         self.trace_id = 0
@@ -187,7 +191,7 @@ class GivenIds(IdGenerator):
         return self.span_id
 
     def is_trace_id_random(self) -> bool:
-        """Return that samplers may rely on it: an id is the end of a hash."""
+        """Return true: a trace id is the end of a hash, which is as good as random for samplers."""
         return True
 
 
@@ -195,7 +199,7 @@ def _close(what: str, close: Callable[[], object]) -> None:
     try:
         close()
     except Exception:
-        # Whatever an exporter raises, the server stops in good order.
+        # An error of an exporter must not disturb the stop of the server.
         logger.exception("the last %s could not be sent", what)
 
 

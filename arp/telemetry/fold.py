@@ -1,9 +1,13 @@
-"""Spans and metrics of one session, from its facts in order. Pure.
+"""Spans and metrics of one session, computed from its facts in order. Pure.
 
-Theory of operation. What begins is kept open under its id until a fact ends it; then it is returned
-as a span. A turn that ends closes what is still open in it, as interrupted. No text is in any
-attribute, neither inputs and outputs nor the arguments and results of tools: names, ids,
-numbers and kinds of errors alone.
+Theory of operation. A turn, a request to a model, a tool call or a process is kept open under its
+id until a fact ends it; then it is returned as a span. The end of a turn closes everything that is
+still open in it, as interrupted. Attributes contain names, ids, numbers and types of errors. They
+never contain a text: no inputs or outputs, no arguments or results of tools.
+
+The read model of the session is not used. It has neither the traces nor the event ids that the ids
+of spans are made of, and it must see every fact, whereas most facts (text deltas) need not even be
+decoded here.
 """
 
 from __future__ import annotations
@@ -19,10 +23,10 @@ from arp.ledger.tracing import Trace, hex_id, tool_span_id, trace_of
 from arp.telemetry import conventions as c
 
 MOST_OPEN: Final = 1000
-"""Of each kind; the oldest is dropped, and never sent."""
+"""Maximum number of open entries of each kind. The oldest one is dropped and never sent."""
 
 MOST_OVER: Final = 64
-"""Turns that are over and whose trace is still known, for what comes late."""
+"""Number of ended turns with a trace that is still known, for late facts."""
 
 Attributes: TypeAlias = dict[str, str | int | float | bool | Sequence[str]]
 
@@ -30,28 +34,28 @@ SpanKind: TypeAlias = Literal["internal", "client", "server"]
 
 
 class MeasuredSpan(Struct, frozen=True, kw_only=True):
-    """Something that took a while and is over."""
+    """A complete span."""
 
     name: str
     kind: SpanKind = "internal"
     trace: Trace
-    """Of the turn; `trace.span_id` is the turn's span."""
+    """Trace of the turn; `trace.span_id` is the id of the turn's span."""
     span_id: str
     parent_id: str | None
-    """The span above it; `None`: only `trace.caller`."""
+    """Id of the parent span; `None` if only `trace.caller` can be its parent."""
     start_ns: int
-    """Since 1970, UTC."""
+    """Start in nanoseconds since 1970, UTC."""
     end_ns: int
     attributes: Attributes
     error: str | None = None
-    """Why it failed; `None`: it did not."""
+    """Type of the failure; `None` if there was none."""
 
 
 class Figure(Struct, frozen=True):
     """One measurement of a metric."""
 
     metric: str
-    """A name in `conventions.METRICS`."""
+    """Name of the metric in `conventions.METRICS`."""
     value: float
     attributes: Attributes
 
@@ -60,7 +64,7 @@ Measured: TypeAlias = MeasuredSpan | Figure
 
 
 class OpenTurn(Struct):
-    """A turn that was submitted."""
+    """A turn that was submitted and has not ended."""
 
     trace: Trace
     submitted_ns: int
@@ -68,16 +72,16 @@ class OpenTurn(Struct):
     started_ns: int | None = None
     has_text: bool = False
     used: dict[str, int] = field(default_factory=dict)
-    """Tokens by attribute."""
+    """Number of tokens by attribute."""
 
     @property
     def start_ns(self) -> int:
-        """When its span begins."""
+        """Start of its span: the start of the turn, or its submission if it never started."""
         return self.submitted_ns if self.started_ns is None else self.started_ns
 
 
 class Open(Struct, frozen=True):
-    """A request to a model, a tool call or a process that has begun."""
+    """A request to a model, a tool call or a process that has not ended."""
 
     name: str
     span_id: str
@@ -86,29 +90,30 @@ class Open(Struct, frozen=True):
     attributes: Attributes
     turn_id: str
     used: dict[str, int] = field(default_factory=dict)
-    """Tokens by attribute."""
+    """Number of tokens by attribute."""
 
 
 class Family(Struct, frozen=True):
-    """What `Open` is made of: how facts of one family say what has begun."""
+    """Definition of the spans of one family of facts: `model.*`, `tool.*` or `process.*`."""
 
     id_of: Callable[[Fact], str | None]
+    """Returns the id that joins the facts about one span."""
     named: Callable[[Fact], tuple[str, Attributes]]
-    """Returns the name of its span, and its attributes."""
+    """Returns the name and the attributes of the span."""
     metric: str
-    """How long it took."""
+    """Name of the metric for the duration."""
     labels: tuple[str, ...]
-    """The attributes of the metric: few values each."""
+    """Attributes of the metric; each has few values."""
     kind: SpanKind = "internal"
 
 
 class SpanFold:
-    """Makes spans and figures from the facts of one session, in order.
+    """Computes spans and figures from the facts of one session, in order.
 
     Args:
-        session_id: Of the session.
-        epoch: Of its log.
-        agent: Which agent works in it.
+        session_id: Id of the session.
+        epoch: Epoch of its log.
+        agent: Name of its agent; empty if it has none.
     """
 
     def __init__(self, session_id: str, epoch: str, agent: str) -> None:
@@ -121,12 +126,12 @@ class SpanFold:
         self._waits: dict[tuple[str, str], tuple[int, Attributes]] = {}
 
     def wants_text(self, turn_id: str | None) -> bool:
-        """Return whether a text of a turn says anything new: only its first does."""
+        """Return whether a text of a turn must be folded: only the first one is measured."""
         turn = self._turns.get(turn_id or "")
         return turn is not None and not turn.has_text
 
     def fold(self, fact: Fact) -> Iterator[Measured]:
-        """Apply the next fact; return what it ends."""
+        """Apply the next fact; yield the spans and figures that are complete with it."""
         rule = _RULES.get(fact.type)
         at = nanoseconds(fact.timestamp) if rule is not None else None
         if rule is not None and at is not None:
@@ -159,7 +164,7 @@ class SpanFold:
                 yield Figure(name, seconds(request.start_ns, at), _labels("model", request))
 
     def _ended(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """A turn is over, and with it what is open in it."""
+        """End a turn, and everything that is still open in it."""
         turn_id = fact.turn_id or c.UNKNOWN
         turn = self._turns.pop(turn_id, None)
         if turn is None:
@@ -199,7 +204,9 @@ class SpanFold:
             return
         key = family.id_of(fact) or c.UNKNOWN
         span_id, parent_id = hex_id(16, trace.trace_id, fact.event_id), trace.span_id
-        if name == "tool":  # spans of the author's own name it before there is a fact
+        # An author's own span names the span of its tool call as its parent before the fact exists,
+        # so that id cannot come from the fact.
+        if name == "tool":
             span_id = tool_span_id(trace.trace_id, self._epoch, key)
         if name == "process" and fact.tool_call_id in self._open["tool"]:
             parent_id = self._open["tool"][fact.tool_call_id].span_id
@@ -268,7 +275,7 @@ class SpanFold:
         )
 
     def _own_trace(self, fact: Fact) -> Trace:
-        """Return a trace for what belongs to no turn that is known."""
+        """Return a trace for an export that belongs to no known turn."""
         if fact.turn_id:
             return trace_of(fact, self._epoch)
         trace_id = hex_id(32, fact.session_id, self._epoch, fact.event_id)
@@ -338,7 +345,10 @@ def _closed(
 
 
 def _outcome(fact: Fact) -> tuple[Attributes, str | None]:
-    """Return what the end of something adds, and what kind of failure it was; never its text."""
+    """Return the attributes that the end of a span adds, and the type of its failure.
+
+    The text of an error is never returned.
+    """
     payload, more = fact.payload, Attributes()
     code = payload.get("exitCode")
     if isinstance(code, int):
@@ -398,10 +408,10 @@ _RULES: Final[dict[str, Callable[[SpanFold, Fact, int], Iterator[Measured] | Non
     **dict.fromkeys(("action.resolved", "permission.resolved"), _F._answered),
     "evidence.changed": _F._exported,
 }
-"""Type of a fact → what it does; others do nothing here."""
+"""Type of a fact → method that applies it; other facts change nothing."""
 
 TYPES: Final = frozenset(_RULES)
-"""Types that matter here."""
+"""Types of the facts that change anything here."""
 
 # -- times -----------------------------------------------------------------------------------------
 
@@ -409,7 +419,7 @@ _BEGAN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def nanoseconds(timestamp: str) -> int | None:
-    """Return an RFC 3339 time in nanoseconds since 1970; `None` if it is none."""
+    """Return an RFC 3339 time in nanoseconds since 1970; `None` if the text is not such a time."""
     try:
         moment = datetime.fromisoformat(timestamp)
     except ValueError:
@@ -420,5 +430,5 @@ def nanoseconds(timestamp: str) -> int | None:
 
 
 def seconds(start_ns: int, end_ns: int) -> float:
-    """Return the time between two moments; 0 if the clock was set back."""
+    """Return the seconds between two times; 0 if the clock was set back."""
     return max(0, end_ns - start_ns) / 1e9

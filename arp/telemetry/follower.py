@@ -1,10 +1,10 @@
-"""Follows the log of every session in memory, after its commits.
+"""Follows the logs of all sessions in memory, after their commits.
 
-Theory of operation. Once in `ROUND_S` the follower looks how far each log is durable, and reads
-what is new from the store. Nothing waits for it, and no write knows of it: it costs the hub one
-number a session a round. A session that it sees for the first time is read from a little before its
-end, so that a turn which a crash cut off is sent with what began before; what was over before this
-process began, or was sent already, is not sent.
+Theory of operation. Every `ROUND_S` the follower checks how far each log is durable, and reads the
+new facts from the store. Nothing waits for it, and no write knows about it: it costs the hub one
+number per session and round. A session that is new to the follower is read from `LOOK_BACK` facts
+before its end, so that a turn that a crash interrupted is sent with its beginning. A span that
+ended before this process began, or that was already sent, is not sent.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ from arp.telemetry.fold import TYPES, Measured, SpanFold, nanoseconds
 logger = logging.getLogger(__name__)
 
 ROUND_S = 1.0
-"""How often logs are looked at."""
+"""Seconds between two rounds."""
 
 LOOK_BACK = 5000
-"""Facts before a session's end that may hold the beginning of a turn that still runs."""
+"""Number of facts before the end of a session in which the beginning of a running turn is
+searched."""
 
 MOST_EVICTED = 50_000
-"""Evicted sessions of which it is remembered how far they were sent."""
+"""Number of evicted sessions for which the position of the newest sent fact is kept."""
 
 
 class SpanSink(Protocol):
-    """Where what is measured goes."""
+    """Receiver of spans and figures."""
 
     def take(self, measured: Iterable[Measured]) -> None:
-        """Take spans and figures; never waits."""
+        """Receive spans and figures; this never waits."""
 
     def is_sampled(self, trace: Trace) -> bool:
         """Return whether the spans of a turn are kept."""
 
     def close(self) -> None:
-        """Send what is left. May wait."""
+        """Send the rest; this may wait."""
 
 
 class _FactHead(Struct):
@@ -61,7 +62,7 @@ _head_decoder = msgspec.json.Decoder(_FactHead)
 
 
 class _Followed:
-    """A session, and how far it is folded and sent."""
+    """A session, and the positions up to which it is folded and sent."""
 
     __slots__ = ("epoch", "fold", "sent", "sequence")
 
@@ -70,18 +71,19 @@ class _Followed:
         self.epoch = head.epoch
         self.fold = SpanFold(head.session_id, head.epoch, head.workflow)
         self.sent = sent
-        """What facts up to this one gave was sent before."""
+        """Sequence number up to which everything was sent before."""
         self.sequence = max(0, min(sent or stored, stored) - LOOK_BACK)
-        """Of the newest fact that was folded."""
+        """Sequence number of the newest folded fact."""
 
 
 class Follower:
-    """Sends what happens in a hub to a sink.
+    """Sends spans and figures of all sessions of a hub to a sink.
 
     Args:
-        hub: A started one.
-        sink: Receives what is measured, in the loop's thread.
-        began_ns: What was over before this is not sent; since 1970, UTC.
+        hub: Hub that has started.
+        sink: Receiver of the spans and figures; it is called in the thread of the event loop.
+        began_ns: Start of this process, in nanoseconds since 1970, UTC. Spans that ended
+            before it are not sent.
     """
 
     def __init__(self, hub: Hub, sink: SpanSink, began_ns: int) -> None:
@@ -91,7 +93,8 @@ class Follower:
         self._began_ns = began_ns // 1000 * 1000  # facts have microseconds
         self._followed: dict[str, _Followed] = {}
         self._left: dict[tuple[str, str], int] = {}
-        """By session and epoch: a session that is deleted and made anew is another."""
+        """Newest sent fact of evicted sessions, by session id and epoch: a session that was deleted
+        and created again has another epoch."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -99,7 +102,7 @@ class Follower:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="arp-telemetry")
 
     async def aclose(self) -> None:
-        """Send what is durable by now, and close the sink; the store must still be open."""
+        """Send everything that is durable, and close the sink; the store must still be open."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -113,11 +116,11 @@ class Follower:
             try:
                 await self.round()
             except Exception:
-                # Telemetry must not end for what one round met; the next goes on.
+                # An error in one round must not end telemetry; the next round continues.
                 logger.exception("telemetry missed a round")
 
     async def round(self) -> None:
-        """Send what became durable since the last round."""
+        """Send the facts that became durable since the last round."""
         for session_id, live in list(self._hub.sessions.items()):
             stored, epoch = live.stored, live.session.epoch
             followed = self._followed.get(session_id)
@@ -138,7 +141,8 @@ class Follower:
             async with aclosing(pages(self._hub.store, session_id, followed.sequence)) as found:
                 async for page in found:
                     for sequence, body in page:
-                        followed.sequence = sequence  # first: what fails is not tried again
+                        # Set first: a fact that fails would otherwise fail in each round.
+                        followed.sequence = sequence
                         self._sink.take(self._measured(followed, sequence, body))
                     await asyncio.sleep(0)
         except StoreError as error:
@@ -150,7 +154,7 @@ class Follower:
         return live.stored if live is not None else 0
 
     def _measured(self, followed: _Followed, sequence: int, body: bytes) -> Iterator[Measured]:
-        """Return the spans that end with a fact and were not sent yet; most facts end none."""
+        """Yield the spans and figures of a fact that were not sent yet; most facts have none."""
         head = _head_decoder.decode(body)
         if head.type not in TYPES:
             return

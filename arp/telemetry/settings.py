@@ -1,6 +1,6 @@
-"""Whether telemetry is wanted and can be had, and its start.
+"""Settings of telemetry: whether it is configured and installed; `begin` starts it.
 
-OpenTelemetry may not be installed: nothing here imports it before it is known to be there.
+OpenTelemetry may be missing, so it is imported only after `is_installed` has returned true.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 EXTRA = "agent-rendering-protocol[otel]"
-"""What to install."""
+"""Name of the package with its extra, for messages."""
 
 _ENDPOINTS = (
     "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -31,7 +31,7 @@ _EXPORTERS = ("OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER")
 
 
 def is_configured(environment: Mapping[str, str]) -> bool:
-    """Return whether the standard variables say where telemetry goes."""
+    """Return whether the standard variables name a receiver of telemetry."""
     if is_disabled(environment):
         return False
     if any(environment.get(name, "").strip() for name in _ENDPOINTS):
@@ -40,30 +40,34 @@ def is_configured(environment: Mapping[str, str]) -> bool:
 
 
 def is_disabled(environment: Mapping[str, str]) -> bool:
-    """Return whether the standard variable switches everything off."""
+    """Return whether the standard variable disables telemetry."""
     return environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
 
 
 def is_installed() -> bool:
-    """Return whether the extra is there."""
+    """Return whether the extra is installed."""
     return find_spec("opentelemetry") is not None and find_spec("opentelemetry.sdk") is not None
 
 
 def begin(hub: Hub, environment: Mapping[str, str], began_ns: int) -> Follower | None:
-    """Begin to send what happens in a hub to where the standard variables say.
+    """Start to send spans and figures of a hub, as the standard variables configure it.
 
-    Without the extra, or with variables that cannot be followed, the log says so and nothing is
-    sent: an agent must not stop for want of telemetry.
+    If the extra is missing or the variables are invalid, a warning is logged and nothing is sent:
+    an agent must also run without telemetry.
 
     Args:
-        hub: A started one.
-        environment: With the standard variables.
-        began_ns: When it began to start: what it mended then is sent, what was over before is not.
+        hub: Hub that has started.
+        environment: Environment with the standard variables.
+        began_ns: Time when the start of the hub began, in nanoseconds since 1970, UTC. Spans that
+            the repair at the start ended are sent; spans that ended earlier are not.
+
+    Returns:
+        The running follower; `None` if nothing is sent.
     """
     if not is_installed():
         logger.warning("Telemetry is wanted and not installed; install %s", EXTRA)
         return None
-    # Only now: they import OpenTelemetry.
+    # Imported here, because both import OpenTelemetry.
     from arp.telemetry.exporting import open_sink
     from arp.telemetry.follower import Follower
 

@@ -1,4 +1,4 @@
-"""`ToolService`: all parts of the Tool Agent below the message bus."""
+"""`ToolService`: all parts of the Tool Agent except those that build tools."""
 
 from __future__ import annotations
 

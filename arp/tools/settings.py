@@ -8,6 +8,11 @@ as they were, `problem` describes the error, and the error is logged once.
 This is the only module below the command line that reads the environment, because the interface
 document defines these names.
 
+`arp serve` reads its own settings with msgspec (`arp.commands.serve.serve_settings`). Neither can
+replace the other unnoticed: here users rely on the conversions of pydantic (`yes` or `off` for a
+bool, `7.0` for an int) and see its messages, and `arp serve` has to start without the extra
+`tools`, which brings pydantic-settings.
+
 Source: internal_api.md 9.
 """
 
@@ -25,7 +30,7 @@ from arp.tools.errors import InvalidToolMeta, extra_missing
 
 try:
     from pydantic import Field, ValidationError
-    from pydantic_settings import BaseSettings, SettingsConfigDict
+    from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 except ImportError as error:
     raise extra_missing("pydantic-settings") from error
 
@@ -215,12 +220,16 @@ def _from_environment() -> ToolSettings:
     """Return the settings of the environment.
 
     Raises:
-        InvalidToolMeta: A variable is out of its range.
+        InvalidToolMeta: A variable is out of its range, or is not the JSON text of a list.
     """
     try:
         return ToolSettings()
     except ValidationError as error:
         raise InvalidToolMeta(f"TOOL_AGENT_…: {_first_of(error)}") from error
+    except SettingsError as error:  # a list that is not JSON
+        raise InvalidToolMeta(
+            f'TOOL_AGENT_…: {error}; write a list as JSON text, such as ["a", "b"]'
+        ) from error
 
 
 def _overrides(path: Path) -> JsonObject:

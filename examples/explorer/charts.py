@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from asks import ChartWish
 from connection import Cell, Result
+from headings import heading
 from query_plan import MONTHS
 
 ChartKind: TypeAlias = Literal["bar", "line", "pie", "scatter", "area"]
@@ -108,7 +109,7 @@ def _scatter(result: Result, numbers: list[int], wish: ChartWish) -> ChartPlan |
     x, y = numbers[0], numbers[1]
     points = [(row[x], row[y]) for row in result.rows if row[x] is not None and row[y] is not None]
     points = thinned(points, MAX_POINTS)
-    series = Series(result.columns[y], tuple(_number(point[1]) for point in points))
+    series = Series(heading(result.columns[y]), tuple(_number(point[1]) for point in points))
     return ChartPlan("scatter", tuple(label_of(point[0]) for point in points), (series,))
 
 
@@ -116,7 +117,7 @@ def _plain(result: Result, label: int, numbers: list[int]) -> ChartPlan | None:
     """Return a series for each column of numbers."""
     rows = thinned(result.rows, MAX_POINTS)
     series = tuple(
-        Series(result.columns[index], tuple(_number(row[index]) for row in rows))
+        Series(heading(result.columns[index]), tuple(_number(row[index]) for row in rows))
         for index in numbers[:MAX_SERIES]
     )
     return ChartPlan("bar", tuple(label_of(row[label]) for row in rows), series)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from charts import ChartPlan, Number, Series
 from connection import Result
+from headings import heading
 
 MAX_SENTENCES = 2
 """Most series that are described; each has one sentence."""
@@ -21,7 +22,7 @@ def summary(result: Result, chart: ChartPlan | None) -> str:
     """Return a description of a result as Markdown; for a single value, the value."""
     if len(result.rows) == 1 and len(result.columns) <= 4:
         pairs = zip(result.columns, result.rows[0], strict=True)
-        values = [f"{name.replace('_', ' ')} is **{_format(value)}**" for name, value in pairs]
+        values = [f"{heading(name)} is **{_format(value)}**" for name, value in pairs]
         return ", ".join(values) + "."
     if not result.rows:
         return "There is no row like that."
@@ -44,7 +45,7 @@ def _extremes(series: Series, chart: ChartPlan) -> str:
     low = min(points, key=lambda point: point[0])
     if high[0] == low[0]:
         return ""
-    name = series.label.replace("_", " ")
+    name = series.label[:1].upper() + series.label[1:]
     return (
         f"**{name}** is highest for {high[1]} ({_format(high[0])})"
         f" and lowest for {low[1]} ({_format(low[0])})."

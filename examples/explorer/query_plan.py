@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from connection import quote_name, quote_text
+from headings import alias_in_words, in_words, joined
 
 Function: TypeAlias = Literal["avg", "sum", "min", "max", "count", "distinct"]
 Part: TypeAlias = Literal[
@@ -15,16 +16,6 @@ Operator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">=", "contains"]
 
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 WEEKDAYS = "SunMonTueWedThuFriSat"
-
-FUNCTION_WORDS: dict[Function, str] = {
-    "avg": "average",
-    "sum": "total",
-    "min": "lowest",
-    "max": "highest",
-    "count": "number",
-    "distinct": "number of different",
-}
-"""The words for a function in a title."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +45,7 @@ class Measure:
     @property
     def words(self) -> str:
         """The name in a title."""
-        return f"{FUNCTION_WORDS[self.function]} {self.column}" if self.column else "number of rows"
+        return alias_in_words(self.alias) if self.column else "number of rows"
 
 
 @dataclass(frozen=True)
@@ -72,7 +63,7 @@ class Group:
     @property
     def words(self) -> str:
         """The name in a title."""
-        return self.alias.replace("_", " and ") if self.part == "year-month" else self.alias
+        return "year and month" if self.part == "year-month" else in_words(self.alias)
 
     @property
     def key(self) -> str:
@@ -136,7 +127,7 @@ class Condition:
     def words(self) -> str:
         """The condition in words, for a title."""
         value = f":{self.value.name}" if isinstance(self.value, Parameter) else self.value
-        return f"{self.column} {self.operator} {value}"
+        return f"{in_words(self.column)} {self.operator} {value}"
 
 
 @dataclass(frozen=True)
@@ -187,19 +178,16 @@ class Plan:
     @property
     def title(self) -> str:
         """The question in words."""
-        title = _joined([measure.words for measure in self.measures]) or f"rows of {self.table}"
+        title = joined([measure.words for measure in self.measures]) or f"rows of {self.table}"
         if self.groups:
-            title += " by " + _joined([group.words for group in self.groups])
+            title += " by " + joined([group.words for group in self.groups])
         if self.conditions:
-            title += ", where " + _joined([condition.words for condition in self.conditions])
+            title += ", where " + joined([condition.words for condition in self.conditions])
         if self.limit is not None:
             end = "highest" if self.descending else "lowest"
-            title += f", {self.limit} {end} by {self.order_by}" if self.order_by else ""
+            by = alias_in_words(self.order_by)
+            title += f", {self.limit} {end} by {by}" if by else ""
         return title[:1].upper() + title[1:]
-
-
-def _joined(words: list[str]) -> str:
-    return " and ".join(words) if len(words) < 3 else ", ".join(words[:-1]) + f" and {words[-1]}"
 
 
 def count_of(table: str, group: Group, limit: int | None = None) -> Plan:

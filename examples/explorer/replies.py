@@ -12,6 +12,7 @@ from compare import MAX_ROWS_IN_DIFF, Differences, as_texts
 from connection import Cell, Result
 from dataset import Dataset
 from errors import ExplorerError
+from headings import heading, in_legend
 from pace import say, show_chart
 from schema import Table
 from workspace import Workspace
@@ -182,7 +183,11 @@ def chart_of(chart: ChartPlan, title: str) -> Component:
         fallback = ui.text(f"{title or 'A chart'}: {chart.kind} of {count} points, listed below.")
     else:
         fallback = ui.code_block(letters, title=title or None)
-    datasets = [ui.dataset(series.label, list(series.data)) for series in chart.series]
+    names = in_legend([series.label for series in chart.series], title)
+    datasets = [
+        ui.dataset(name, list(series.data))
+        for name, series in zip(names, chart.series, strict=True)
+    ]
     return ui.chart(
         chart.kind,
         labels=list(chart.labels),
@@ -207,7 +212,11 @@ def table_of(result: Result, title: str) -> Component:
         title = f"{title or 'Result'} (the first {len(rows)} of {known} rows)"
     many = len(rows) > 10
     return ui.table(
-        list(result.columns), rows, title=title or None, searchable=many, sortable=len(rows) > 1
+        [heading(name) for name in result.columns],
+        rows,
+        title=title or None,
+        searchable=many,
+        sortable=len(rows) > 1,
     )
 
 

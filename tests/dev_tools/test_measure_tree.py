@@ -223,7 +223,7 @@ def test_files_that_name_nearly_all_components() -> None:
 
 
 def test_files_that_name_a_type_of_fact() -> None:
-    table = python('ROWS = {"tool.started": "tool", "x": 1}\n', "arp/ledger/fact_types.py")
+    table = python('A = [FactType("tool.started", TOOL), FactType]\n', "arp/ledger/families/a.py")
     types = catalogues.fact_types([table])
     assert types == ["tool.started"]
     assert catalogues.edits_per_fact_type(types, [table, python('a = "tool.started"')]) == 2

@@ -48,8 +48,8 @@ async def test_the_first_question_shows_all_that_the_explorer_can(
 ) -> None:
     """Text, a tool run, a chart and a table, then an export only after a yes."""
     turn = await after(Recorder("Show the average temperature by month", answers=[True]))
-    assert turn.pieces[0] == "Looking up the average temp_max and average temp_min by month. "
-    assert turn.pieces[1].startswith("**avg temp max** is highest for Aug")
+    assert turn.pieces[0] == "Looking up the average daily high and low by month. "
+    assert turn.pieces[1].startswith("**Average daily high (°C)** is highest for Aug")
     (query, export) = turn.tools
     assert (query.name, query.outcome) == ("query", "ok")
     assert query.args["sql"].startswith("SELECT substr(")
@@ -58,13 +58,13 @@ async def test_the_first_question_shows_all_that_the_explorer_can(
     assert chart["type"] == "line"
     assert chart["labels"][:3] == ["Jan", "Feb", "Mar"]
     assert [(each["label"], each["data"][0]) for each in chart["datasets"]] == [
-        ("avg_temp_max", 8.23),
-        ("avg_temp_min", 2.7),
+        ("high (°C)", 8.23),
+        ("low (°C)", 2.7),
     ]
-    assert table["headers"] == ["month", "avg_temp_max", "avg_temp_min"]
+    assert table["headers"] == ["month", "average daily high (°C)", "average daily low (°C)"]
     assert len(table["rows"]) == 12
     (question,) = turn.asked
-    name = "Average-temp_max-and-average-temp_min-by-month.csv"
+    name = "Average-daily-high-and-low-by-month.csv"
     assert question.props["message"] == f"Writes 12 rows to exports/{name}."
     assert (export.name, export.args) == ("export", {"file": f"exports/{name}"})
     rows = rows_in(explorer_environment / name)

@@ -155,7 +155,7 @@ def test_a_question_gets_its_numbers(small: Dataset, text: str, rows: list[list[
 def test_the_first_question_of_the_readme_means_both_temperatures(samples: Dataset) -> None:
     ask = understand_question("Show the average temperature by month", samples.schema)
     assert ask is not None
-    assert ask.title == "Average temp_max and average temp_min by month"
+    assert ask.title == "Average daily high and low by month"
     result = samples.query(ask.sql).run()
     assert result.columns == ("month", "avg_temp_max", "avg_temp_min")
     assert len(result.rows) == 12

@@ -53,9 +53,7 @@ async def test_the_demo(server: Serving, explorer_environment: Path) -> None:
             "markdown",
             "choices",
         ]
-        assert exported(explorer_environment) == [
-            "Average-temp_max-and-average-temp_min-by-month.csv"
-        ]
+        assert exported(explorer_environment) == ["Average-daily-high-and-low-by-month.csv"]
 
 
 async def test_the_answer_streams_and_its_chart_grows(

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 import pytest
 
-from arp.ledger.fact import Fact
-from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check, check_ids
+from arp.ledger.fact import Fact, FactField
+from arp.ledger.fact_types import (
+    FACT_TYPES,
+    FAMILIES,
+    PROFILE_TYPES,
+    ProfileViolation,
+    check,
+    check_ids,
+)
 from arp.protocol.errors import LocalError
+from tests.ledger import standard
 
 PLAIN = Fact(
     schema_version="lime-profile-0.4.0",
@@ -82,12 +92,24 @@ NEEDS = [
 
 
 def test_the_list_has_every_type_of_the_profile_once() -> None:
-    """ledger.md 1, event types: 120 of them, over 30 families."""
-    assert len(REQUIRED_IDS) == 120
-    families = "session thread turn task run model reasoning tool process output action permission"
-    families += " sandbox hook policy queue context history routing cost rate_limit quota limit"
-    families += " subagent job channel artifact evidence snapshot runtime benchmark"
-    assert {name.split(".")[0] for name in REQUIRED_IDS} == set(families.split())
+    """ledger.md 1, event types: 120 of them, over 31 families."""
+    assert sorted(PROFILE_TYPES) == sorted(standard.TYPES)
+    assert len(standard.TYPES) == 120
+    assert len({name.split(".")[0] for name in standard.TYPES}) == 31
+
+
+def test_each_type_begins_with_the_word_of_its_family() -> None:
+    for family in FAMILIES:
+        assert {row.name.split(".")[0] for row in family.all_types()} == {family.name}
+
+
+def test_each_type_has_one_row() -> None:
+    assert sum(len(family.all_types()) for family in FAMILIES) == len(FACT_TYPES)
+
+
+def test_rows_may_name_each_field_beside_the_payload() -> None:
+    optional = [field.name for field in msgspec.structs.fields(Fact) if not field.required]
+    assert list(get_args(FactField)) == ["type", "sequence", *optional]
 
 
 @pytest.mark.parametrize(("fact_type", "needs"), NEEDS)

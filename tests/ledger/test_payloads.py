@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from arp.ledger.fact_types import REQUIRED_IDS, ROWS, ProfileViolation
-from arp.ledger.payload_fields import BESIDE, FIELDS, KINDS, Authority
-from arp.ledger.payloads import ONLY_IF, TOGETHER, check_payload, row
+from arp.ledger import fact_types, payload_fields
+from arp.ledger.fact_family import BothOrNeither, OnlyIf
+from arp.ledger.fact_types import FACT_TYPES, ProfileViolation
+from arp.ledger.payload_fields import BESIDE, Authority, PayloadField
+from arp.ledger.payloads import FIELDS, check_payload
 
 SHA = "0123456789abcdef" * 4
 
 
-def test_every_type_of_the_profile_has_its_row_and_no_other() -> None:
-    assert list(ROWS) == list(REQUIRED_IDS)
-
-
-def test_every_field_stands_in_a_payload_and_every_payload_has_known_fields() -> None:
-    words = [word.rstrip("?").split(":") for line in ROWS.values() for word in line.split()]
-    named = {parts[0] for parts in words if not parts[0].startswith("@")}
-    assert named == set(FIELDS)
-    assert {parts[1] for parts in words if len(parts) == 2} == set(KINDS)
+def test_a_field_has_one_type_and_one_meaning_in_all_facts() -> None:
+    """Only a field that `typed` made has another type, and keeps its meaning."""
+    for fact_type, row in FACT_TYPES.items():
+        for field in row.fields:
+            known = FIELDS[field.name]
+            base = field.base or field
+            assert (base.type, field.meaning) == (known.type, known.meaning), fact_type
     assert list(FIELDS) == sorted(FIELDS)
+
+
+def test_every_field_that_is_defined_stands_in_a_payload() -> None:
+    modules = [payload_fields, *vars(fact_types).values()]
+    defined = {
+        value.name
+        for module in modules
+        if isinstance(module, ModuleType)
+        for value in vars(module).values()
+        if isinstance(value, PayloadField)
+    }
+    assert defined == set(FIELDS)
 
 
 FITTING: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -176,14 +189,16 @@ def test_what_does_not_fit_is_refused_with_what_is_wrong_and_where(
     assert str(refused.value) == f"profile validation failed: {told}"
 
 
-def test_a_row_names_the_correlations_that_this_project_adds() -> None:
-    assert row("job.item.failed").correlations == ("job_id", "job_item_id")
-    assert row("task.created").correlations == ()
+def test_ids_that_this_project_adds_stand_in_the_row() -> None:
+    assert FACT_TYPES["job.item.failed"].written_ids == ("job_id", "job_item_id")
+    assert FACT_TYPES["task.created"].written_ids == ()
 
 
 def test_the_rules_about_two_fields_name_fields_of_their_rows() -> None:
-    for fact_type, names in (TOGETHER | {k: v[:2] for k, v in ONLY_IF.items()}).items():
-        assert set(names) <= set(row(fact_type).shape.__struct_fields__)
+    for row in FACT_TYPES.values():
+        match row.relation:
+            case BothOrNeither(one, other) | OnlyIf(one, other):
+                assert {one.name, other.name} <= {field.name for field in row.fields}
 
 
 def test_refs_of_what_is_no_benchmark_are_free() -> None:

@@ -67,7 +67,7 @@ def test_the_answer_streams_and_the_question_comes_after_it(page: Page) -> None:
     expect(page.get_by_role("button", name="Write the file")).to_be_visible()
     expect(page.get_by_text("query", exact=True).first).to_be_visible()
     texts, points = (set(seen) for seen in page.evaluate("[window.texts, window.points]"))
-    whole = "Looking up the average temp_max and average temp_min by month."
+    whole = "Looking up the average daily high and low by month."
     assert whole in texts
     assert all(whole.startswith(text) for text in texts)
     assert len(texts) > 4
@@ -104,7 +104,7 @@ def test_stop_ends_a_streaming_answer_at_once(page: Page) -> None:
     box = page.get_by_role("textbox", name="Message")
     box.fill(QUESTION)
     box.press("Enter")
-    page.get_by_text("Average temp_max and average temp_min by month").first.wait_for()
+    page.get_by_text("Average daily high and low by month").first.wait_for()
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Send")).to_be_visible()
     expect(page.get_by_role("button", name="Write the file")).to_have_count(0)

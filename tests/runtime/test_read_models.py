@@ -13,7 +13,7 @@ import pytest
 
 from arp import App, connect
 from arp.client.client import ArpClient
-from arp.ledger.fact_types import ROWS
+from arp.ledger.fact_types import FACT_TYPES
 from arp.runtime.contract.services import RuntimeService
 from arp.runtime.programs.acp.acp import AcpRuntime
 from arp.runtime.programs.claude.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
@@ -300,5 +300,5 @@ def facts_of_table() -> set[str]:
 
 def test_table_names_facts_that_there_are() -> None:
     assert len(facts_of_table()) > 40
-    assert facts_of_table() <= ROWS.keys()
+    assert facts_of_table() <= FACT_TYPES.keys()
     assert facts_of_table() > SCRIPTED

@@ -71,7 +71,7 @@ class DockerStory:
     async def _no_image(self) -> None:
         with pytest.raises(ToolCallFailed, match=r"no such image: No such image: arp/nothing:1"):
             await self.ours.docker.create_env(EnvRequest("arp/nothing:1", ports=[80]))
-        assert self.ours.ports.given == frozenset()
+        assert self.ours.ports.allocated == frozenset()
 
     async def _made(self) -> ContainerInfo:
         request = EnvRequest(
@@ -119,13 +119,13 @@ class DockerStory:
         assert (new.mem_limit, new.volumes) == ("96m", made.volumes)
         left = self.ours.containers.containers(ContainerStatus.RUNNING)
         assert left == [new]
-        assert self.ours.ports.given == {9002, 9003}
+        assert self.ours.ports.allocated == {9002, 9003}
         return new
 
     async def _a_port_is_taken(self) -> None:
         with pytest.raises(ToolCallFailed, match=r"9002.* port is already allocated"):
             await self.theirs.docker.create_env(EnvRequest(ports=[8080]))
-        assert self.theirs.ports.given == frozenset()
+        assert self.theirs.ports.allocated == frozenset()
         assert self.theirs.containers.containers() == []
 
     async def _nobody_uses_them(self, new: ContainerInfo) -> None:
@@ -135,7 +135,7 @@ class DockerStory:
         self._at += timedelta(seconds=1800)
         destroyed = await self.ours.docker.clean_up_now()
         assert destroyed == [new.container_id, lost.container_id]
-        assert self.ours.ports.given == frozenset()
+        assert self.ours.ports.allocated == frozenset()
         with pytest.raises(UnknownTool, match=r"no such container: No such container"):
             await self.theirs.docker.is_running(lost.container_id)
         gone = self.theirs.containers.containers()

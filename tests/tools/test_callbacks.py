@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from arp.tools.build.bus import ToolError, ToolReady
 from arp.tools.build.callbacks import SIGNATURE, CallbackSender, signature_of, verify_callback
+from arp.tools.build.messages import ToolError, ToolReady
 from arp.tools.errors import ToolAgentError
 from tests.tools.house import settings_in
 
@@ -73,7 +73,7 @@ def sender(data_dir: Path, receiver: Receiver, **more: object) -> tuple[Callback
     return CallbackSender(settings, pause=pauses), pauses
 
 
-async def test_receiver_gets_the_message_of_the_bus(tmp_path: Path) -> None:
+async def test_receiver_gets_the_message_of_the_document(tmp_path: Path) -> None:
     with receiving() as receiver:
         callbacks, _ = sender(tmp_path, receiver)
         assert await callbacks.deliver(receiver.address, READY) == "delivered"

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.build.backend import ToolBackend
-from arp.tools.build.bus import CANCELLED, ToolError, ToolRequest
 from arp.tools.build.coding_job import TASK_OVER, CodingJob, CodingOutcome
+from arp.tools.build.messages import CANCELLED, Outcome, ToolError, ToolRequest
 from arp.tools.build.router import TaskRequest
 from arp.tools.build.workplace import Headless, WorkCall
 from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolRefused
@@ -370,8 +370,8 @@ async def test_request_for_a_task_that_is_not_pending_begins_nothing(
             backend.book.set(task_id, TaskStatus.CANCELLED)
         if forged == "unknown":
             request = replace(request, task_id="somebody's")
-        await backend.bus.send("coding", request)
-        # The next task is begun behind it, so it was read.
+        backend.coding.begin(request)
+        # Tasks begin in order, so one for this request would begin before the next task.
         work.reached.clear()
         other = await backend.router.request(TaskRequest("fold maps"))
         await work.reached.wait()
@@ -417,18 +417,54 @@ async def test_task_in_a_second_place_is_only_waited_for(tmp_path: Path) -> None
         await work.reached.wait()
         second = asyncio.create_task(backend.coding.work(task_id, Headless(True)))
         await asyncio.sleep(0)
-        await backend.bus.send("router", ToolError("", CANCELLED, task_id))
+        await backend.router.on_outcome(ToolError("", CANCELLED, task_id))
         assert (await second).status is TaskStatus.CANCELLED
         assert len(coder.jobs) == 1
 
 
-async def test_bad_task_spec_on_the_bus_is_a_failed_task(tmp_path: Path) -> None:
+async def test_bad_task_spec_is_a_failed_task(tmp_path: Path) -> None:
     async with backend_in(tmp_path, Blocks()) as (backend, _):
         task = backend.book.add("fold paper")
-        await backend.bus.send("coding", ToolRequest("{", task.task_id))
+        backend.coding.begin(ToolRequest("{", task.task_id))
         done = await backend.book.over(task.task_id)
         assert done.status is TaskStatus.FAILED
         assert done.error.startswith("task_spec: ")
+
+
+async def test_outcome_is_recorded_though_its_turn_is_stopped_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording, go_on = asyncio.Event(), asyncio.Event()
+
+    async def waits(outcome: Outcome) -> None:
+        recording.set()
+        await go_on.wait()
+
+    async with backend_in(tmp_path, builds) as (backend, _):
+        monkeypatch.setattr(backend.router, "_watch", waits)
+        request = TaskRequest("fold paper")
+        building = asyncio.create_task(backend.build(request, Headless(True)))
+        await recording.wait()
+        building.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        (task,) = backend.book.tasks()
+        assert (await backend.book.over(task.task_id)).status is TaskStatus.COMPLETED
+        with pytest.raises(asyncio.CancelledError):
+            await building
+        assert backend.book.get(task.task_id).status is TaskStatus.COMPLETED
+
+
+async def test_request_after_the_end_of_the_service_waits_for_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with backend_in(tmp_path, builds) as (backend, _):
+        pass
+    task_id = await asked_for(backend)
+    await asyncio.sleep(0)
+    assert backend.book.get(task_id).status is TaskStatus.PENDING
+    async with backend_in(tmp_path, builds) as (backend, _):
+        assert (await backend.book.over(task_id)).status is TaskStatus.COMPLETED
 
 
 # -- names and files -------------------------------------------------------------------------------

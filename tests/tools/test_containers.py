@@ -49,9 +49,9 @@ def test_containers_are_added_used_and_gone(tmp_path: Path) -> None:
     assert table.touch("c1").last_accessed == hands.at
     assert table.get("c1").created_at == made.created_at
     assert table.ports() == {9001}
-    gone = table.destroyed("c1")
+    gone = table.record_destroyed("c1")
     hands.at += timedelta(seconds=1)
-    assert table.destroyed("c1") == gone
+    assert table.record_destroyed("c1") == gone
     assert table.ports() == set()
     assert table.containers(ContainerStatus.RUNNING) == []
     for missing in ("c1", "c2"):
@@ -81,7 +81,7 @@ def test_the_newest_destroyed_containers_are_kept(
     for number in range(5):
         hands.at += timedelta(seconds=1)
         table.add(ContainerInfo(f"c{number}"))
-        table.destroyed(f"c{number}")
+        table.record_destroyed(f"c{number}")
     kept = [one.container_id for one in table.containers()]
     assert kept == ["runs", "c2", "c3", "c4"]
 
@@ -96,15 +96,15 @@ def free_port() -> int:
 def test_ports_are_given_in_order_and_come_back() -> None:
     first = free_port()
     ports = Ports(lambda: first, lambda: {first})
-    one, two = ports.take(), ports.take()
+    one, two = ports.allocate(), ports.allocate()
     assert first < one < two
-    assert ports.given == {one, two}
-    assert not ports.take_this(one)
-    assert not ports.take_this(first)
-    ports.give_back(one)
-    ports.give_back(one)
-    assert ports.take() == one
-    assert ports.take(but=[two + 1]) > two + 1
+    assert ports.allocated == {one, two}
+    assert not ports.try_allocate(one)
+    assert not ports.try_allocate(first)
+    ports.release(one)
+    ports.release(one)
+    assert ports.allocate() == one
+    assert ports.allocate(skip=[two + 1]) > two + 1
 
 
 def test_a_port_that_somebody_listens_on_is_not_given() -> None:
@@ -113,14 +113,14 @@ def test_a_port_that_somebody_listens_on_is_not_given() -> None:
         busy.listen()
         first = busy.getsockname()[1]
         ports = Ports(lambda: first)
-        assert ports.take() > first
-        assert not ports.take_this(first)
+        assert ports.allocate() > first
+        assert not ports.try_allocate(first)
 
 
 def test_ports_can_be_used_up() -> None:
     ports = Ports(lambda: 20001, lambda: range(20001, 20001 + RANGE))
     with pytest.raises(CapacityExceeded, match="no port of 20001 to 22000 is free"):
-        ports.take()
+        ports.allocate()
 
 
 @pytest.fixture

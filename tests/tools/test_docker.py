@@ -140,7 +140,7 @@ async def test_a_container_is_made_used_and_destroyed(service: ToolService, raw:
     assert gone.status is ContainerStatus.DESTROYED
     assert gone.destroyed_at is not None
     assert raw.containers.list(all=True) == []
-    assert service.ports.given == frozenset()
+    assert service.ports.allocated == frozenset()
     with pytest.raises(UnknownTool):
         await service.docker.run(made.container_id, "true")
     assert await service.docker.destroy(made.container_id) == gone
@@ -216,7 +216,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_container(
     with pytest.raises(InvalidToolMeta, match="ports"):
         await service.docker.rebuild_ports(made.container_id, [0])
     assert (await ran(service, made.container_id, "echo here")).stdout == "here\n"
-    assert service.ports.given == frozenset({9001})
+    assert service.ports.allocated == frozenset({9001})
     assert [tag for image in raw.images.list() for tag in image.tags] == [image_of(service)]
 
 
@@ -233,7 +233,7 @@ async def test_a_rebuild_whose_command_does_not_start_leaves_nothing_new(
     with pytest.raises(ToolCallFailed, match="no room"):
         await service.docker.rebuild_ports(made.container_id, [8080, 9090])
     assert [one.id for one in raw.containers.list(all=True)] == [made.container_id]
-    assert service.ports.given == frozenset({9001})
+    assert service.ports.allocated == frozenset({9001})
     assert [tag for image in raw.images.list() for tag in image.tags] == [image_of(service)]
     running = service.containers.containers(ContainerStatus.RUNNING)
     assert [one.container_id for one in running] == [made.container_id]
@@ -352,7 +352,7 @@ async def test_an_image_that_is_not_there_is_an_error_and_leaks_no_port(
 ) -> None:
     with pytest.raises(ToolCallFailed, match=r"image|refused"):
         await service.docker.create_env(EnvRequest("arp/nothing:1", ports=[80]))
-    assert service.ports.given == frozenset()
+    assert service.ports.allocated == frozenset()
     assert service.containers.containers() == []
 
 
@@ -441,7 +441,7 @@ async def test_a_task_makes_a_tool_with_the_four_docker_tools(
     gone = await box.call("destroy_docker_env", {"container_id": second}, person)
     assert gone == {"status": "success", "message": f"container {second[:12]} is destroyed"}
     assert raw.containers.list(all=True) == []
-    assert service.ports.given == frozenset()
+    assert service.ports.allocated == frozenset()
     assert box.registered is None
     assert service.registry.get("echo").status is ToolStatus.STAGING
     with pytest.raises(ToolAgentError):
@@ -483,7 +483,7 @@ async def test_removed_tool_takes_its_container_and_mounted_project_with_it(
     assert removal.removed == [f"container {container_id[:12]}", "project seen"]
     assert removal.kept == []
     assert raw.containers.list(all=True) == []
-    assert service.ports.given == frozenset()
+    assert service.ports.allocated == frozenset()
     assert service.projects.projects() == []
     assert service.containers.containers(ContainerStatus.RUNNING) == []
 

@@ -180,6 +180,18 @@ def test_what_another_process_wrote_is_read(tmp_path: Path) -> None:
     assert mine.read() == Counted()
 
 
+def test_own_change_is_read_though_the_file_has_the_identity_of_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a file system that uses inodes again and has coarse times."""
+    file = JsonFile(tmp_path / "x.json", Counted)
+    add(file, "a")
+    monkeypatch.setattr(JsonFile, "_key", lambda _: (1, 1, 1))
+    assert file.read().count == 1
+    add(file, "b")
+    assert file.read().count == 2
+
+
 def test_rights_of_the_file_are_kept(tmp_path: Path) -> None:
     file = JsonFile(tmp_path / "x.json", Counted)
     add(file, "a")

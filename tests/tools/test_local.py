@@ -43,7 +43,7 @@ async def service(tmp_path: Path, copied_venvs: None) -> AsyncIterator[ToolServi
     async with serving(settings_in(tmp_path, call_timeout_s=10)) as made:
         yield made
     await becomes(lambda: processes_of(tmp_path) == [])
-    assert made.ports.given == frozenset()
+    assert made.ports.allocated == frozenset()
 
 
 ONCE = "python -S once.py"
@@ -53,7 +53,7 @@ async def test_a_server_is_started_called_and_stopped(service: ToolService, tmp_
     made = await service.activate(local(service, mode=SchedulingMode.HOT))
     assert made.status is ToolStatus.ACTIVE
     assert made.scheduling.state is ToolState.RUNNING
-    assert made.runtime.host_port in service.ports.given
+    assert made.runtime.host_port in service.ports.allocated
     outcome = await service.call("double", {"n": 4})
     assert outcome.result["double"] == 8
     assert (outcome.tool_id, outcome.attempts) == ("double", 1)
@@ -269,7 +269,7 @@ async def test_a_tool_that_does_not_start_says_why_and_leaves_nothing(service: T
     with pytest.raises(ToolCallFailed, match=r"ended with exit code 1 before.*no model file"):
         await service.activate(tool)
     assert service.registry.find("broken") is None
-    assert service.ports.given == frozenset()
+    assert service.ports.allocated == frozenset()
     assert service.resources.allocated().memory_mb == 0
 
 

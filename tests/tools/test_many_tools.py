@@ -112,7 +112,7 @@ async def test_twenty_tools_share_five_places(
             left -= KILL_EVERY
         await the_registry_is_true(service, caller, tmp_path)
     await becomes(lambda: processes_of(tmp_path) == [])
-    assert service.ports.given == frozenset()
+    assert service.ports.allocated == frozenset()
     assert service.resources.allocated().memory_mb == 0
     print(f"{caller.right} right, {caller.failed} failed by {caller.kills} kills")  # noqa: T201
     assert caller.unclear == []
@@ -137,7 +137,7 @@ async def the_registry_is_true(service: ToolService, caller: Caller, folder: Pat
             assert (await service.call(tool_id, {"n": 1})).result["name"] == [tool_id]
             caller.used[tool_id] += 1
     assert len(running) <= PLACES
-    assert ports <= service.ports.given
+    assert ports <= service.ports.allocated
     tops = {process.pid for process in processes_of(folder)}
     assert running <= tops
     # bubblewrap, its first process, and the tool: nothing of tools that were put away.

@@ -97,7 +97,7 @@ async def held(tmp_path: Path, copied_venvs: None) -> AsyncIterator[Held]:
     async with asyncio.timeout(60), held_in(tmp_path) as made:
         yield made
     await becomes(lambda: processes_of(tmp_path) == [])
-    assert made.service.ports.given == frozenset()
+    assert made.service.ports.allocated == frozenset()
 
 
 @pytest.mark.parametrize("command", ["stop", "disable", "remove"])
@@ -123,7 +123,7 @@ async def test_running_call_finishes_first(held: Held, tmp_path: Path, command: 
         with pytest.raises((ToolConflict, UnknownTool)):
             await later
         assert processes_of(tmp_path) == []
-        assert service.ports.given == frozenset()
+        assert service.ports.allocated == frozenset()
         assert service.resources.allocated().cpu_cores == 0
 
 

@@ -75,6 +75,7 @@ def test_the_environment_has_the_prefix(monkeypatch: pytest.MonkeyPatch, tmp_pat
     [
         *(("FASTAPI_PORT", "x"), ("FASTAPI_PORT", "70000"), ("HOT_TOOL_MAX_CONTAINERS", "0")),
         *(("EVICTION_POLICY", "fifo"), ("MONTHLY_LIMIT_USD", "-1"), ("MONTHLY_LIMIT_USD", "nan")),
+        *(("GIT_HOSTS", "github.com"), ("GIT_HOSTS", ""), ("GIT_HOSTS", "{}")),
         *(("SINGLE_TX_LIMIT_USD", "inf"), ("SANDBOX", "maybe"), ("DOCKER_NANO_CPUS", "1.5")),
     ],
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from arp.tools.errors import ToolConflict, UnknownTool
+from arp.tools.errors import DataFileDamaged, ToolConflict, UnknownTool
 from arp.tools.tasks.task_book import MAX_FINISHED, NEXT, TaskBook, TaskStatus
 
 
@@ -69,6 +70,40 @@ def test_restart_makes_pending_again_what_was_cut_off(tmp_path: Path) -> None:
     assert (again.get(asks).waiting_for, again.get(asks).session_id) == ("", "s1")
     kept = json.loads((tmp_path / "tasks.json").read_text())["tasks"]
     assert [task["status"] for task in kept] == ["pending", "pending", "pending", "completed"]
+
+
+def test_failed_write_leaves_the_task_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = TaskBook(tmp_path)
+    task = book.add("x")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            book.set(task.task_id, TaskStatus.RUNNING)
+        with pytest.raises(OSError, match="No space"):
+            book.add("y")
+    assert book.tasks() == [task]
+    assert book.set(task.task_id, TaskStatus.RUNNING).status is TaskStatus.RUNNING
+
+
+def test_two_books_of_a_directory_lose_nothing(tmp_path: Path) -> None:
+    mine, theirs = TaskBook(tmp_path), TaskBook(tmp_path)
+    first, second = mine.add("x"), theirs.add("y")
+    theirs.set(first.task_id, TaskStatus.RUNNING)
+    assert mine.get(first.task_id).status is TaskStatus.RUNNING
+    assert mine.get(second.task_id) == second
+
+
+def test_damaged_file_is_reported_at_once(tmp_path: Path) -> None:
+    """A server does not start without its tasks."""
+    (tmp_path / "tasks.json").write_text("{")
+    with pytest.raises(DataFileDamaged, match=r"tasks\.json cannot be read"):
+        TaskBook(tmp_path)
 
 
 async def test_waiting_for_a_task_returns_when_it_is_over(tmp_path: Path) -> None:

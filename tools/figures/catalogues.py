@@ -38,17 +38,18 @@ def component_names(files: Iterable[SourceFile]) -> list[str]:
 
 
 def fact_types(files: Iterable[SourceFile]) -> list[str]:
-    """Return the types of facts: the keys of tables in `arp/ledger/` that look like one."""
-    found = {
-        str(key.value)
+    """Return the types of facts, from the rows in `arp/ledger/families/`."""
+    return sorted(
+        str(node.args[0].value)
         for file in files
-        if file.name.startswith("arp/ledger/fact_types")
+        if file.name.startswith("arp/ledger/families/")
         for node in file.nodes
-        if isinstance(node, ast.Dict)
-        for key in node.keys
-        if isinstance(key, ast.Constant) and re.fullmatch(r"[a-z_]+(?:\.[a-z_]+)+", str(key.value))
-    }
-    return sorted(found)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "FactType"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    )
 
 
 def spellings(name: str) -> re.Pattern[str]:

@@ -130,7 +130,6 @@ FOLDS: dict[str, tuple[str, ...]] = {
     "read models": ("ReadModel",),
     "evidence": ("TrialBook", "Timeline"),
     "telemetry": ("SpanFold",),
-    "control": ("KnownTask",),
 }
 """The folds of facts, each with the classes that keep its state."""
 

@@ -1,7 +1,8 @@
 """Collect all benchmark trials of a session: configuration, reward and references to the evidence.
 
-The read model keeps only the newest trials. An export and a comparison need all of them, so this
-module reads them from the facts.
+The read model keeps only the newest trials, and cuts long values (`models.reading`). Exports and
+comparisons need every trial with complete references and details, so they cannot use the records of
+the read model. This module reads the facts.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ class TrialBook:
 
     def _add_pack_refs(self, fact: Fact) -> None:
         """Add references to an exported pack to its trial; references already set are kept."""
-        trial = self.trials.get(text(renamed_object(fact.benchmark), "trialId") or "")
+        trial = self.trials.get(_named_trial(fact) or "")
         path = text(renamed_object(fact.refs), "path")
         if trial is not None and path is not None:
             named = {name: ref for name, ref in trial.refs.items() if ref != NOT_KNOWN}
@@ -155,7 +156,7 @@ class TrialBook:
 
     def _trial(self, fact: Fact) -> Trial:
         run_id = fact.run_id or "unknown"
-        name = text(renamed_object(fact.benchmark), "trialId") or run_id
+        name = _named_trial(fact) or run_id
         if name not in self.trials:
             self.trials[name] = Trial(
                 session_id=fact.session_id,
@@ -165,6 +166,11 @@ class TrialBook:
                 first_sequence=fact.sequence,
             )
         return self.trials[name]
+
+
+def _named_trial(fact: Fact) -> str | None:
+    """Return the id of the trial that a fact names; `None` if it names none."""
+    return text(renamed_object(fact.benchmark), "trialId")
 
 
 class TrialPart:
@@ -182,7 +188,7 @@ class TrialPart:
         self._measured.take(fact)
         if not fact.type.startswith("benchmark."):
             return
-        trial_id = text(renamed_object(fact.benchmark), "trialId") or fact.run_id
+        trial_id = _named_trial(fact) or fact.run_id
         if trial_id not in (None, self._id):
             return
         self._book.take(fact)

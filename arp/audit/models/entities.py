@@ -1,6 +1,8 @@
-"""The tables of all kinds of records: id, fields and limits of each kind, and the facts about it.
+"""All kinds of records: id, fields and limits of each kind, and the rules that need logic.
 
-A change that a row cannot express is a function next to it. `TABLES` lists the rules by fact type.
+Most facts change their records by the steps in their rows (`arp.ledger.families`); `effect_rule`
+returns the rule of such an effect. The tables here, from fact type to function, have the rules of
+effects that steps cannot express.
 """
 
 from __future__ import annotations
@@ -8,9 +10,80 @@ from __future__ import annotations
 from typing import Final
 
 from arp.audit.models.reading import LIST_ITEMS, brief, number, part, text, texts, whole
-from arp.audit.models.records import EntityKind, FieldRow, JsonWindow, Records, RecordWindow, Rule
+from arp.audit.models.records import (
+    EntityKind,
+    JsonWindow,
+    Records,
+    RecordUpdate,
+    RecordWindow,
+    Rule,
+)
 from arp.ledger.benchmark_names import EXPORT_REFS, NOT_KNOWN, renamed, renamed_object
 from arp.ledger.fact import Fact
+from arp.ledger.families.benchmarks import CRITERIA
+from arp.ledger.families.context import (
+    FROM_SEQUENCE,
+    SOURCE,
+    SUMMARY,
+    TO_SEQUENCE,
+    TOKENS_AFTER,
+    TOKENS_BEFORE,
+)
+from arp.ledger.families.decisions import (
+    MODE,
+    NETWORK,
+    OPERATION,
+    READABLE,
+    SANDBOX,
+    TARGET,
+    WRITABLE,
+)
+from arp.ledger.families.limits import (
+    FAILED_MODEL,
+    LIMIT,
+    QUOTA,
+    REMAINING,
+    RESETS_AT,
+    RETRY_AFTER_S,
+    UNIT,
+)
+from arp.ledger.families.results import CODE
+from arp.ledger.families.sessions import TITLE
+from arp.ledger.families.tools import PREVIEW, SIGNAL
+from arp.ledger.payload_fields import (
+    ATTEMPT,
+    BYTES,
+    DECISION,
+    DETAIL,
+    ERROR,
+    MESSAGE,
+    MIME,
+    MODEL,
+    PROVIDER,
+    REASON,
+    SHA256,
+    SURFACE,
+    THROUGH_SEQUENCE,
+    TOOL,
+    TOTAL,
+    VALUE,
+)
+from arp.ledger.record_steps import (
+    AddRecord,
+    AddTo,
+    ChangeRecord,
+    Copy,
+    CopyFactField,
+    End,
+    RecordKind,
+    RecordStep,
+    Reopen,
+    SetTime,
+    SetTypeWord,
+    SetWord,
+    copies,
+    fact_fields,
+)
 from arp.protocol.json_value import Json, JsonObject
 
 MOST_POLICIES: Final = 20
@@ -28,8 +101,8 @@ MOST_CONFIGURATIONS: Final = 20
 _IN_TURN: Final = "threadId turnId"
 """Fields of a record that name its turn."""
 
-_OF_TURN: Final = "^threadId ^turnId"
-"""Words of a row that read these fields from the fact."""
+_TURN_IDS: Final = fact_fields("thread_id", "turn_id")
+"""Steps that copy these fields from the fact."""
 
 # -- tools, processes, large output ----------------------------------------------------------------
 
@@ -39,7 +112,10 @@ TOOL_CALLS: Final = EntityKind(
     " startedAt endedAt",
     (100, 50),
     key="toolCallId",
-    begin=f"status=running ^stepId {_OF_TURN} ^taskId ^runId",
+    begin=[
+        SetWord("status", "running"),
+        *fact_fields("step_id", "thread_id", "turn_id", "task_id", "run_id"),
+    ],
 )
 
 PROCESSES: Final = EntityKind(
@@ -48,17 +124,26 @@ PROCESSES: Final = EntityKind(
     f" {_IN_TURN} toolCallId startedAt endedAt",
     (20, 20),
     key="processId",
-    begin=f"status=running {_OF_TURN} ^toolCallId",
+    begin=[SetWord("status", "running"), *_TURN_IDS, CopyFactField("tool_call_id")],
 )
 
 OUTPUTS: Final = EntityKind(
     "outputs",
     f"outputRef status bytes sha256 mime preview {_IN_TURN} toolCallId processId",
     (1, 50),
-    begin=f"{_OF_TURN} ^toolCallId ^processId sha256 mime preview status=* bytes",
+    begin=[
+        *fact_fields("thread_id", "turn_id", "tool_call_id", "process_id"),
+        *copies(SHA256, MIME, PREVIEW),
+        SetTypeWord("status"),
+        Copy(BYTES),
+    ],
 )
 
-_tool_ended: Final = TOOL_CALLS.fold("tool? preview? error? ^outputRef? endedAt@")
+_tool_ended: Final = TOOL_CALLS.fold(
+    *copies(TOOL, PREVIEW, ERROR, keep_old="if_empty"),
+    CopyFactField("output_ref", keep_old="if_empty"),
+    SetTime("endedAt"),
+)
 
 
 def _tool_ended_by(records: Records, fact: Fact) -> None:
@@ -126,29 +211,12 @@ def _truncated(records: Records, _: Fact) -> None:
     records.count("outputs", "truncated")
 
 
-_TOOLS: Final[dict[str, Rule]] = {
+TOOL_RULES: Final[dict[str, Rule]] = {
     "tool.catalog.resolved": _catalog,
-    **TOOL_CALLS.rows(
-        {
-            "tool.started": "tool? startedAt@",
-            "tool.args": "tool? args",
-            "tool.progress": "tool? progress(text,message)?",
-        }
-    ),
     "tool.result": _tool_ended_by,
     "tool.failed": _tool_ended_by,
     "turn.completed": _turn_ended,
     "turn.failed": _turn_ended,
-    **PROCESSES.rows(
-        {
-            "process.started": "cwd command:json pid startedAt@",
-            "process.output": "outputBytes+bytes ^outputRef?",
-            "process.input": "inputBytes+bytes",
-            "process.completed process.failed process.terminated": (
-                "signal reason > exitCode endedAt@"
-            ),
-        }
-    ),
     "output.spilled": _spilled,
     "output.expired": _expired,
     "output.redacted": _redacted,
@@ -171,21 +239,42 @@ DECISIONS: Final = EntityKind(
     "decisions",
     f"type decision tool deniedBy decidedBy requestId actionId {_IN_TURN} toolCallId at",
     (1, 50),
-    begin=f"^type ^requestId ^actionId {_OF_TURN} ^toolCallId at@ tool decision:named",
+    begin=[
+        *fact_fields("type", "request_id", "action_id", "thread_id", "turn_id", "tool_call_id"),
+        SetTime("at"),
+        Copy(TOOL),
+        Copy(DECISION, read="text_or_unknown"),
+    ],
 )
 
 VIOLATIONS: Final = EntityKind(
     "violations",
     "sandbox operation target turnId toolCallId",
     (1, 20),
-    begin="^turnId ^toolCallId sandbox target operation:named",
+    begin=[
+        *fact_fields("turn_id", "tool_call_id"),
+        *copies(SANDBOX, TARGET),
+        Copy(OPERATION, read="text_or_unknown"),
+    ],
 )
 
-_ASKS: Final = FieldRow(f"{_OF_TURN} tool? surface? ^actionId? ^requestId? ^toolCallId?")
-_TITLE: Final = FieldRow("prompt:text(title,label)?")
-_PROMPT: Final = FieldRow("prompt(prompt,reason)?")
-_COMPONENT: Final = FieldRow("component:text(type)? componentId:text(id)?")
-_SANDBOX: Final = FieldRow("^turnId ^sequence mode sandbox:named network readable writable")
+_ASKS: Final = RecordUpdate(
+    *_TURN_IDS,
+    *copies(TOOL, SURFACE, keep_old="if_empty"),
+    *fact_fields("action_id", "request_id", "tool_call_id", keep_old="if_empty"),
+)
+_TITLE: Final = RecordUpdate(Copy("title", to="prompt", or_else=("label",), keep_old="if_empty"))
+_PROMPT: Final = RecordUpdate(Copy("prompt", or_else=(REASON,), keep_old="if_empty"))
+_COMPONENT: Final = RecordUpdate(
+    Copy("type", to="component", keep_old="if_empty"),
+    Copy("id", to="componentId", keep_old="if_empty"),
+)
+_SANDBOX: Final = RecordUpdate(
+    *fact_fields("turn_id", "sequence"),
+    Copy(MODE),
+    Copy(SANDBOX, read="text_or_unknown"),
+    *copies(NETWORK, READABLE, WRITABLE),
+)
 _KNOWN: Final = frozenset(("allow", "deny", "ask", "cancelled", "expired"))
 
 
@@ -275,7 +364,7 @@ def _hook(records: Records, fact: Fact) -> None:
     records.count("hooks", fact.type.removeprefix("hook."))
 
 
-_DECIDED: Final[dict[str, Rule]] = {
+REQUEST_RULES: Final[dict[str, Rule]] = {
     "action.required": _requested,
     "action.resolved": _question_closed,
     "permission.requested": _requested,
@@ -283,7 +372,6 @@ _DECIDED: Final[dict[str, Rule]] = {
     "permission.resolved": _resolved,
     "channel.permission_forwarded": _forwarded,
     "sandbox.applied": _sandbox,
-    "sandbox.violation": VIOLATIONS.added,
     "policy.changed": _policy,
     "hook.started": _hook,
     "hook.completed": _hook,
@@ -296,7 +384,7 @@ CHOICES: Final = EntityKind(
     "fallbacks",
     f"kind model provider reason failedModel candidateCount {_IN_TURN}",
     (1, 20),
-    begin=f"{_OF_TURN} model provider reason failedModel",
+    begin=[*_TURN_IDS, *copies(MODEL, PROVIDER, REASON, FAILED_MODEL)],
 )
 """Choices of a model. The kind is decided, single_candidate, fallback or not_possible; a single
 candidate is a kind of its own, not an error. Only fallbacks are kept in the window."""
@@ -305,14 +393,26 @@ LIMITS: Final = EntityKind(
     "limits",
     f"type name at remaining total unit retryAfterS resetsAt provider {_IN_TURN} taskId",
     (1, 50),
-    begin=(
-        f"^type at@ {_OF_TURN} ^taskId unit resetsAt provider name:named(quota,limit) remaining"
-        " total:number retryAfterS"
-    ),
+    begin=[
+        CopyFactField("type"),
+        SetTime("at"),
+        *fact_fields("thread_id", "turn_id", "task_id"),
+        *copies(UNIT, RESETS_AT, PROVIDER),
+        Copy(QUOTA, to="name", or_else=(LIMIT,), read="text_or_unknown"),
+        Copy(REMAINING),
+        Copy(TOTAL, read="number"),
+        Copy(RETRY_AFTER_S),
+    ],
 )
 
-_QUOTA: Final = FieldRow("unit resetsAt state=* remaining total:number ^sequence")
-_CHANGED: Final = FieldRow("state=* value ^sequence")
+_QUOTA: Final = RecordUpdate(
+    *copies(UNIT, RESETS_AT),
+    SetTypeWord("state"),
+    Copy(REMAINING),
+    Copy(TOTAL, read="number"),
+    CopyFactField("sequence"),
+)
+_CHANGED: Final = RecordUpdate(SetTypeWord("state"), Copy(VALUE), CopyFactField("sequence"))
 
 
 def _profile(records: Records, fact: Fact) -> None:
@@ -365,14 +465,13 @@ def _limit_changed(records: Records, fact: Fact) -> None:
     records.put("quotas", name, _CHANGED.made(fact), MOST_QUOTAS)
 
 
-_ROUTING: Final[dict[str, Rule]] = {
+ROUTING_RULES: Final[dict[str, Rule]] = {
     "task.profile.resolved": _profile,
     "routing.candidates.resolved": _candidates,
     "routing.decided": _chosen,
     "routing.single_candidate": _chosen,
     "routing.fallback.applied": _chosen,
     "routing.not_possible": _not_possible,
-    "rate_limit.hit": LIMITS.added,
     "quota.low": _quota,
     "quota.blocked": _quota,
     "limit.changed": _limit_changed,
@@ -385,7 +484,7 @@ SUBAGENTS: Final = EntityKind(
     f"subagentId status name objective message reason inputs outputs {_IN_TURN} taskId",
     (50, 50),
     key="subagentId",
-    begin=f"status=running {_OF_TURN} ^taskId",
+    begin=[SetWord("status", "running"), *fact_fields("thread_id", "turn_id", "task_id")],
 )
 
 JOBS: Final = EntityKind(
@@ -393,7 +492,7 @@ JOBS: Final = EntityKind(
     "jobId status name done total failed message reason items taskId",
     (20, 20),
     key="jobId",
-    begin="status=created ^taskId",
+    begin=[SetWord("status", "created"), CopyFactField("task_id")],
 )
 
 ITEMS: Final = EntityKind(
@@ -401,7 +500,7 @@ ITEMS: Final = EntityKind(
     "jobItemId status attempt failures reason",
     (20, 20),
     key="jobItemId",
-    begin="status=running",
+    begin=[SetWord("status", "running")],
 )
 """Items of one job. A failed item is retried on its own, under the same id."""
 
@@ -410,14 +509,16 @@ CHANNELS: Final = EntityKind(
     "channelId status encoding reason messages",
     (50, 50),
     key="channelId",
-    begin="status=connected",
+    begin=[SetWord("status", "connected")],
 )
 """Channels of a session: renderers, and other programs that show it."""
 
+_ITEM_STATE: Final = (Copy(REASON), Copy(ATTEMPT, keep_old="if_empty"))
+
 _ITEM_FOLDS: Final = {
-    "started": ITEMS.fold("<running reason attempt?"),
-    "completed": ITEMS.fold("> reason attempt?"),
-    "failed": ITEMS.fold("> reason attempt? failures+"),
+    "started": ITEMS.fold(Reopen("running"), *_ITEM_STATE),
+    "completed": ITEMS.fold(End(), *_ITEM_STATE),
+    "failed": ITEMS.fold(End(), *_ITEM_STATE, AddTo("failures")),
 }
 
 
@@ -434,35 +535,10 @@ def _item(records: Records, fact: Fact) -> None:
     _ITEM_FOLDS[fact.type.removeprefix("job.item.")](items_of(job), fact)
 
 
-_JOB: Final = "name? message? reason? done?? total?? failed??"
-
-_DELEGATED: Final[dict[str, Rule]] = {
-    **SUBAGENTS.rows(
-        {
-            "subagent.spawned": "name objective",
-            "subagent.status": "message? if_open ^status?",
-            "subagent.input": "inputs+",
-            # `closed` after `completed` or `failed` must not replace that outcome.
-            "subagent.completed subagent.failed subagent.closed": "if_open > reason outputs",
-        }
-    ),
-    **JOBS.rows(
-        {
-            "job.created job.progress": _JOB,
-            "job.started": "<running",
-            "job.completed job.failed job.cancelled": f"> {_JOB}",
-        }
-    ),
+DELEGATION_RULES: Final[dict[str, Rule]] = {
     "job.item.started": _item,
     "job.item.completed": _item,
     "job.item.failed": _item,
-    **CHANNELS.rows(
-        {
-            "channel.connected channel.resumed": "<connected encoding reason:never",
-            "channel.disconnected": ">disconnected reason",
-            "channel.message channel.permission_forwarded channel.permission_returned": "messages+",
-        }
-    ),
 }
 
 # -- exports and artifacts -------------------------------------------------------------------------
@@ -473,7 +549,7 @@ EXPORTS: Final = EntityKind(
     f" {_IN_TURN} taskId runId at",
     (50, 50),
     key="evidenceId",
-    begin="kind=unknown state=unknown",
+    begin=[SetWord("kind", "unknown"), SetWord("state", "unknown")],
 )
 
 ARTIFACTS: Final = EntityKind(
@@ -484,16 +560,6 @@ ARTIFACTS: Final = EntityKind(
 )
 """Artifacts: surfaces that the session shows, and files that it created."""
 
-_PRODUCED: Final[dict[str, Rule]] = {
-    "evidence.changed": EXPORTS.rule(
-        f"{_OF_TURN} ^taskId ^runId at@ kind? state? reason sha256? throughSequence? gaps?"
-        " verification:object? ^refs??"
-    ),
-    "artifact.changed": ARTIFACTS.rule(
-        f"{_OF_TURN} name? mime? sha256? changes+ bytes? ^outputRef? ^taskId?"
-    ),
-}
-
 # -- incidents and diagnostics ---------------------------------------------------------------------
 
 _INCIDENT_FIELDS: Final = (
@@ -501,29 +567,24 @@ _INCIDENT_FIELDS: Final = (
     " jobItemId"
 )
 
-_INCIDENT_ROW: Final = (
-    f"^type at@ {_OF_TURN} ^taskId ^runId ^toolCallId ^processId ^subagentId ^jobId ^jobItemId"
-    " message(error,message,reason,limit,quota,operation,signal,title,tool) code"
+_INCIDENT_STEPS: Final[tuple[RecordStep, ...]] = (
+    CopyFactField("type"),
+    SetTime("at"),
+    *fact_fields("thread_id", "turn_id", "task_id", "run_id", "tool_call_id", "process_id"),
+    *fact_fields("subagent_id", "job_id", "job_item_id"),
+    Copy(
+        ERROR,
+        to="message",
+        or_else=(MESSAGE, REASON, LIMIT, QUOTA, OPERATION, SIGNAL, TITLE, TOOL),
+    ),
+    Copy(CODE),
 )
 
-INCIDENTS: Final = EntityKind("incidents", _INCIDENT_FIELDS, (1, 50), begin=_INCIDENT_ROW)
+INCIDENTS: Final = EntityKind("incidents", _INCIDENT_FIELDS, (1, 50), begin=_INCIDENT_STEPS)
 """Failures and denials. A cancelled turn and a single candidate model are not incidents."""
 
-DIAGNOSTICS: Final = EntityKind("diagnostics", _INCIDENT_FIELDS, (1, 30), begin=_INCIDENT_ROW)
+DIAGNOSTICS: Final = EntityKind("diagnostics", _INCIDENT_FIELDS, (1, 30), begin=_INCIDENT_STEPS)
 """Other events that help to diagnose a session."""
-
-_INCIDENT_TYPES: Final = """
-runtime.error model.failed tool.failed process.failed sandbox.violation hook.failed
-context.compaction.failed routing.not_possible rate_limit.hit quota.blocked
-task.failed task.lost task.timed_out task.attempt.failed subagent.failed
-job.failed job.item.failed benchmark.trial.failed
-"""
-
-_DIAGNOSTIC_TYPES: Final = """
-runtime.warning snapshot.repaired history.reconstructed history.rollback.completed
-quota.low output.truncated output.redacted output.expired routing.fallback.applied
-task.retrying process.terminated
-"""
 
 
 def _event_rule(entity: EntityKind) -> Rule:
@@ -556,12 +617,10 @@ def _denied(records: Records, fact: Fact) -> None:
         _incident(records, fact)
 
 
-_INCIDENTS: Final[dict[str, Rule]] = {
+INCIDENT_RULES: Final[dict[str, Rule]] = {
     "turn.failed": _turn_failed,
     "permission.evaluated": _denied,
     "permission.resolved": _denied,
-    **dict.fromkeys(_INCIDENT_TYPES.split(), _incident),
-    **dict.fromkeys(_DIAGNOSTIC_TYPES.split(), _event_rule(DIAGNOSTICS)),
 }
 
 # -- benchmarks ------------------------------------------------------------------------------------
@@ -572,7 +631,7 @@ TRIALS: Final = EntityKind(
     f" taskId runId {_IN_TURN} reward rewardDetail criteria p0QcGateRegressionCount reason refs",
     (100, 50),
     key="trialId",
-    begin="status=running",
+    begin=[SetWord("status", "running")],
 )
 
 COMPARISONS: Final = EntityKind(
@@ -580,13 +639,21 @@ COMPARISONS: Final = EntityKind(
     "baseline candidate meanRewardDelta timeoutRateDelta evidenceCompletenessRate"
     " p0QcGateRegressionCount decision reason refs",
     (1, 10),
-    begin="baseline candidate decision meanRewardDelta:number timeoutRateDelta:number"
-    " evidenceCompletenessRate:number p0QcGateRegressionCount:count",
+    begin=[
+        *copies("baseline", "candidate", "decision"),
+        Copy("meanRewardDelta", read="number"),
+        Copy("timeoutRateDelta", read="number"),
+        Copy("evidenceCompletenessRate", read="number"),
+        Copy("p0QcGateRegressionCount", read="count"),
+    ],
 )
 
-_TRIAL: Final = FieldRow(
-    "^taskId ^runId datasetId? datasetVersion? datasetRef? configurationId? role?"
-    " singleChangedVariable? p0QcGateRegressionCount:count?? ^threadId? ^turnId?"
+_TRIAL: Final = RecordUpdate(
+    *fact_fields("task_id", "run_id"),
+    *copies("datasetId", "datasetVersion", "datasetRef", keep_old="if_empty"),
+    *copies("configurationId", "role", "singleChangedVariable", keep_old="if_empty"),
+    Copy("p0QcGateRegressionCount", read="count", keep_old="if_absent"),
+    *fact_fields("thread_id", "turn_id", keep_old="if_empty"),
 )
 
 
@@ -628,9 +695,11 @@ def _trial_started(records: Records, fact: Fact) -> None:
     records.count("trials", "started")
 
 
-_END: Final = FieldRow("status=* reason")
-_REASON: Final = FieldRow("reason")
-_DETAIL: Final = FieldRow("rewardDetail:json(detail) criteria?")
+_END: Final = RecordUpdate(SetTypeWord("status"), Copy(REASON))
+_REASON: Final = RecordUpdate(Copy(REASON))
+_DETAIL: Final = RecordUpdate(
+    Copy(DETAIL, to="rewardDetail", read="json"), Copy(CRITERIA, keep_old="if_empty")
+)
 
 
 def _trial_ended(records: Records, fact: Fact) -> None:
@@ -673,7 +742,7 @@ def _compared(records: Records, fact: Fact) -> None:
     COMPARISONS.add(records, comparison)
 
 
-_BENCHMARKS: Final[dict[str, Rule]] = {
+BENCHMARK_RULES: Final[dict[str, Rule]] = {
     "benchmark.dataset.resolved": _dataset,
     "benchmark.configuration.resolved": _configuration,
     "benchmark.trial.started": _trial_started,
@@ -686,12 +755,17 @@ _BENCHMARKS: Final[dict[str, Rule]] = {
 
 # -- context and history ---------------------------------------------------------------------------
 
-_COMPACTION: Final = FieldRow(
-    "^sequence ^turnId summary reason status=* tokensBefore tokensAfter throughSequence"
+_COMPACTION: Final = RecordUpdate(
+    *fact_fields("sequence", "turn_id"),
+    *copies(SUMMARY, REASON),
+    SetTypeWord("status"),
+    *copies(TOKENS_BEFORE, TOKENS_AFTER, THROUGH_SEQUENCE),
 )
 
-_BOUNDARY: Final = FieldRow(
-    "^type ^sequence source reason fromSequence throughSequence(throughSequence,toSequence)"
+_BOUNDARY: Final = RecordUpdate(
+    *fact_fields("type", "sequence"),
+    *copies(SOURCE, REASON, FROM_SEQUENCE),
+    Copy(THROUGH_SEQUENCE, or_else=(TO_SEQUENCE,)),
 )
 
 
@@ -728,7 +802,7 @@ def _stored(records: Records, fact: Fact) -> None:
         records.put("storedModels", name, through, MOST_STORED_MODELS)
 
 
-_HISTORY: Final[dict[str, Rule]] = {
+HISTORY_RULES: Final[dict[str, Rule]] = {
     "context.resolved": _context,
     "context.compaction.started": _compaction,
     "context.compaction.completed": _compaction,
@@ -741,7 +815,27 @@ _HISTORY: Final[dict[str, Rule]] = {
     "snapshot.repaired": _stored,
 }
 
-TABLES: Final = (
-    _TOOLS, _DECIDED, _ROUTING, _DELEGATED, _PRODUCED, _INCIDENTS, _BENCHMARKS, _HISTORY,
-)  # fmt: skip
-"""Tables of rules that change `Records`: fact type → rule."""
+# -- effects ---------------------------------------------------------------------------------------
+
+RECORD_KINDS: Final[dict[RecordKind, EntityKind]] = {
+    "toolCalls": TOOL_CALLS,
+    "processes": PROCESSES,
+    "violations": VIOLATIONS,
+    "limits": LIMITS,
+    "subagents": SUBAGENTS,
+    "jobs": JOBS,
+    "channels": CHANNELS,
+    "exports": EXPORTS,
+    "artifacts": ARTIFACTS,
+    "incidents": INCIDENTS,
+    "diagnostics": DIAGNOSTICS,
+}
+"""Kind of record that an effect names → its definition."""
+
+
+def effect_rule(effect: ChangeRecord | AddRecord) -> Rule:
+    """Return the rule of an effect that is written as data."""
+    kind = RECORD_KINDS[effect.kind]
+    if isinstance(effect, ChangeRecord):
+        return kind.rule(*effect.steps, if_open=effect.if_open)
+    return _event_rule(kind) if kind in (INCIDENTS, DIAGNOSTICS) else kind.added

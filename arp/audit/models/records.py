@@ -1,30 +1,18 @@
-"""Records of a read model, and the rows that define how facts change them.
+"""Records of a read model, and the functions that change them by the steps of facts.
 
 Theory of operation. A record describes one entity (a tool call, a job). It is a JSON object with
 the known fields, in the form in which documents show it. Open records and ended records are in two
 separate groups, each with a limit, so that many ended records never evict an open one. If a group
 is full, its oldest record is evicted and counted.
 
-A row defines what a fact changes in a record. It is a list of words, one for each field that
-changes:
-
-- `name`: the field of the payload with this name, read by its kind (`payload_fields`). The field of
-  the record is removed if the payload has none. `name:kind` reads it as another kind;
-  `name(one,other)` reads the first of these fields that the payload has.
-- `^name`: the field of the fact itself. `name@`: the time of the fact.
-- `name+`: adds one. `name+other`: adds the field `other` of the payload.
-- `name=word`: this word. `name=*`: the last word of the fact's type.
-- `<word`: sets the status and reopens the record. `>word`: sets the status and ends the record.
-  `>` is short for `>*`.
-
-A `?` after a word keeps the old value if the new one is absent, empty or zero; `??` keeps it only
-if the new one is absent.
+What a fact changes in a record is a sequence of steps (`arp.ledger.record_steps`), which
+`RecordUpdate` compiles into one function. The rows of fact types in `arp.ledger.families` contain
+the steps of most facts; `entities` adds those that begin records, and those of rules with logic.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -44,9 +32,22 @@ from arp.audit.models.reading import (
     values,
     whole,
 )
-from arp.ledger.fact import ATTRIBUTES, Fact
+from arp.ledger.fact import ATTRIBUTES, WRITTEN, Fact
 from arp.ledger.fact_types import OBJECTS
-from arp.ledger.payload_fields import FIELDS, Amount, Count, Name, Ordinal, Share
+from arp.ledger.payload_fields import Amount, Count, Name, Ordinal, PayloadField, Share
+from arp.ledger.record_steps import (
+    AddTo,
+    Clear,
+    Copy,
+    CopyFactField,
+    End,
+    Reader,
+    RecordStep,
+    Reopen,
+    SetTime,
+    SetTypeWord,
+    SetWord,
+)
 from arp.protocol.json_value import Json, JsonObject
 
 
@@ -138,7 +139,7 @@ class Durations(Struct, rename="camel", omit_defaults=True):
 
 
 class Records(Struct, omit_defaults=True):
-    """Everything that the rows of `entities` keep, under the names that are used there."""
+    """Everything that the rules of `entities` keep, under the names that are used there."""
 
     windows: dict[str, JsonWindow] = {}
     """Records of each kind."""
@@ -197,11 +198,11 @@ Rule: TypeAlias = Callable[[Any, Fact], None]
 """Function that applies a fact to a part of the state."""
 
 
-# -- words -----------------------------------------------------------------------------------------
+# -- steps -----------------------------------------------------------------------------------------
 
-_READERS: Final[dict[str, str]] = {
+_EXPRESSIONS: Final[dict[Reader, str]] = {
     "text": "text(payload, {})",
-    "named": "text(payload, {}) or 'unknown'",
+    "text_or_unknown": "text(payload, {}) or 'unknown'",
     "count": "whole(payload, {})",
     "number": "number(payload, {})",
     "flag": "flag(payload, {})",
@@ -209,16 +210,15 @@ _READERS: Final[dict[str, str]] = {
     "values": "values(payload, {}) or None",
     "json": "brief(payload.get({}))",
     "object": "brief(part(payload, {}))",
-    "never": "None",
 }
-"""Kind of a field → expression that reads the field from a payload; `{}` is its name there."""
+"""Expression of each reader; `{}` is the name of the field in the payload."""
 
 _SHORT_TEXT: Final = (
     "found[:TEXT_CHARACTERS] if (found := payload.get({})) and isinstance(found, str) else None"
 )
 """Expression for a text with one name. It is `text` without a call, since most fields are texts."""
 
-_KINDS: Final[dict[Any, str]] = {
+_READERS: Final[dict[Any, Reader]] = {
     Count: "count",
     Ordinal: "count",
     Amount: "number",
@@ -231,74 +231,80 @@ _KINDS: Final[dict[Any, str]] = {
     list[Json]: "values",
     Json: "json",
 }
-"""Type of a payload field → its kind; all other types are texts."""
+"""Type of a payload field → its reader; fields of other types are read as texts."""
 
-_WORD: Final = re.compile(r"(\^)?(\w+)(?::(\w+))?(?:\(([\w,]+)\)|=([\w*]+)|(@)|(\+)(\w*))?(\??\??)")
+_TYPE_WORD: Final = "fact.type.rpartition('.')[2]"
+"""Expression for the last word of the fact's type."""
 
-_STORES: Final = {
-    "=": "record[{name!r}] = {value}",
-    "": """value = {value}
+_ASSIGNMENTS: Final = {
+    "set": "record[{name!r}] = {value}",
+    "replace": """value = {value}
     if value is not None:
         record[{name!r}] = value
     elif {name!r} in record:
         del record[{name!r}]""",
-    "?": """value = {value}
+    "if_empty": """value = {value}
     if value:
         record[{name!r}] = value""",
-    "??": """value = {value}
+    "if_absent": """value = {value}
     if value is not None:
         record[{name!r}] = value""",
-    "+": """value = {value}
+    "add": """value = {value}
     if value:
         record[{name!r}] = added(record.get({name!r}, 0), value)""",
+    "clear": "record.pop({name!r}, None)",
 }
-"""Suffix of a word → statement that stores the value; `=` is for a value that is never absent."""
+"""Ways to assign a value to a field of a record; `set` is for a value that is never absent."""
 
-_NAMES_IN_ROWS: Final = {
+_NAMES_IN_EXPRESSIONS: Final = {
     "TEXT_CHARACTERS": TEXT_CHARACTERS,
     **{one.__name__: one for one in (added, brief, flag, number, part, text, texts, values, whole)},
 }
 """Functions and constants that the expressions above use."""
 
 
-class Word(NamedTuple):
-    """One word of a row, parsed."""
+class Assignment(NamedTuple):
+    """One step as source code."""
 
     name: str
     """Name of the field of the record."""
     value: str
     """Expression over `fact` and `payload` that gives the value of the field."""
     how: str
-    """Way to store the value: a key of `_STORES`."""
+    """Way to assign the value: a key of `_ASSIGNMENTS`."""
 
 
-class FieldRow:
-    """A row: the changes that a fact makes to a record.
+class RecordUpdate:
+    """A sequence of steps that change a record by a fact.
 
-    Millions of facts are folded, so a row is compiled into a function at its first use, with one
-    statement for each word. A loop over the words would take twice as long.
+    Millions of facts are folded, so the steps are compiled into a function at their first use, with
+    one statement for each step. A loop over the steps would take twice as long.
 
     Args:
-        row: Words of the row, separated by spaces.
-        is_first: Whether the row applies to new records, which have none of these fields yet.
-
-    Raises:
-        ValueError: A word is not valid.
+        steps: The steps.
+        is_first: Whether the record is new, so that it has none of these fields yet.
     """
 
-    def __init__(self, row: str, *, is_first: bool = False) -> None:
-        self._row, self._words = row, [_word(word) for word in row.split()]
+    def __init__(self, *steps: RecordStep, is_first: bool = False) -> None:
+        self._assignments = [_assignment(step) for step in steps]
         if is_first:  # a new record has no old value to remove
-            self._words = [one._replace(how=one.how or "??") for one in self._words]
+            self._assignments = [
+                one._replace(how="if_absent") if one.how == "replace" else one
+                for one in self._assignments
+            ]
 
     @cached_property
     def change(self) -> Callable[[JsonObject, Fact, JsonObject], None]:
-        """Function of the row. It applies a fact and a payload to a record."""
-        lines = [_STORES[how].format(name=name, value=value) for name, value, how in self._words]
+        """Function of the steps. It applies a fact and a payload to a record."""
+        lines = [
+            _ASSIGNMENTS[how].format(name=name, value=value)
+            for name, value, how in self._assignments
+        ]
         source = "\n    ".join(["def change(record, fact, payload):", *lines, "return None"])
-        # The source comes from the tables of this package only. A fact cannot inject code.
-        scope: dict[str, Any] = dict(_NAMES_IN_ROWS)
-        exec(compile(source, f"<row: {self._row}>", "exec"), scope)
+        names = ", ".join(one.name for one in self._assignments)
+        # The source comes from the tables of this project only. A fact cannot inject code.
+        scope: dict[str, Any] = dict(_NAMES_IN_EXPRESSIONS)
+        exec(compile(source, f"<steps for {names}>", "exec"), scope)
         change: Callable[[JsonObject, Fact, JsonObject], None] = scope["change"]
         return change
 
@@ -309,26 +315,43 @@ class FieldRow:
         return record
 
 
-def _word(written: str) -> Word:
-    """Parse a word of a row."""
-    match = _WORD.fullmatch(written)
-    if match is None:
-        raise ValueError(f"no word of a row: {written!r}")
-    of_fact, name, kind, sources, literal, at, adds, more, how = match.groups()
-    if at:
-        return Word(name, "fact.timestamp", "=")
-    if of_fact:
-        read = f"fact.{ATTRIBUTES[name]}"
-        return Word(name, f"brief({read})" if ATTRIBUTES[name] in OBJECTS else read, how)
-    if literal:
-        value = repr(literal) if literal != "*" else "fact.type.rpartition('.')[2]"
-        return Word(name, value, "=")
-    if adds:
-        return Word(name, f"whole(payload, {more!r})" if more else "1", "+")
-    names = sources.split(",") if sources else [name]
-    kind = kind or _KINDS.get(FIELDS.get(names[0], (str, ""))[0], "text")
-    reader = _SHORT_TEXT if kind == "text" and len(names) == 1 else _READERS[kind]
-    return Word(name, reader.format(", ".join(map(repr, names))), how)
+def _assignment(step: RecordStep) -> Assignment:
+    match step:
+        case Copy():
+            return _copy(step)
+        case CopyFactField(name, keep_old):
+            value = f"brief(fact.{name})" if name in OBJECTS else f"fact.{name}"
+            return Assignment(WRITTEN[name], value, keep_old or "replace")
+        case SetTime(to):
+            return Assignment(to, "fact.timestamp", "set")
+        case SetWord(to, word):
+            return Assignment(to, repr(word), "set")
+        case SetTypeWord(to):
+            return Assignment(to, _TYPE_WORD, "set")
+        case AddTo(to, source):
+            value = "1" if source is None else f"whole(payload, {source.name!r})"
+            return Assignment(to, value, "add")
+        case Clear(to):
+            return Assignment(to, "None", "clear")
+        case Reopen(status) | End(status):
+            return Assignment("status", repr(status) if status else _TYPE_WORD, "set")
+
+
+def _copy(step: Copy) -> Assignment:
+    names = [_name(one) for one in (step.source, *step.or_else)]
+    reader = step.read
+    if reader is None and isinstance(step.source, PayloadField):
+        reader = _READERS.get(step.source.type)
+    if len(names) == 1 and reader in (None, "text"):
+        expression = _SHORT_TEXT
+    else:
+        expression = _EXPRESSIONS[reader or "text"]
+    value = expression.format(", ".join(map(repr, names)))
+    return Assignment(step.to or names[0], value, step.keep_old or "replace")
+
+
+def _name(source: PayloadField | str) -> str:
+    return source if isinstance(source, str) else source.name
 
 
 # -- kinds of entities -----------------------------------------------------------------------------
@@ -343,16 +366,22 @@ class EntityKind:
         most: Maximum number of open records, and of ended ones.
         key: Id that joins the facts about one entity. Without a key, each fact is about another
             entity.
-        begin: Row of the fact that begins a record.
+        begin: Steps that the first fact of a record applies.
     """
 
     def __init__(
-        self, name: str, fields: str, most: tuple[int, int], *, key: str = "", begin: str = ""
+        self,
+        name: str,
+        fields: str,
+        most: tuple[int, int],
+        *,
+        key: str = "",
+        begin: Sequence[RecordStep] = (),
     ) -> None:
         self.name, self.most = name, most
         self._fields = ("firstSequence", "lastSequence", *fields.split())
         self._key, self._key_of = key, attrgetter(ATTRIBUTES.get(key, "event_id"))
-        self._begin = FieldRow(begin, is_first=True)
+        self._begin = RecordUpdate(*begin, is_first=True)
 
     def of(self, window: JsonWindow, fact: Fact, name: str | None = None) -> JsonObject:
         """Return the record of a fact; begin a new one if there is none.
@@ -397,15 +426,19 @@ class EntityKind:
         """Add the record of an entity that one fact describes completely."""
         self.add(records, self.made(fact))
 
-    def fold(self, row: str) -> Callable[[JsonWindow, Fact], JsonObject]:
+    def fold(
+        self, *steps: RecordStep, if_open: Sequence[RecordStep] = ()
+    ) -> Callable[[JsonWindow, Fact], JsonObject]:
         """Return a function that applies a fact to its record, and returns the record.
 
         Args:
-            row: Words of the row. The words after `if_open` do not apply to an ended record.
+            steps: Changes of the record.
+            if_open: Further changes, which do not apply to an ended record.
         """
-        given, _, guarded = row.partition("if_open")
-        always, if_open = _with_status(given), _with_status(guarded)
-        key_of, ends, reopens = self._key_of, ">" in row, "<" in row
+        always, guarded = RecordUpdate(*steps), RecordUpdate(*if_open)
+        key_of, is_guarded = self._key_of, bool(if_open)
+        ends = any(isinstance(step, End) for step in (*steps, *if_open))
+        reopens = any(isinstance(step, Reopen) for step in (*steps, *if_open))
 
         def folded(window: JsonWindow, fact: Fact) -> JsonObject:
             key = key_of(fact) or "unknown"
@@ -417,8 +450,8 @@ class EntityKind:
             always.change(record, fact, fact.payload)
             # The id is read from the record: a record of a damaged model must not pass for a valid
             # one.
-            if guarded and record[self._key] in window.open:
-                if_open.change(record, fact, fact.payload)
+            if is_guarded and record[self._key] in window.open:
+                guarded.change(record, fact, fact.payload)
             if ends:
                 window.end(record[self._key], self.most[1])
             elif reopens:
@@ -427,13 +460,9 @@ class EntityKind:
 
         return folded
 
-    def rows(self, table: Mapping[str, str]) -> dict[str, Rule]:
-        """Return the rules of a table: fact types, separated by spaces → row."""
-        return {name: self.rule(row) for types, row in table.items() for name in types.split()}
-
-    def rule(self, row: str) -> Rule:
-        """Return the rule of a row."""
-        fold, name = self.fold(row), self.name
+    def rule(self, *steps: RecordStep, if_open: Sequence[RecordStep] = ()) -> Rule:
+        """Return the rule of a fact that changes its record; the arguments are those of `fold`."""
+        fold, name = self.fold(*steps, if_open=if_open), self.name
 
         def rule(records: Records, fact: Fact) -> None:
             fold(records.windows.get(name) or records.window(name), fact)
@@ -456,9 +485,3 @@ class EntityKind:
 def ordered(record: JsonObject, fields: Iterable[str]) -> JsonObject:
     """Return the known fields of a record, in the given order."""
     return {name: record[name] for name in fields if name in record}
-
-
-def _with_status(row: str) -> FieldRow:
-    """Parse a row; `<word` and `>word` set the status."""
-    plain = (f"status={one[1:] or '*'}" if one[0] in "<>" else one for one in row.split())
-    return FieldRow(" ".join(plain))

@@ -1,6 +1,6 @@
 """The whole state of a read model, in one value that can be stored.
 
-`RULES` combines the tables of the parts: it lists the rules of each fact type.
+`RULES` has the rules of each fact type, made from the effects in its row.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from arp.audit.models import costs, tasks, turns
-from arp.audit.models.entities import TABLES
+from arp.audit.models import costs, entities, tasks, turns
 from arp.audit.models.reading import part, text
 from arp.audit.models.records import Records, Rule
 from arp.ledger.fact import Fact
-from arp.ledger.fact_types import REQUIRED_IDS
+from arp.ledger.fact_types import FACT_TYPES
+from arp.ledger.record_steps import CustomRule, Effect, RuleTable
 
 MODEL_VERSION: Final = 4
 """Version of stored models. Increase it with each change of the state or of the fold: stored models
@@ -55,7 +55,7 @@ class State(Struct, rename="camel", omit_defaults=True):
     tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
     costs: costs.Costs = field(default_factory=costs.Costs)
     records: Records = field(default_factory=Records)
-    """Records of the rows in `entities`."""
+    """Records of the kinds in `entities`."""
 
 
 def _created(head: HeadModel, fact: Fact) -> None:
@@ -80,22 +80,37 @@ def _title_from_input(head: HeadModel, fact: Fact) -> None:
         head.title = " ".join(typed.split())[:80] or None if typed is not None else None
 
 
-_HEAD: Final[dict[str, Rule]] = {
+HEAD_RULES: Final[dict[str, Rule]] = {
     "session.created": _created,
     "session.updated": _titled,
     "turn.submitted": _title_from_input,
 }
 
-_PARTS: Final = (
-    ("head", _HEAD),
-    ("threads", turns.RULES),
-    ("tasks", tasks.RULES),
-    ("costs", costs.RULES),
-    *(("records", table) for table in TABLES),
-)
+TABLES: Final[dict[RuleTable, tuple[str, dict[str, Rule]]]] = {
+    "head": ("head", HEAD_RULES),
+    "threads": ("threads", turns.RULES),
+    "tasks": ("tasks", tasks.RULES),
+    "costs": ("costs", costs.RULES),
+    "tools": ("records", entities.TOOL_RULES),
+    "requests": ("records", entities.REQUEST_RULES),
+    "routing": ("records", entities.ROUTING_RULES),
+    "delegation": ("records", entities.DELEGATION_RULES),
+    "incidents": ("records", entities.INCIDENT_RULES),
+    "benchmarks": ("records", entities.BENCHMARK_RULES),
+    "history": ("records", entities.HISTORY_RULES),
+}
+"""Name of a table in the rows of fact types → part of `State` that its rules change, and its rules
+by fact type."""
+
+
+def _rule(fact_type: str, effect: Effect) -> tuple[str, Rule]:
+    if isinstance(effect, CustomRule):
+        part_name, table = TABLES[effect.table]
+        return part_name, table[fact_type]
+    return "records", entities.effect_rule(effect)
+
 
 RULES: Final[dict[str, tuple[tuple[str, Rule], ...]]] = {
-    name: tuple((part_name, rules[name]) for part_name, rules in _PARTS if name in rules)
-    for name in REQUIRED_IDS
+    name: tuple(_rule(name, effect) for effect in row.effects) for name, row in FACT_TYPES.items()
 }
 """Fact type → parts of `State` that it changes, each with its rule."""

@@ -106,6 +106,25 @@ class Task(Record, rename="camel", omit_defaults=True, kw_only=True):
     """Whether the task was evicted before and came back. It is then not counted, and its earlier
     history is only in the facts."""
 
+    @property
+    def attempt_count(self) -> int:
+        """Number of attempts, including those that are not kept."""
+        return self.older_attempts + len(self.attempts)
+
+    @property
+    def running_attempt(self) -> Attempt | None:
+        """The attempt that runs; `None` if none does."""
+        return next((one for one in self.attempts if one.run_id == self.current_run_id), None)
+
+    @property
+    def has_failed_attempt(self) -> bool:
+        """Whether the newest attempt failed."""
+        return bool(self.attempts) and self.attempts[-1].status == "failed"
+
+    def has_run(self, run_id: str | None) -> bool:
+        """Return whether a kept attempt has this id."""
+        return any(one.run_id == run_id for one in self.attempts)
+
 
 class Tasks(Struct, rename="camel", omit_defaults=True):
     """The tasks of a session."""

@@ -2,8 +2,8 @@
 
 The middleware asks for all calls of an answer together (`batched`) or for each alone (`per_call`).
 It names the decisions that a call allows: `approve`, `edit`, `reject` and `respond`. With
-`respond`,
-a person answers in place of the tool.
+`respond`, a person answers in place of the tool. LangChain is not imported here: interrupts are
+plain objects.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """JSON-RPC over the pipes of a child process: one JSON object per line, calls in both directions.
 
 Theory of operation. `JsonRpcPeer` is the protocol without I/O: bytes in, bytes out. Nothing that
-the
-child sends can make it raise: a line that is not JSON-RPC is logged and skipped. `JsonRpcChild`
+the child sends can make it raise: a line that is not JSON-RPC is logged and skipped. `JsonRpcChild`
 starts a program as all adapters do (`agent_process`), and runs a peer over its pipes until it ends.
 A program that prints text, and sends no message soon after it, is ended: it is not an agent, or it
 was started in the wrong way.
@@ -22,6 +21,7 @@ from typing import Protocol
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.runtime.contract.errors import Unavailable
 from arp.runtime.programs.agent_process import (
     MAX_LINE_BYTES,
     NO_MESSAGE_S,
@@ -53,7 +53,7 @@ class JsonRpcError(Exception):
         self.data = data
 
 
-class PeerClosed(Exception):
+class PeerClosed(Unavailable):
     """The connection has ended; the text gives the reason."""
 
 

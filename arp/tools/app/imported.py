@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import mcp_types as mcp
-from msgspec import Struct, field, structs
+from msgspec import field, structs
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract.types import McpServer
@@ -26,7 +26,7 @@ from arp.tools.errors import (
     ToolConflict,
     ToolTimeout,
 )
-from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.json_table import JsonTable, TableDocument
 from arp.tools.registry.models import (
     RuntimeInfo,
     RuntimeType,
@@ -46,10 +46,10 @@ CALL_S: Final = 300.0
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 
-class _ServersDocument(Struct, frozen=True):
+class ServersDocument(TableDocument[McpServer], frozen=True):
     """Content of `mcp_servers.json`."""
 
-    servers: list[McpServer] = field(default_factory=list)
+    rows: list[McpServer] = field(default_factory=list, name="servers")
 
 
 class McpImports:
@@ -61,14 +61,18 @@ class McpImports:
 
     def __init__(self, service: ToolService) -> None:
         self._service = service
-        self._file = JsonFile(Path(service.settings.data_dir) / SERVERS_FILE, _ServersDocument)
+        self._table = JsonTable(
+            Path(service.settings.data_dir) / SERVERS_FILE,
+            ServersDocument,
+            key=lambda server: server.name,
+        )
         self._links: dict[str, ServerLink] = {}
         self._opening = asyncio.Lock()
         service.on_removed(self._forget)
 
     def servers(self) -> list[McpServer]:
         """Return the servers."""
-        return self._file.read().servers
+        return self._table.rows()
 
     async def add(self, server: McpServer) -> list[ToolMeta]:
         """Connect to a server and register its tools, in place of those registered before.
@@ -91,7 +95,7 @@ class McpImports:
                 )
             found = [self._keep_disabled(_meta(server, tool)) for tool in link.tools]
             self._check_free(server, found)
-            self._file.change(lambda before: (_with_server(before, server), None))
+            self._table.change(lambda rows: (_with_last(rows, server), None))
             return [self._service.registry.add(tool, replace=True) for tool in found]
         finally:
             await link.aclose()
@@ -111,7 +115,7 @@ class McpImports:
         others = (one.runtime.entry for one in self._service.registry)
         if scheme != SCHEME or any(one.startswith(f"{SCHEME}:{name}/") for one in others):
             return
-        self._file.change(lambda before: (_without(before, name), None))
+        self._table.remove(name)
         if (link := self._links.pop(name, None)) is not None:
             await link.aclose()
 
@@ -131,7 +135,7 @@ class McpImports:
         async with self._opening:
             link = self._links.get(name)
             if link is None or not link.is_listed:
-                server = next((one for one in self.servers() if one.name == name), None)
+                server = self._table.find(name)
                 if server is None:
                     raise RuntimeMissing(f"there is no MCP server {name!r:.80} any more; import it")
                 if link is not None:
@@ -271,9 +275,6 @@ def _data_url(content: bytes, mime: str) -> str:
     return f"data:{mime};base64,{b64encode(content).decode()}"
 
 
-def _with_server(before: _ServersDocument, server: McpServer) -> _ServersDocument:
-    return _ServersDocument([*_without(before, server.name).servers, server])
-
-
-def _without(before: _ServersDocument, name: str) -> _ServersDocument:
-    return _ServersDocument([one for one in before.servers if one.name != name])
+def _with_last(servers: list[McpServer], last: McpServer) -> list[McpServer]:
+    """Return the servers with `last` at the end, in place of one with the same name."""
+    return [*(one for one in servers if one.name != last.name), last]

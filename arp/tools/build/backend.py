@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arp.tools.build.bus import MessageBus
 from arp.tools.build.coding_agent import CodingAgent, OpenPlace
 from arp.tools.build.coding_job import Coder
 from arp.tools.build.router import Router, TaskRequest
@@ -27,11 +26,11 @@ class ToolBackend:
         open_place: OpenPlace | None = None,
     ) -> None:
         self.service = service or ToolService()
-        self.bus = MessageBus()
         self.book = TaskBook(self.service.settings.data_dir)
-        self.router = Router(self.service, self.bus, self.book)
-        self.coding = CodingAgent(self.service, self.bus, self.book, coder, open_place)
+        self.coding = CodingAgent(self.service, self.book, coder, open_place)
+        self.router = Router(self.service, self.coding, self.book)
         self._is_started = False
+        self.coding.on_outcome(self.router.on_outcome)
         self.service.on_alert(self.router.on_alert)
         self.service.on_removed(self.router.forget)
         self.service.on_removed(self.coding.forget)
@@ -45,7 +44,6 @@ class ToolBackend:
         if self._is_started:
             return
         self._is_started = True
-        self.bus.clear()
         self.book.forget_waiting()
         await self.service.start()
         await self.coding.start()

@@ -2,9 +2,10 @@
 
 Theory of operation. The URL is not trusted. It is checked when the task is requested, and again at
 the socket with each attempt (`addresses`), so that no private address, redirect or DNS rebinding
-gets through. The body is the message of the bus, `tool_ready` or `tool_error`. A failed delivery is
-retried if the receiver may be temporarily unavailable, and not if it refuses. If a secret is set,
-each request is signed, so that the receiver can detect forgeries (`verify_callback`).
+gets through. The body is the message `tool_ready` or `tool_error` of the interface document. A
+failed delivery is retried if the receiver may be temporarily unavailable, and not if it refuses. If
+a secret is set, each request is signed, so that the receiver can detect forgeries
+(`verify_callback`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Final
 import httpx
 import msgspec
 
-from arp.tools.build.bus import Payload, message_with
+from arp.tools.build.messages import Outcome, message_with
 from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.errors import ToolAgentError
 from arp.tools.run.addresses import AddressRules, check_url, checked_client
@@ -71,12 +72,12 @@ class CallbackSender:
             raise ToolAgentError(f"callback_url: more than {MAX_URL} characters")
         check_url(url, self._rules())
 
-    async def deliver(self, url: str, payload: Payload) -> str:
-        """Send a payload; return `delivered`, or the reason why it was not delivered.
+    async def deliver(self, url: str, outcome: Outcome) -> str:
+        """Send an outcome; return `delivered`, or the reason why it was not delivered.
 
         Cancel: Safe; the receiver may have it.
         """
-        body = msgspec.json.encode(message_with(payload))
+        body = msgspec.json.encode(message_with(outcome))
         pause, result = FIRST_PAUSE_S, "not tried"
         for attempt in range(self._settings.current.callback_attempts):
             if attempt:
@@ -86,9 +87,7 @@ class CallbackSender:
             if is_final:
                 break
         if result != "delivered":
-            logger.warning(
-                "the callback of task %s was not delivered: %s", payload_task(payload), result
-            )
+            logger.warning("the callback of task %s was not delivered: %s", outcome.task_id, result)
         return result
 
     async def _attempt(self, url: str, body: bytes) -> tuple[str, bool]:
@@ -110,11 +109,6 @@ class CallbackSender:
 
     def _rules(self) -> AddressRules:
         return AddressRules(self._settings.current.api_private_hosts)
-
-
-def payload_task(payload: Payload) -> str:
-    """Return the id of the task of a payload; empty if it has none."""
-    return str(getattr(payload, "task_id", ""))
 
 
 def signature_of(body: bytes, secret: str, at: float) -> str:

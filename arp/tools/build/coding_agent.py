@@ -1,8 +1,8 @@
 """`CodingAgent`: carries out tasks with a `Coder`, a `Toolbox` and a workplace that people see.
 
-Theory of operation. `CodingAgent` receives `tool_request` messages. A task is carried out in a
-workplace: in the turn of the chat that requested it (`expect`, then `work`), in a turn of its own
-session that `open_place` begins, or headless. The steps are:
+Theory of operation. The router calls `begin` for each task. A task is carried out in a workplace:
+in the turn of the chat that requested it (`expect`, then `work`), in a turn of its own session that
+`open_place` begins, or headless. The steps are:
 
 1. A repair begins with a restart of the tool; if that is enough, no coder is called.
 2. The cost limit of the coder is reserved.
@@ -12,8 +12,8 @@ process.
 5. The task is done only if a tool is registered and answers, whatever the coder reports.
 6. Projects and containers of a task that failed or was cancelled are removed.
 
-The outcome is sent to the router: `tool_ready` or `tool_error`. An invalid task spec is a
-`tool_error`.
+The outcome, `ToolReady` or `ToolError`, is reported to the router (`on_outcome`). An invalid task
+spec is a `ToolError`.
 
 When the service stops (`leave`), an interrupted task becomes pending again, and the next start
 begins it from its spec. Leftovers of the earlier attempt are removed, unless it had registered its
@@ -25,22 +25,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from arp.tools.build.bus import (
-    CANCELLED,
-    BadMessage,
-    MessageBus,
-    ToolError,
-    ToolReady,
-    ToolRequest,
-    payload_of,
-)
 from arp.tools.build.cloning import cloned, copy_into
 from arp.tools.build.coding_job import Coder, CodingJob, CodingOutcome
 from arp.tools.build.coding_log import CodingLog
+from arp.tools.build.messages import CANCELLED, Outcome, ToolError, ToolReady, ToolRequest
 from arp.tools.build.toolbox import Toolbox
 from arp.tools.build.workplace import Headless, Workplace
 from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolConflict, UnknownTool
@@ -69,17 +61,17 @@ MAX_TITLE: Final = 200
 RESTARTED: Final = "it was started again, and answers"
 """Result of a repair that needed only a restart."""
 
-
-OpenPlace = Callable[[TaskRecord], Awaitable[None]]
+OpenPlace: TypeAlias = Callable[[TaskRecord], Awaitable[None]]
 """Begins a turn for a task; the turn calls `CodingAgent.work`."""
+OnOutcome: TypeAlias = Callable[[Outcome], Coroutine[Any, Any, None]]
+"""Receives the outcome of a task; never raises."""
 
 
 class CodingAgent:
-    """Side of the bus that carries out tasks.
+    """Carries out tasks, and reports their outcomes.
 
     Args:
         service: Tools.
-        bus: Message bus to the router.
         book: Records of the tasks.
         coder: Agent that carries out tasks; `None` means that each task fails with an error about
             that.
@@ -89,14 +81,14 @@ class CodingAgent:
     def __init__(
         self,
         service: ToolService,
-        bus: MessageBus,
         book: TaskBook,
         coder: Coder | None,
         open_place: OpenPlace | None = None,
     ) -> None:
-        self._service, self._bus, self._book = service, bus, book
+        self._service, self._book = service, book
         self._coder = coder
         self._open_place = open_place
+        self._on_outcome: list[OnOutcome] = []
         self._expected: set[str] = set()
         """Tasks that have a workplace, announced by `expect`."""
         self._requests: dict[str, asyncio.Future[ToolRequest]] = {}
@@ -104,61 +96,61 @@ class CodingAgent:
         self._working: set[str] = set()
         """Tasks that are carried out, or that wait for their request in a workplace."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._listening: asyncio.Task[None] | None = None
-        self._is_stopping = False
-        """Whether the service stops, so that interrupted tasks continue after the next start."""
+        self._is_running = False
+        """Whether the service runs. While it does not, no task begins, and an interrupted one
+        becomes pending, because the next start continues it."""
         self._room = asyncio.Semaphore(service.settings.current.coding_tasks_at_once)
         self.alerts: dict[str, HealthAlert] = {}
         """Last alert of each tool."""
 
     async def start(self) -> None:
-        """Begin to receive messages, without any state of an earlier start."""
-        self._is_stopping = False
+        """Begin to accept requests, without any state of an earlier start."""
+        self._is_running = True
         self._room = asyncio.Semaphore(self._service.settings.current.coding_tasks_at_once)
         for left in (self._expected, self._working, self._requests):
             left.clear()
-        self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     def leave(self) -> None:
         """Record that the service stops: tasks interrupted from now on become pending again."""
-        self._is_stopping = True
+        self._is_running = False
 
     async def aclose(self) -> None:
         """Stop; running tasks are interrupted."""
         self.leave()
-        tasks = [*self._tasks, *([self._listening] if self._listening is not None else [])]
+        tasks = list(self._tasks)
         for one in tasks:
             one.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._listening = None
 
     async def forget(self, tool: ToolMeta) -> None:
         """Drop the alert of a tool that was removed."""
         self.alerts.pop(tool.tool_id, None)
 
-    # -- messages --------------------------------------------------------------------------------
+    # -- the router ------------------------------------------------------------------------------
 
-    async def _listen(self) -> None:
-        while True:
-            message = await self._bus.receive("coding")
-            try:
-                payload = payload_of(message)
-            except BadMessage as bad:
-                task_id = message.payload.get("task_id")
-                named = task_id if isinstance(task_id, str) else ""
-                await self._bus.send("router", ToolError("", str(bad), named))
-                continue
-            match payload:
-                case ToolRequest():
-                    self._accept_request(payload)
-                case HealthAlert():
-                    self.alerts[payload.tool_id] = payload
-                    while len(self.alerts) > MAX_ALERTS:
-                        del self.alerts[next(iter(self.alerts))]
-                case _:
-                    logger.warning("the coding agent does not handle %s messages", message.type)
+    def on_outcome(self, callback: OnOutcome) -> None:
+        """Call `callback` with the outcome of each task."""
+        self._on_outcome.append(callback)
 
-    def _accept_request(self, request: ToolRequest) -> None:
+    async def _report(self, outcome: Outcome) -> None:
+        """Pass an outcome on.
+
+        Cancel: Safe; the outcome is passed on nevertheless.
+        """
+        for callback in self._on_outcome:
+            # A stop button that is pressed while the outcome is recorded must not lose it.
+            await asyncio.shield(callback(outcome))
+
+    def record_alert(self, alert: HealthAlert) -> None:
+        """Record the last alert of a tool; the prompt of its repair contains it."""
+        self.alerts[alert.tool_id] = alert
+        while len(self.alerts) > MAX_ALERTS:
+            del self.alerts[next(iter(self.alerts))]
+
+    def begin(self, request: ToolRequest) -> None:
+        """Begin a pending task. A request for a task that has begun or is over is ignored."""
+        if not self._is_running:
+            return  # the next start begins it
         if not self._is_pending(request.task_id) or self._future(request.task_id).done():
             logger.warning("a request for task %.80r is ignored", request.task_id)
             return
@@ -179,18 +171,16 @@ class CodingAgent:
                     await self.work(request.task_id, Headless(allows))
                 else:
                     await self._open_place(self._book.get(request.task_id))
-                    if not self._is_stopping and self._is_pending(request.task_id):
+                    if self._is_running and self._is_pending(request.task_id):
                         # The turn was removed before it began.
-                        await self._bus.send("router", ToolError("", CANCELLED, request.task_id))
+                        await self._report(ToolError("", CANCELLED, request.task_id))
                     await self._book.over(request.task_id)
             except Exception as failed:
-                if self._is_stopping:
+                if not self._is_running:
                     return  # the next start begins it
                 logger.exception("task %s could not be begun", request.task_id)
-                error = ToolError(
-                    "", f"it could not be begun: {type(failed).__name__}", request.task_id
-                )
-                await self._bus.send("router", error)
+                error = f"it could not be begun: {type(failed).__name__}"
+                await self._report(ToolError("", error, request.task_id))
 
     def _is_pending(self, task_id: str) -> bool:
         try:
@@ -226,17 +216,16 @@ class CodingAgent:
             futures: set[asyncio.Future[Any]] = {request, over}
             await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
             if not over.done():
-                outcome = await self._outcome(request.result(), place)
-                await self._bus.send("router", outcome)
+                await self._report(await self._outcome(request.result(), place))
             return await over
         except asyncio.CancelledError:
             # At a stop the task must not count as cancelled: the next start continues it.
-            if self._is_stopping:
+            if not self._is_running:
                 self._make_pending(task_id)
             else:
                 task = self._book.get(task_id)
                 await asyncio.shield(remove_leftovers(self._service, task, all_tools=False))
-                await self._bus.send("router", ToolError("", CANCELLED, task_id))
+                await self._report(ToolError("", CANCELLED, task_id))
             raise
         finally:
             over.cancel()
@@ -249,8 +238,8 @@ class CodingAgent:
         if not task.is_over:
             self._book.set(task_id, TaskStatus.PENDING, waiting_for="")
 
-    async def _outcome(self, request: ToolRequest, place: Workplace) -> ToolReady | ToolError:
-        """Carry out a task; return its outcome as a message."""
+    async def _outcome(self, request: ToolRequest, place: Workplace) -> Outcome:
+        """Carry out a task; return its outcome."""
         task_id, name = request.task_id, ""
         try:
             attempts = self._book.get(task_id).attempts + 1

@@ -1,13 +1,13 @@
 """`Router`: turns requests into tasks, and delivers their outcomes.
 
 Theory of operation. A request becomes a pending task. If an existing tool matches, the task is
-completed with it; otherwise its spec is sent to the coding agent as a `tool_request`. The reply
-(`tool_ready`, `tool_error`) ends the task and is delivered to its `callback_url`. A message about a
-task that is not open, or about a tool that is not registered, has no effect. A degraded tool never
-completes a request: the request waits for the repair of the tool.
+completed with it; otherwise the coding agent begins it (`ToolRequest`). The outcome (`ToolReady`,
+`ToolError`) ends the task and is delivered to its `callback_url`. An outcome of a task that is not
+open, or with a tool that is not registered, has no effect. A degraded tool never completes a
+request: the request waits for the repair of the tool.
 
-A `health_alert` of an active tool is forwarded, and a repair task is created unless one is open for
-the tool. If a repair fails, the tool is still checked, so that its alert is repeated. After
+An alert of an active tool is forwarded, and a repair task is created unless one is open for the
+tool. If a repair fails, the tool is still checked, so that its alert is repeated. After
 `MAX_REPAIRS` failed or cancelled repairs in a row the tool gets no further automatic repair until
 it was healthy once or a repair is requested. After a restart of the service the repairs are counted
 from the task book.
@@ -24,17 +24,9 @@ from typing import Final
 from msgspec import Struct
 
 from arp.protocol.json_value import JsonObject
-from arp.tools.build.bus import (
-    CANCELLED,
-    BadMessage,
-    MessageBus,
-    Payload,
-    ToolError,
-    ToolReady,
-    ToolRequest,
-    payload_of,
-)
 from arp.tools.build.callbacks import CallbackSender
+from arp.tools.build.coding_agent import CodingAgent
+from arp.tools.build.messages import CANCELLED, Outcome, ToolError, ToolReady, ToolRequest
 from arp.tools.build.planning import existing_tool, spec_for
 from arp.tools.errors import InvalidToolMeta, ToolAgentError, ToolRefused, UnknownTool
 from arp.tools.registry.models import RuntimeType, ToolMeta, ToolState, ToolStatus
@@ -78,11 +70,11 @@ class TaskRequest(Struct, frozen=True):
 
 
 class Router:
-    """Side of the bus that receives requests from outside.
+    """Receives requests and alerts, has the coding agent work on them, and records the outcomes.
 
     Args:
         service: Tools.
-        bus: Message bus to the coding agent.
+        coding: Agent that carries out tasks; its outcomes have to reach `on_outcome`.
         book: Records of the tasks.
         callbacks: Delivers outcomes; `None` means a sender that follows the settings.
     """
@@ -90,11 +82,12 @@ class Router:
     def __init__(
         self,
         service: ToolService,
-        bus: MessageBus,
+        coding: CodingAgent,
         book: TaskBook,
         callbacks: CallbackSender | None = None,
     ) -> None:
-        self.service, self.bus, self.book = service, bus, book
+        self.service, self.book = service, book
+        self._coding = coding
         self.callbacks = callbacks or CallbackSender(service.settings)
         self._failed_repairs: Counter[str] = Counter()
         self._last_healthy: dict[str, str | None] = {}
@@ -102,11 +95,11 @@ class Router:
         self._deliveries: set[asyncio.Task[None]] = set()
         self._delayed: set[asyncio.Task[None]] = set()
         """Requests that wait for the repair of a tool."""
-        self._task: asyncio.Task[None] | None = None
+        self._is_open = False
 
     async def start(self) -> None:
-        """Begin to receive messages; resume unfinished tasks and callbacks of the previous run."""
-        self._task = asyncio.get_running_loop().create_task(self._listen())
+        """Begin to accept outcomes; resume unfinished tasks and callbacks of the previous run."""
+        self._is_open = True
         self._failed_repairs.clear()
         for task in self.book.tasks():
             self._count_repair(task)
@@ -124,15 +117,11 @@ class Router:
 
     async def aclose(self) -> None:
         """Stop; an unfinished callback is sent again after the next start."""
-        tasks = [
-            *self._deliveries,
-            *self._delayed,
-            *([self._task] if self._task is not None else []),
-        ]
+        self._is_open = False
+        tasks = [*self._deliveries, *self._delayed]
         for one in tasks:
             one.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._task = None
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -167,7 +156,7 @@ class Router:
         return check_repo_url(url, now.git_hosts, now.git_directories)
 
     async def dispatch(self, task_id: str) -> TaskRecord:
-        """Begin a pending task and return it: complete it with an existing tool, or send its spec.
+        """Complete a pending task with an existing tool, or have it carried out; return it.
 
         If only a degraded tool matches, the task waits for the repair of that tool, or becomes its
         repair.
@@ -184,7 +173,7 @@ class Router:
             spec = await self._spec(task.description, found)
             text, name = task_spec_text(spec), name_of_spec(spec)
             task = self.book.set(task_id, task_spec=text, tool_id=name)
-        await self.bus.send("coding", ToolRequest(task.task_spec, task_id, task.callback_url))
+        self._coding.begin(ToolRequest(task.task_spec, task_id, task.callback_url))
         return task
 
     async def request(self, request: TaskRequest) -> TaskRecord:
@@ -224,7 +213,7 @@ class Router:
 
     async def on_alert(self, alert: HealthAlert) -> None:
         """Forward an alert, and create a repair task for the tool."""
-        await self.bus.send("coding", alert)
+        self._coding.record_alert(alert)
         tool_id = alert.tool_id
         tool = self.service.registry.find(tool_id)
         if tool is None or tool.status is not ToolStatus.ACTIVE:
@@ -263,11 +252,11 @@ class Router:
         elif task.is_over and self._repairs(task, task.tool_id):
             self._failed_repairs[task.tool_id] += 1
 
-    async def _watch(self, payload: Payload) -> None:
+    async def _watch(self, outcome: Outcome) -> None:
         """Keep checking a tool after a failed repair, so that its alert is repeated."""
-        if not isinstance(payload, ToolError):
+        if not isinstance(outcome, ToolError):
             return
-        task = self.book.get(payload.task_id)
+        task = self.book.get(outcome.task_id)
         if not task.is_over and self._repairs(task, task.tool_id):
             with suppress(UnknownTool):  # it was removed
                 await self.service.scheduler.watch(task.tool_id)
@@ -282,50 +271,56 @@ class Router:
 
     # -- outcomes --------------------------------------------------------------------------------
 
-    async def _listen(self) -> None:
-        while True:
-            message = await self.bus.receive("router")
-            try:
-                payload = payload_of(message)
-                await self._watch(payload)
-                try:
-                    self.receive(payload)
-                except ToolAgentError as refused:
-                    self._fail_running(payload, refused)
-                    raise
-            except (BadMessage, ToolAgentError) as refused:
-                logger.warning("a message to the router is passed over: %s", refused)
-            except Exception:
-                logger.exception("a message to the router failed")
+    async def on_outcome(self, outcome: Outcome) -> None:
+        """End the task of an outcome; an outcome that cannot be used is logged. Never raises.
 
-    def _fail_running(self, payload: Payload, refused: ToolAgentError) -> None:
-        """Fail a running task whose tool was removed or disabled when it became ready."""
-        if not isinstance(payload, ToolReady):
+        After `aclose` it has no effect: the task is as it was, and the next start continues it.
+        """
+        if not self._is_open:
             return
-        with suppress(UnknownTool):
-            if self.book.get(payload.task_id).status is TaskStatus.RUNNING:
-                error = ToolError(payload.tool_id, refused.message, payload.task_id)
-                self._count_repair(self._finish(error, TaskStatus.FAILED))
+        try:
+            await self._watch(outcome)
+            # A task that the closing service has failed is not over: the next start continues it.
+            if self._is_open:
+                self._receive_or_fail(outcome)
+        except ToolAgentError as refused:
+            logger.warning("an outcome is ignored: %s", refused)
+        except Exception:
+            logger.exception("an outcome could not be recorded")
 
-    def receive(self, payload: Payload) -> None:
+    def _receive_or_fail(self, outcome: Outcome) -> None:
+        """End the task of an outcome; it fails if its tool was removed or disabled meanwhile.
+
+        Raises:
+            ToolAgentError: As for `receive`.
+        """
+        try:
+            self.receive(outcome)
+        except ToolAgentError as refused:
+            with suppress(UnknownTool):
+                status = self.book.get(outcome.task_id).status
+                if isinstance(outcome, ToolReady) and status is TaskStatus.RUNNING:
+                    error = ToolError(outcome.tool_id, refused.message, outcome.task_id)
+                    self._count_repair(self._finish(error, TaskStatus.FAILED))
+            raise
+
+    def receive(self, outcome: Outcome) -> None:
         """End the task of an outcome.
 
         Raises:
             ToolAgentError: No such task is open, or there is no such tool; nothing changes.
         """
-        match payload:
+        match outcome:
             case ToolReady(tool_id=tool_id):
                 tool = self.service.registry.get(tool_id)
                 if tool.status is not ToolStatus.ACTIVE:
                     raise ToolRefused(f"tool {tool_id} is {tool.status}, so it is not ready")
-                self._count_repair(self._finish(payload, TaskStatus.COMPLETED))
+                self._count_repair(self._finish(outcome, TaskStatus.COMPLETED))
             case ToolError(error=error):
                 status = TaskStatus.CANCELLED if error == CANCELLED else TaskStatus.FAILED
-                self._count_repair(self._finish(payload, status))
-            case _:
-                raise ToolRefused(f"the router takes no {type(payload).__name__}")
+                self._count_repair(self._finish(outcome, status))
 
-    def _finish(self, outcome: ToolReady | ToolError, status: TaskStatus) -> TaskRecord:
+    def _finish(self, outcome: Outcome, status: TaskStatus) -> TaskRecord:
         """Store the outcome of a task, and deliver it."""
         task = self.book.get(outcome.task_id)
         if task.is_over:
@@ -347,7 +342,7 @@ class Router:
             delivery.add_done_callback(self._deliveries.discard)
 
     async def _deliver(self, task: TaskRecord) -> None:
-        outcome: ToolReady | ToolError = ToolError(task.tool_id, task.error, task.task_id)
+        outcome: Outcome = ToolError(task.tool_id, task.error, task.task_id)
         if task.status is TaskStatus.COMPLETED:
             outcome = ToolReady(task.tool_id, task.result, task.url, task.task_id)
         result = await self.callbacks.deliver(task.callback_url, outcome)

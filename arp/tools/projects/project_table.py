@@ -22,7 +22,7 @@ from msgspec import field
 
 from arp.process.sandbox import free_uid
 from arp.tools.errors import CapacityExceeded, ToolConflict
-from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.json_table import JsonTable, TableDocument
 
 PROJECTS: Final = "projects"
 """Directory of the projects, within the data directory."""
@@ -43,10 +43,10 @@ class Project(msgspec.Struct, frozen=True):
     """Mark of the process that creates it; empty when it is finished."""
 
 
-class ProjectsDocument(msgspec.Struct, frozen=True):
+class ProjectsDocument(TableDocument[Project], frozen=True):
     """Content of `projects.json`."""
 
-    projects: list[Project] = field(default_factory=list)
+    rows: list[Project] = field(default_factory=list, name="projects")
 
 
 class ProjectTable:
@@ -58,7 +58,9 @@ class ProjectTable:
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = Path(os.path.abspath(data_dir))
-        self._file = JsonFile(data_dir / PROJECTS_FILE, ProjectsDocument)
+        self._table = JsonTable(
+            data_dir / PROJECTS_FILE, ProjectsDocument, key=lambda project: project.name
+        )
 
     def projects(self) -> list[Project]:
         """Return all projects, in order of creation.
@@ -66,11 +68,11 @@ class ProjectTable:
         Raises:
             DataFileDamaged: The file cannot be read; it is not changed.
         """
-        return self._file.read().projects
+        return self._table.rows()
 
     def find(self, name: str) -> Project | None:
         """Return a project by its name."""
-        return next((one for one in self.projects() if one.name == name), None)
+        return self._table.find(name)
 
     def claim(self, name: str, python: tuple[str, str], mark: str = "") -> Project:
         """Reserve a name and a user for a new project.
@@ -85,41 +87,27 @@ class ProjectTable:
             CapacityExceeded: No user is free.
         """
 
-        def make(document: ProjectsDocument) -> tuple[ProjectsDocument, Project]:
-            if any(one.name == name for one in document.projects):
+        def make(rows: list[Project]) -> tuple[list[Project], Project]:
+            if any(one.name == name for one in rows):
                 raise ToolConflict(f"there is a project {name!r} already; choose another name")
             directory = self._data_dir / PROJECTS / name
             if os.path.lexists(directory):
                 raise ToolConflict(f"{directory} is there, and no project of ours")
-            taken = {one.uid for one in document.projects if one.uid is not None}
-            uid = free_uid(taken)
+            uid = free_uid({one.uid for one in rows if one.uid is not None})
             if uid is None and os.geteuid() == 0:
                 raise CapacityExceeded("no user id is free for a project; remove some projects")
             project = Project(name, uid, *python, mark)
-            return ProjectsDocument([*document.projects, project]), project
+            return [*rows, project], project
 
-        return self._file.change(make)
+        return self._table.change(make)
 
     def finish(self, name: str) -> None:
         """Record that a project is finished."""
-
-        def make(document: ProjectsDocument) -> tuple[ProjectsDocument, None]:
-            return ProjectsDocument(
-                [
-                    msgspec.structs.replace(one, mark="") if one.name == name else one
-                    for one in document.projects
-                ]
-            ), None
-
-        self._file.change(make)
+        self._table.update(name, lambda project: msgspec.structs.replace(project, mark=""))
 
     def forget(self, name: str) -> None:
         """Remove the row of a project. May be repeated."""
-
-        def make(document: ProjectsDocument) -> tuple[ProjectsDocument, None]:
-            return ProjectsDocument([one for one in document.projects if one.name != name]), None
-
-        self._file.change(make)
+        self._table.remove(name)
 
     # -- being made ------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 """The registry: descriptions, schemas and states of tools, stored in JSON files.
 
 Read `models` (the objects of the interface), `states` (the two state machines of a tool),
-`json_file`, `registry`, `schemas` with `schema_patterns`.
+`json_file`, `json_table`, `registry`, `schemas` with `schema_patterns`.
 """

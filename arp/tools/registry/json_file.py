@@ -182,6 +182,9 @@ class JsonFile(Generic[Document]):
                 if durable:
                     os.fsync(file.fileno())
             os.replace(name, self.path)
+            # The new file may get the inode of the cached one, which an earlier change has freed.
+            # With the same size, within one tick of the clock, its identity is then the same.
+            self._cached = None
         except BaseException:
             with suppress(OSError):
                 os.unlink(name)

@@ -78,7 +78,7 @@ class ToolStatus(StrEnum):
 
 
 class MessageType(StrEnum):
-    """Types of messages between router and coding agent."""
+    """Types of messages between router and coding agent; `build.messages` has the payloads."""
 
     TOOL_REQUEST = "tool_request"
     TOOL_READY = "tool_ready"
@@ -222,7 +222,7 @@ class ContainerInfo(msgspec.Struct, frozen=True):
 
 
 class AgentBusMessage(msgspec.Struct, frozen=True):
-    """Message between router and coding agent; `bus` defines the payloads."""
+    """Message between router and coding agent in its JSON form, such as the body of a callback."""
 
     type: MessageType
     payload: JsonObject = field(default_factory=dict)

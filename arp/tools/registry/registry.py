@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from msgspec import field
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.errors import ToolConflict, UnknownTool
-from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.json_table import JsonTable, TableDocument
 from arp.tools.registry.models import RuntimeType, ToolMeta, ToolStatus, check_tool_id
 from arp.tools.registry.schemas import check_schemas
 
@@ -22,16 +21,16 @@ REGISTRY_FILE: Final = "registry.json"
 VERSION: Final = "1.0"
 
 
-class RegistryDocument(msgspec.Struct, frozen=True):
+class RegistryDocument(TableDocument[ToolMeta], frozen=True):
     """Content of `registry.json`."""
 
-    tools: list[ToolMeta] = field(default_factory=list)
+    rows: list[ToolMeta] = field(default_factory=list, name="tools")
     version: str = VERSION
 
     def __post_init__(self) -> None:
         if self.version.partition(".")[0] != "1":
             raise ValueError(f"version {self.version!r:.20} is not known; this is for version 1.x")
-        ids = [tool.tool_id for tool in self.tools]
+        ids = [tool.tool_id for tool in self.rows]
         if len(set(ids)) < len(ids):
             raise ValueError("two tools have the same tool_id")
 
@@ -46,12 +45,14 @@ class ToolRegistry:
     """
 
     def __init__(self, data_dir: Path) -> None:
-        self._file = JsonFile(data_dir / REGISTRY_FILE, RegistryDocument)
+        self._table = JsonTable(
+            data_dir / REGISTRY_FILE, RegistryDocument, key=lambda tool: tool.tool_id
+        )
 
     @property
     def path(self) -> Path:
         """Path of `registry.json`."""
-        return self._file.path
+        return self._table.path
 
     def tools(self, status: ToolStatus | None = None) -> list[ToolMeta]:
         """Return all tools by category, and within a category in order of addition.
@@ -62,12 +63,12 @@ class ToolRegistry:
         Raises:
             DataFileDamaged: The registry cannot be read; it is not changed.
         """
-        found = [tool for tool in self._read().tools if status in (None, tool.status)]
+        found = [tool for tool in self._table.rows() if status in (None, tool.status)]
         return sorted(found, key=lambda tool: tool.category)
 
     def find(self, tool_id: str) -> ToolMeta | None:
         """Return a tool, or `None` if no tool has this id."""
-        return next((tool for tool in self._read().tools if tool.tool_id == tool_id), None)
+        return self._table.find(tool_id)
 
     def get(self, tool_id: str) -> ToolMeta:
         """Return a tool.
@@ -75,10 +76,7 @@ class ToolRegistry:
         Raises:
             UnknownTool: No tool has this id.
         """
-        tool = self.find(tool_id)
-        if tool is None:
-            raise _unknown_tool(tool_id)
-        return tool
+        return _known(tool_id, self._table.find(tool_id))
 
     def add(self, tool: ToolMeta, replace: bool = False) -> ToolMeta:
         """Add a tool and return it.
@@ -93,22 +91,11 @@ class ToolRegistry:
         """
         check_tool_id(tool.tool_id)
         check_schemas(tool)
-
-        def make(document: RegistryDocument) -> tuple[RegistryDocument, ToolMeta]:
-            others = list(document.tools)
-            for index, other in enumerate(others):
-                if other.tool_id == tool.tool_id:
-                    if not replace:
-                        raise ToolConflict(
-                            f"tool_id {tool.tool_id} is taken; choose another one, or replace it"
-                        )
-                    others[index] = tool
-                    break
-            else:
-                others.append(tool)
-            return msgspec.structs.replace(document, tools=others), tool
-
-        return self._file.change(make)
+        if not self._table.add(tool, replace):
+            raise ToolConflict(
+                f"tool_id {tool.tool_id} is taken; choose another one, or replace it"
+            )
+        return tool
 
     def update(
         self, tool_id: str, change: Callable[[ToolMeta], ToolMeta], durable: bool = True
@@ -124,18 +111,7 @@ class ToolRegistry:
         Raises:
             UnknownTool: No tool has this id.
         """
-
-        def make(document: RegistryDocument) -> tuple[RegistryDocument, ToolMeta]:
-            for index, tool in enumerate(document.tools):
-                if tool.tool_id == tool_id:
-                    after = change(tool)
-                    if after == tool:
-                        return document, tool
-                    tools = [*document.tools[:index], after, *document.tools[index + 1 :]]
-                    return msgspec.structs.replace(document, tools=tools), after
-            raise _unknown_tool(tool_id)
-
-        return self._file.change(make, durable)
+        return _known(tool_id, self._table.update(tool_id, change, durable))
 
     def remove(self, tool_id: str) -> ToolMeta:
         """Remove a tool and return it.
@@ -143,15 +119,7 @@ class ToolRegistry:
         Raises:
             UnknownTool: No tool has this id.
         """
-
-        def make(document: RegistryDocument) -> tuple[RegistryDocument, ToolMeta]:
-            for tool in document.tools:
-                if tool.tool_id == tool_id:
-                    rest = [other for other in document.tools if other is not tool]
-                    return msgspec.structs.replace(document, tools=rest), tool
-            raise _unknown_tool(tool_id)
-
-        return self._file.change(make)
+        return _known(tool_id, next(iter(self._table.remove(tool_id)), None))
 
     def get_endpoint(self, tool_id: str) -> JsonObject:
         """Return how a tool is called, in the shape that the document defines for its runtime.
@@ -160,9 +128,6 @@ class ToolRegistry:
             UnknownTool: No tool has this id.
         """
         return endpoint_of(self.get(tool_id))
-
-    def _read(self) -> RegistryDocument:
-        return self._file.read()
 
     def __iter__(self) -> Iterator[ToolMeta]:
         return iter(self.tools())
@@ -210,5 +175,12 @@ def url_of(tool: ToolMeta) -> str:
     return f"http://localhost:{runtime.host_port}{path}" if runtime.host_port else ""
 
 
-def _unknown_tool(tool_id: str) -> UnknownTool:
-    return UnknownTool(f"there is no tool {tool_id!r:.140}; GET /tools lists all of them")
+def _known(tool_id: str, found: ToolMeta | None) -> ToolMeta:
+    """Return the tool that was found.
+
+    Raises:
+        UnknownTool: None was found.
+    """
+    if found is None:
+        raise UnknownTool(f"there is no tool {tool_id!r:.140}; GET /tools lists all of them")
+    return found

@@ -17,7 +17,7 @@ from msgspec import field
 
 from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.errors import ToolConflict, UnknownTool
-from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.json_table import JsonTable, TableDocument
 from arp.tools.registry.models import ContainerInfo, ContainerStatus, utc
 
 CONTAINERS_FILE: Final = "containers.json"
@@ -26,10 +26,10 @@ KEPT_DESTROYED: Final = 200
 change."""
 
 
-class ContainersDocument(msgspec.Struct, frozen=True):
+class ContainersDocument(TableDocument[ContainerInfo], frozen=True):
     """Content of `containers.json`."""
 
-    containers: list[ContainerInfo] = field(default_factory=list)
+    rows: list[ContainerInfo] = field(default_factory=list, name="containers")
 
 
 class ContainerTable:
@@ -43,13 +43,18 @@ class ContainerTable:
     """
 
     def __init__(self, data_dir: Path, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._file = JsonFile(data_dir / CONTAINERS_FILE, ContainersDocument)
+        self._table = JsonTable(
+            data_dir / CONTAINERS_FILE,
+            ContainersDocument,
+            key=lambda container: container.container_id,
+            keep=_without_old,
+        )
         self._clock = clock
 
     @property
     def path(self) -> Path:
         """Path of `containers.json`."""
-        return self._file.path
+        return self._table.path
 
     def containers(self, status: ContainerStatus | None = None) -> list[ContainerInfo]:
         """Return all containers, oldest first.
@@ -60,7 +65,7 @@ class ContainerTable:
         Raises:
             DataFileDamaged: The file cannot be read; it is not changed.
         """
-        return [one for one in self._file.read().containers if status in (None, one.status)]
+        return [one for one in self._table.rows() if status in (None, one.status)]
 
     def get(self, container_id: str) -> ContainerInfo:
         """Return a container that has not been destroyed.
@@ -68,10 +73,10 @@ class ContainerTable:
         Raises:
             UnknownTool: The table has no container with this id, or it was destroyed.
         """
-        for one in self.containers(ContainerStatus.RUNNING):
-            if one.container_id == container_id:
-                return one
-        raise _unknown(container_id)
+        found = self._table.find(container_id)
+        if found is None or found.status is not ContainerStatus.RUNNING:
+            raise _unknown(container_id)
+        return found
 
     def add(self, container: ContainerInfo) -> ContainerInfo:
         """Add a new container and return it with its times.
@@ -81,13 +86,9 @@ class ContainerTable:
         """
         now = utc(self._clock.now())
         added = msgspec.structs.replace(container, created_at=now, last_accessed=now)
-
-        def make(document: ContainersDocument) -> tuple[ContainersDocument, ContainerInfo]:
-            if any(one.container_id == added.container_id for one in document.containers):
-                raise ToolConflict(f"container {added.container_id:.12} is in the table already")
-            return ContainersDocument([*document.containers, added]), added
-
-        return self._file.change(make)
+        if not self._table.add(added):
+            raise ToolConflict(f"container {added.container_id:.12} is in the table already")
+        return added
 
     def update(
         self, container_id: str, change: Callable[[ContainerInfo], ContainerInfo]
@@ -97,19 +98,10 @@ class ContainerTable:
         Raises:
             UnknownTool: The table has no container with this id.
         """
-
-        def make(document: ContainersDocument) -> tuple[ContainersDocument, ContainerInfo]:
-            for index, one in enumerate(document.containers):
-                if one.container_id == container_id:
-                    after = change(one)
-                    if after == one:
-                        return document, one
-                    rest = document.containers
-                    changed = [*rest[:index], after, *rest[index + 1 :]]
-                    return ContainersDocument(_without_old(changed)), after
+        after = self._table.update(container_id, change)
+        if after is None:
             raise _unknown(container_id)
-
-        return self._file.change(make)
+        return after
 
     def touch(self, container_id: str) -> ContainerInfo:
         """Set the last use of a container to now, which protects it from the clean-up.
@@ -122,7 +114,7 @@ class ContainerTable:
             container_id, lambda one: msgspec.structs.replace(one, last_accessed=now)
         )
 
-    def destroyed(self, container_id: str) -> ContainerInfo:
+    def record_destroyed(self, container_id: str) -> ContainerInfo:
         """Record that a container is destroyed. May be repeated.
 
         Raises:

@@ -47,7 +47,7 @@ from arp.tools.projects.program import (
     CommandResult,
 )
 from arp.tools.projects.projects import MAX_COMMAND, MAX_TIMEOUT_S
-from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.json_table import JsonTable, TableDocument
 from arp.tools.registry.models import ContainerInfo, ContainerStatus
 from arp.tools.run.container_rules import EnvRequest, container_options
 from arp.tools.run.containers import ContainerTable
@@ -88,10 +88,10 @@ class BackgroundCommand(msgspec.Struct, frozen=True):
     log_file: str
 
 
-class CommandsDocument(msgspec.Struct, frozen=True):
-    """Content of `container_commands.json`."""
+class CommandsDocument(TableDocument[BackgroundCommand], frozen=True):
+    """Content of `container_commands.json`; a container may have several commands."""
 
-    commands: list[BackgroundCommand] = field(default_factory=list)
+    rows: list[BackgroundCommand] = field(default_factory=list, name="commands")
 
 
 class DockerEngine:
@@ -115,7 +115,11 @@ class DockerEngine:
         self._containers = containers
         self._ports = ports
         self._in_use = in_use
-        self._commands = JsonFile(settings.data_dir / "container_commands.json", CommandsDocument)
+        self._commands = JsonTable(
+            settings.data_dir / "container_commands.json",
+            CommandsDocument,
+            key=lambda command: command.container_id,
+        )
         data_dir = os.path.abspath(settings.data_dir)
         self._owner = hashlib.sha256(data_dir.encode()).hexdigest()[:16]
         self._client: Any = None
@@ -144,12 +148,12 @@ class DockerEngine:
         """
         options = container_options(request, self._settings)
         options["labels"] = {LABEL: self._owner}
-        mapping = {str(port): self._ports.take() for port in request.ports}
+        mapping = {str(port): self._ports.allocate() for port in request.ports}
         try:
             published = {f"{one}/tcp": ("127.0.0.1", port) for one, port in mapping.items()}
             container_id = await self._do(lambda client: _run(client, options, published))
         except BaseException:
-            self._give_back(mapping)
+            self._release_ports(mapping)
             raise
         info = ContainerInfo(
             container_id=container_id,
@@ -195,7 +199,7 @@ class DockerEngine:
             log_file = f"/tmp/arp-{secrets.token_hex(4)}.log"
             made = BackgroundCommand(container_id, command, log_file)
             await self._do(lambda client: _start_in_background(client, made))
-            await asyncio.to_thread(self._note, made)
+            await asyncio.to_thread(self._record_command, made)
             return log_file
         return await self._run_to_end(info.container_id, command, timeout_s)
 
@@ -240,7 +244,7 @@ class DockerEngine:
                 await self._do(lambda client: client.images.remove(image, force=True))
             raise
         try:
-            for one in self._started_in(container_id):
+            for one in self._commands_of(container_id):
                 await self.run(new.container_id, one.command, is_background=True)
         except BaseException:
             await asyncio.shield(self._discard(new.container_id))
@@ -283,7 +287,7 @@ class DockerEngine:
         info = self._containers.get(container_id)
         if not await self.is_running(container_id):
             await self._do(lambda client: client.containers.get(container_id).start())
-            for one in self._started_in(container_id):
+            for one in self._commands_of(container_id):
                 await self._do(partial(_start_in_background, made=one))
         for port in info.port_mapping.values():
             self._ports.claim(port)
@@ -397,31 +401,21 @@ class DockerEngine:
         code = await self._do(running.exit_code)
         return CommandResult(code, running.output.text(), running.errors.text())
 
-    def _note(self, made: BackgroundCommand) -> None:
-        def change(document: CommandsDocument) -> tuple[CommandsDocument, None]:
-            return CommandsDocument([*document.commands, made]), None
+    def _record_command(self, made: BackgroundCommand) -> None:
+        self._commands.change(lambda rows: ([*rows, made], None))
 
-        self._commands.change(change)
-
-    def _started_in(self, container_id: str) -> list[BackgroundCommand]:
-        commands = self._commands.read().commands
-        return [one for one in commands if one.container_id == container_id]
+    def _commands_of(self, container_id: str) -> list[BackgroundCommand]:
+        return [one for one in self._commands.rows() if one.container_id == container_id]
 
     def _record_destroyed(self, info: ContainerInfo) -> ContainerInfo:
         """Record that a container is gone."""
-        self._give_back(info.port_mapping)
+        self._release_ports(info.port_mapping)
+        self._commands.remove(info.container_id)
+        return self._containers.record_destroyed(info.container_id)
 
-        def change(document: CommandsDocument) -> tuple[CommandsDocument, None]:
-            gone = info.container_id
-            rest = [one for one in document.commands if one.container_id != gone]
-            return (CommandsDocument(rest) if rest != document.commands else document), None
-
-        self._commands.change(change)
-        return self._containers.destroyed(info.container_id)
-
-    def _give_back(self, mapping: Mapping[str, int]) -> None:
+    def _release_ports(self, mapping: Mapping[str, int]) -> None:
         for port in mapping.values():
-            self._ports.give_back(port)
+            self._ports.release(port)
 
 
 class _RunningCommand:

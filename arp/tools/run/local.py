@@ -104,7 +104,7 @@ class LocalRuntime:
                 start = self._projects.program(project, tool.runtime.entry, env, limits_of(tool))
                 program = await self._started(tool, start, port)
             except BaseException as error:
-                self._ports.give_back(port)
+                self._ports.release(port)
                 failed.append(port)
                 # Another program may have bound the port since the check; only then is another port
                 # tried.
@@ -150,7 +150,7 @@ class LocalRuntime:
             try:
                 await program.stop()
             finally:
-                self._ports.give_back(port)
+                self._ports.release(port)
         if not is_server(tool):
             return tool.runtime
         kept = tool.runtime.internal_port or tool.runtime.host_port
@@ -165,15 +165,15 @@ class LocalRuntime:
         running, self._running = dict(self._running), {}
         for program, port in running.values():
             await program.stop()
-            self._ports.give_back(port)
+            self._ports.release(port)
         if self._client is not None:
             await self._client.aclose()
 
     def _port_for(self, tool: ToolMeta, failed: list[int]) -> int:
         wanted = tool.runtime.host_port
-        if wanted and wanted not in failed and self._ports.take_this(wanted):
+        if wanted and wanted not in failed and self._ports.try_allocate(wanted):
             return wanted
-        return self._ports.take(failed)
+        return self._ports.allocate(failed)
 
     async def _started(self, tool: ToolMeta, start: ProgramStart, port: int) -> ServingProgram:
         """Start a server and wait until it listens.

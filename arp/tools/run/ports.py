@@ -30,52 +30,52 @@ class Ports:
     ) -> None:
         self._first = first
         self._taken = taken
-        self._given: set[int] = set()
+        self._allocated: set[int] = set()
         self._guard = threading.Lock()
 
     @property
-    def given(self) -> frozenset[int]:
+    def allocated(self) -> frozenset[int]:
         """Allocated ports."""
-        return frozenset(self._given)
+        return frozenset(self._allocated)
 
-    def take(self, but: Iterable[int] = ()) -> int:
-        """Allocate a free port, until `give_back`.
+    def allocate(self, skip: Iterable[int] = ()) -> int:
+        """Allocate a free port, until `release`.
 
         Args:
-            but: Ports to skip, because they did not work.
+            skip: Ports to skip, because they did not work.
 
         Raises:
             CapacityExceeded: No port is free.
         """
         first = self._first()
         with self._guard:
-            not_free = self._given.union(self._taken(), but)
+            not_free = self._allocated.union(self._taken(), skip)
             for port in range(first, min(first + RANGE, 65536)):
                 if port not in not_free and _can_be_bound(port):
-                    self._given.add(port)
+                    self._allocated.add(port)
                     return port
         raise CapacityExceeded(
             f"no port of {first} to {min(first + RANGE, 65536) - 1} is free; "
             "stop some tools, or set TOOL_AGENT_DOCKER_PORT_START"
         )
 
-    def take_this(self, port: int) -> bool:
+    def try_allocate(self, port: int) -> bool:
         """Allocate a port if it is free; return whether it was."""
         with self._guard:
-            if port in self._given or port in self._taken() or not _can_be_bound(port):
+            if port in self._allocated or port in self._taken() or not _can_be_bound(port):
                 return False
-            self._given.add(port)
+            self._allocated.add(port)
             return True
 
     def claim(self, port: int) -> None:
         """Record that a tool that was found running uses a port."""
         with self._guard:
-            self._given.add(port)
+            self._allocated.add(port)
 
-    def give_back(self, port: int) -> None:
+    def release(self, port: int) -> None:
         """Release a port. May be repeated."""
         with self._guard:
-            self._given.discard(port)
+            self._allocated.discard(port)
 
 
 def _can_be_bound(port: int) -> bool:

@@ -90,7 +90,7 @@ class CallOutcome(msgspec.Struct, frozen=True):
 
 
 class HealthAlert(msgspec.Struct, frozen=True):
-    """Alert that a tool is no longer healthy (`health_alert` of the message bus)."""
+    """Alert that a tool is no longer healthy (`health_alert` of the interface document)."""
 
     tool_id: str
     container_id: str

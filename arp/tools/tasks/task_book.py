@@ -2,7 +2,8 @@
 
 Theory of operation. The table `NEXT` defines the legal transitions of a task's status; all changes
 follow it. Every change is on disk before the method returns, so that requests survive a restart:
-`reopen` makes interrupted tasks pending again. Each attempt is counted (`attempts`).
+`reopen` makes interrupted tasks pending again. Each attempt is counted (`attempts`). There is no
+copy in memory: if a write fails, the task is as it was.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from msgspec import Struct, field
 from arp.protocol.json_value import JsonObject
 from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.errors import ToolConflict, UnknownTool
-from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.json_table import JsonTable, TableDocument
 
 TASKS_FILE: Final = "tasks.json"
 MAX_FINISHED: Final = 1_000
@@ -120,10 +121,10 @@ class TaskRecord(Struct, frozen=True):
         return report
 
 
-class _TaskDocument(Struct, frozen=True):
+class TasksDocument(TableDocument[TaskRecord], frozen=True):
     """Content of `tasks.json`."""
 
-    tasks: list[TaskRecord] = field(default_factory=list)
+    rows: list[TaskRecord] = field(default_factory=list, name="tasks")
     version: str = "1.0"
 
 
@@ -136,16 +137,21 @@ class TaskBook:
     """
 
     def __init__(self, data_dir: Path, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._file = JsonFile(data_dir / TASKS_FILE, _TaskDocument)
+        self._table = JsonTable(
+            data_dir / TASKS_FILE,
+            TasksDocument,
+            key=lambda task: task.task_id,
+            keep=_without_old,
+        )
+        self._table.rows()  # raises for a damaged file, so that a service does not start with it
         self._clock = clock
-        self._tasks = {task.task_id: task for task in self._file.read().tasks}
         self._changed: dict[str, asyncio.Event] = {}
         """Events that are set when a task changes, by task id; only for tasks with a waiting
         caller."""
 
     def tasks(self) -> list[TaskRecord]:
         """Return all tasks, oldest first."""
-        return list(self._tasks.values())
+        return self._table.rows()
 
     def get(self, task_id: str) -> TaskRecord:
         """Return a task.
@@ -153,10 +159,7 @@ class TaskBook:
         Raises:
             UnknownTool: No task has this id.
         """
-        found = self._tasks.get(task_id)
-        if found is None:
-            raise UnknownTool(f"there is no task {task_id!r:.80}")
-        return found
+        return _known(task_id, self._table.find(task_id))
 
     def add(self, description: str, *, callback_url: str = "", owner: str = "") -> TaskRecord:
         """Add a pending task and return it.
@@ -164,8 +167,6 @@ class TaskBook:
         Raises:
             ToolConflict: Too many tasks are open.
         """
-        if sum(not task.is_over for task in self._tasks.values()) >= MAX_OPEN:
-            raise ToolConflict(f"{MAX_OPEN} tasks are open already; wait until some are done")
         now = self._clock.now()
         task = TaskRecord(
             str(uuid.uuid4()),
@@ -175,7 +176,13 @@ class TaskBook:
             created_at=now,
             updated_at=now,
         )
-        return self._store(task)
+
+        def make(rows: list[TaskRecord]) -> tuple[list[TaskRecord], TaskRecord]:
+            if sum(not one.is_over for one in rows) >= MAX_OPEN:
+                raise ToolConflict(f"{MAX_OPEN} tasks are open already; wait until some are done")
+            return [*rows, task], task
+
+        return self._table.change(make)
 
     def set(self, task_id: str, status: TaskStatus | None = None, **fields: Any) -> TaskRecord:
         """Change a task and return it.
@@ -189,12 +196,19 @@ class TaskBook:
             UnknownTool: No task has this id.
             ToolConflict: The transition is illegal, for example because the task is over.
         """
-        task = self.get(task_id)
-        if status is not None and status is not task.status:
-            if status not in NEXT[task.status]:
-                raise ToolConflict(f"task {task_id} is {task.status}; it cannot become {status}")
+        fields["updated_at"] = self._clock.now()
+        if status is not None:
             fields["status"] = status
-        return self._store(msgspec.structs.replace(task, updated_at=self._clock.now(), **fields))
+
+        def change(task: TaskRecord) -> TaskRecord:
+            if status not in (None, task.status) and status not in NEXT[task.status]:
+                raise ToolConflict(f"task {task_id} is {task.status}; it cannot become {status}")
+            return msgspec.structs.replace(task, **fields)
+
+        task = _known(task_id, self._table.update(task_id, change))
+        if (event := self._changed.pop(task_id, None)) is not None:
+            event.set()
+        return task
 
     def reopen(self) -> list[TaskRecord]:
         """Make interrupted tasks pending again; return all pending tasks.
@@ -232,13 +246,20 @@ class TaskBook:
         """Drop the events of waiting callers, whose event loop may have ended."""
         self._changed.clear()
 
-    def _store(self, task: TaskRecord) -> TaskRecord:
-        self._tasks[task.task_id] = task
-        finished = [one.task_id for one in self._tasks.values() if one.is_over]
-        for task_id in finished[:-MAX_FINISHED]:
-            del self._tasks[task_id]
-        kept = list(self._tasks.values())
-        self._file.change(lambda before: (msgspec.structs.replace(before, tasks=kept), None))
-        if (event := self._changed.pop(task.task_id, None)) is not None:
-            event.set()
-        return task
+
+def _known(task_id: str, found: TaskRecord | None) -> TaskRecord:
+    """Return the task that was found.
+
+    Raises:
+        UnknownTool: None was found.
+    """
+    if found is None:
+        raise UnknownTool(f"there is no task {task_id!r:.80}")
+    return found
+
+
+def _without_old(tasks: list[TaskRecord]) -> list[TaskRecord]:
+    """Return the tasks without the oldest finished ones above the limit."""
+    finished = [task.task_id for task in tasks if task.is_over]
+    dropped = set(finished[:-MAX_FINISHED])
+    return [task for task in tasks if task.task_id not in dropped]

@@ -1,10 +1,28 @@
-"""What is kept: what is open and what ended lately, bounded; rows of words; times."""
+"""What is kept: what is open and what ended lately, bounded; steps that change it; times."""
 
 from __future__ import annotations
 
 import pytest
 
-from arp.audit.models.records import Durations, FieldRow, Record, RecordWindow
+from arp.audit.models.records import Durations, Record, RecordUpdate, RecordWindow
+from arp.ledger.families.decisions import OPERATION
+from arp.ledger.families.results import VERIFICATION
+from arp.ledger.families.tools import CHARACTERS, PID, PREVIEW
+from arp.ledger.payload_fields import BYTES, ERROR
+from arp.ledger.record_steps import (
+    AddTo,
+    Clear,
+    Copy,
+    CopyFactField,
+    End,
+    RecordStep,
+    Reopen,
+    SetTime,
+    SetTypeWord,
+    SetWord,
+    copies,
+    fact_fields,
+)
 from tests.audit.models.story import Story
 
 
@@ -83,16 +101,16 @@ def test_spans_add_up_and_leave_out_what_is_not_known() -> None:
     assert spans == Durations(count=2, total_ms=3000, max_ms=2000)
 
 
-# -- words -----------------------------------------------------------------------------------------
+# -- steps -----------------------------------------------------------------------------------------
 
 
 def changed(
-    row: str, record: dict[str, object] | None = None, /, **payload: object
+    steps: list[RecordStep], record: dict[str, object] | None = None, /, **payload: object
 ) -> dict[str, object]:
-    """Return a record that a fact changed by a row."""
+    """Return a record after a fact has changed it by steps."""
     fact = Story().tell("tool.result", {**CALL, "output_ref": "o1"}, **payload)
     found = dict(record or {})
-    FieldRow(row).change(found, fact, fact.payload)
+    RecordUpdate(*steps).change(found, fact, fact.payload)
     return found
 
 
@@ -100,59 +118,74 @@ CALL = {"thread_id": "main", "turn_id": "t1", "step_id": "c1", "tool_call_id": "
 
 
 @pytest.mark.parametrize(
-    ("row", "before", "after"),
+    ("steps", "before", "after"),
     [
-        ("preview", {}, {"preview": "four"}),
-        ("error", {"error": "old"}, {}),
-        ("error?", {"error": "old"}, {"error": "old"}),
-        ("bytes?", {"bytes": 4}, {"bytes": 4}),
-        ("bytes??", {"bytes": 4}, {"bytes": 0}),
-        ("said(error,preview)", {}, {"said": "four"}),
-        ("operation:named", {}, {"operation": "unknown"}),
-        ("pid", {}, {}),
-        ("^turnId ^outputRef ^jobId", {"jobId": "j1"}, {"turnId": "t1", "outputRef": "o1"}),
-        ("^jobId?", {"jobId": "j1"}, {"jobId": "j1"}),
-        ("count+ count+", {}, {"count": 2}),
-        ("size+characters", {"size": 2}, {"size": 5}),
-        ("size+bytes", {}, {}),
-        ("status=* how=done", {}, {"status": "result", "how": "done"}),
-        ("verification:object", {}, {"verification": {}}),
-        ("endedAt@", {}, {"endedAt": "2026-01-02T03:00:01.000000Z"}),
+        ([Copy(PREVIEW)], {}, {"preview": "four"}),
+        ([Copy(ERROR)], {"error": "old"}, {}),
+        ([Copy(ERROR, keep_old="if_empty")], {"error": "old"}, {"error": "old"}),
+        ([Copy(BYTES, keep_old="if_empty")], {"bytes": 4}, {"bytes": 4}),
+        ([Copy(BYTES, keep_old="if_absent")], {"bytes": 4}, {"bytes": 0}),
+        ([Copy(ERROR, to="said", or_else=(PREVIEW,))], {}, {"said": "four"}),
+        ([Copy("other", or_else=("preview",))], {}, {"other": "four"}),
+        ([Copy(OPERATION, read="text_or_unknown")], {}, {"operation": "unknown"}),
+        ([Copy(PID)], {}, {}),
+        (
+            list(fact_fields("turn_id", "output_ref", "job_id")),
+            {"jobId": "j1"},
+            {"turnId": "t1", "outputRef": "o1"},
+        ),
+        ([CopyFactField("job_id", keep_old="if_empty")], {"jobId": "j1"}, {"jobId": "j1"}),
+        ([AddTo("count"), AddTo("count")], {}, {"count": 2}),
+        ([AddTo("size", CHARACTERS)], {"size": 2}, {"size": 5}),
+        ([AddTo("size", BYTES)], {}, {}),
+        (
+            [SetTypeWord("status"), SetWord("how", "done")],
+            {},
+            {"status": "result", "how": "done"},
+        ),
+        ([Copy(VERIFICATION, read="object")], {}, {"verification": {}}),
+        ([SetTime("endedAt")], {}, {"endedAt": "2026-01-02T03:00:01.000000Z"}),
+        ([Clear("reason"), Clear("never")], {"reason": "old"}, {}),
+        ([Reopen("running")], {"status": "failed"}, {"status": "running"}),
+        ([End()], {"status": "running"}, {"status": "result"}),
+        ([End("lost")], {"status": "running"}, {"status": "lost"}),
     ],
 )
-def test_a_word_changes_its_field(
-    row: str, before: dict[str, object], after: dict[str, object]
+def test_a_step_changes_its_field(
+    steps: list[RecordStep], before: dict[str, object], after: dict[str, object]
 ) -> None:
     payload = {"preview": "four", "characters": 3, "bytes": 0, "pid": "seven"}
-    assert changed(row, before, **payload) == after
+    assert changed(steps, before, **payload) == after
 
 
-def test_what_is_no_word_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"no word of a row: '\?preview'"):
-        FieldRow("?preview")
+def test_fields_stand_in_the_order_of_the_steps() -> None:
+    steps: list[RecordStep] = [
+        SetTime("endedAt"),
+        Copy(PREVIEW),
+        CopyFactField("turn_id"),
+        SetWord("status", "done"),
+    ]
+    assert list(changed(steps, preview="four")) == ["endedAt", "preview", "turnId", "status"]
 
 
-def test_fields_stand_in_the_order_of_the_words() -> None:
-    found = changed("endedAt@ preview ^turnId status=done", preview="four")
-    assert list(found) == ["endedAt", "preview", "turnId", "status"]
-
-
-def test_a_row_reads_what_stands_beside_the_payload() -> None:
+def test_steps_read_what_stands_beside_the_payload() -> None:
     fact = Story().tell("tool.result", CALL, preview="four")
     record = {"preview": "old"}
-    FieldRow("preview ^turnId").change(record, fact, {"preview": "beside"})
+    steps: list[RecordStep] = [Copy(PREVIEW), CopyFactField("turn_id")]
+    RecordUpdate(*steps).change(record, fact, {"preview": "beside"})
     assert record == {"preview": "beside", "turnId": "t1"}
 
 
-def test_a_row_of_a_new_record_has_what_is_known() -> None:
+def test_steps_of_a_new_record_set_what_is_known() -> None:
     fact = Story().tell("tool.result", CALL, preview="four")
     record: dict[str, object] = {}
-    FieldRow("^jobId preview error ^turnId pid", is_first=True).change(record, fact, fact.payload)
+    steps: list[RecordStep] = [*fact_fields("job_id", "turn_id"), *copies(PREVIEW, ERROR, PID)]
+    RecordUpdate(*steps, is_first=True).change(record, fact, fact.payload)
     assert record == {"preview": "four", "turnId": "t1"}
 
 
-def test_an_error_in_a_row_names_it() -> None:
+def test_an_error_in_steps_names_their_fields() -> None:
     fact = Story().tell("tool.result", CALL)
     with pytest.raises(TypeError) as raised:
-        FieldRow("done+").change({"done": "text"}, fact, fact.payload)
-    assert any("<row: done+>" in str(one.path) for one in raised.traceback)
+        RecordUpdate(AddTo("done")).change({"done": "text"}, fact, fact.payload)
+    assert any("<steps for done>" in str(one.path) for one in raised.traceback)

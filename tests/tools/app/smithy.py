@@ -25,9 +25,11 @@ from arp.protocol.json_value import JsonObject
 from arp.runtime.contract import types as ari
 from arp.runtime.plain.function import FunctionTurn
 from arp.tools.app.agent import ToolAgent
-from arp.tools.build.bus import Side
+from arp.tools.build.backend import ToolBackend
 from arp.tools.build.coding_log import log_to, logger
+from arp.tools.build.messages import Outcome, ToolRequest, message_with
 from arp.tools.registry.models import AgentBusMessage
+from arp.tools.run.runtime import HealthAlert
 from arp.tools.service import ToolService
 from tests.serving import Serving, serving
 from tests.tools.house import settings_in
@@ -45,8 +47,8 @@ class Smithy(NamedTuple):
     agent: ToolAgent
     log: list[str]
     """Lines of the coding agent's log."""
-    sent: Sequence[tuple[Side, AgentBusMessage]] = ()
-    """What went over the message bus, and to which side."""
+    sent: Sequence[AgentBusMessage] = ()
+    """Messages between the router and the coding agent."""
 
     @property
     def url(self) -> str:
@@ -131,20 +133,35 @@ def smithy(data_dir: Path, **settings: object) -> Iterator[Smithy]:
 
     lines: list[str] = []
     handler = log_to(lines.append)
-    bus = agent.backend.bus
-    sent: list[tuple[Side, AgentBusMessage]] = []
-    put = bus.put
-
-    async def noted(side: Side, message: AgentBusMessage) -> None:
-        sent.append((side, message))
-        await put(side, message)
-
-    bus.put = noted  # type: ignore[method-assign]  # the bus is read along
+    sent = messages_of(agent.backend)
     try:
         with serving(app, ledger="memory:") as server:
             yield Smithy(server, agent, lines, sent)
     finally:
         logger.removeHandler(handler)
+
+
+def messages_of(backend: ToolBackend) -> list[AgentBusMessage]:
+    """Return a list of the messages between the router and the coding agent from now on."""
+    sent: list[AgentBusMessage] = []
+    coding = backend.coding
+    begin, record_alert = coding.begin, coding.record_alert
+
+    def begin_too(request: ToolRequest) -> None:
+        sent.append(message_with(request))
+        begin(request)
+
+    def record_too(alert: HealthAlert) -> None:
+        sent.append(message_with(alert))
+        record_alert(alert)
+
+    async def ends(outcome: Outcome) -> None:
+        sent.append(message_with(outcome))
+
+    coding.begin = begin_too  # type: ignore[method-assign]  # listens to the router
+    coding.record_alert = record_too  # type: ignore[method-assign]  # as above
+    coding.on_outcome(ends)
+    return sent
 
 
 def noise(width: int = 64, height: int = 48) -> bytes:

@@ -290,7 +290,7 @@ def watched(made: Smithy) -> Iterator[None]:
 
 
 def repaired(made: Smithy, begun: int) -> TaskRecord:
-    """Wait for the outcome of a repair on the bus; return its task, completed."""
+    """Wait for the outcome of a repair; return its task, completed."""
     until = time.monotonic() + WAIT_S
     ends = ("tool_ready", "tool_error")
     while not (outcomes := [one for one in messages(made, begun) if one["type"] in ends]):
@@ -303,8 +303,8 @@ def repaired(made: Smithy, begun: int) -> TaskRecord:
 
 
 def messages(made: Smithy, begun: int) -> list[JsonObject]:
-    """Return what went over the bus, as JSON."""
-    return [msgspec.to_builtins(message) for _, message in made.sent[begun:]]
+    """Return the messages between the router and the coding agent, as JSON."""
+    return [msgspec.to_builtins(message) for message in made.sent[begun:]]
 
 
 async def _pid(made: Smithy) -> int:

@@ -89,9 +89,9 @@ class AcpRuntime(DrivenRuntime):
             self._check_open()
             if self._connection is None or not self._connection.is_running:
                 command = [self._program(), *self.command[1:]]
-                self._connection = await AcpConnection.start(
-                    self.name, command, self.environment, self.cwd
-                )
+                connection = AcpConnection(self.name)
+                await connection.start(command, self.environment, self.cwd)
+                self._connection = connection
             return self._connection
 
     def _program(self) -> str:
@@ -175,7 +175,7 @@ class AcpRuntime(DrivenRuntime):
             raise RuntimeInternal(f"{self.name} created a session without an id")
         session = AcpSession(connection, feed, answer["sessionId"], place)
         session.set_up(answer, is_new=True)
-        connection.add(session)
+        connection.add(session.session_id, session)
         return await self._with_choices(session, request)
 
     async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> AcpSession:
@@ -200,11 +200,11 @@ class AcpRuntime(DrivenRuntime):
         left = connection.left.pop(request.session_id, None)
         if left is not None and left.place == place:
             session.set_up_as(left)
-            connection.add(session)
+            connection.add(session.session_id, session)
             return await self._with_choices(session, request)
         params = place | {"sessionId": request.session_id}
         session.is_replaying = True
-        connection.add(session)
+        connection.add(session.session_id, session)
         try:
             session.set_up(await self._resume_or_load(session, params))
         except (FailedPrecondition, Unavailable, Unimplemented):
@@ -376,7 +376,7 @@ class AcpRuntime(DrivenRuntime):
         place = self._place(connection, temporary.request)
         session = AcpSession(connection, temporary.feed, session_id, place)
         connection.left.pop(session_id, None)
-        connection.add(session)
+        connection.add(session.session_id, session)
         try:
             return await session.read_history()
         except (InvalidArgument, RuntimeInternal) as refused:

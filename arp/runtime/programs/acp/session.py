@@ -3,8 +3,7 @@
 Theory of operation. The table `_UPDATES` maps each update about a session to a method of
 `AcpSession`; `messages` parses the values. Agents often announce a tool call before its input is
 known (`pending`, with an empty input). Such a call is held back until the agent continues: until
-the
-call runs, asks or ends, or the model sends text.
+the call runs, asks or ends, or the model sends text.
 
 A load repeats the history of a session as updates. While `is_replaying` is set, they go to the
 history instead of the feed, because they are not new events.
@@ -14,9 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -36,10 +35,9 @@ from arp.runtime.contract.errors import (
 from arp.runtime.contract.feed import PendingPermission, SessionFeed
 from arp.runtime.programs.acp import messages as acp
 from arp.runtime.programs.acp.history import AcpHistory
-from arp.runtime.programs.agent_process import ProcessStart
+from arp.runtime.programs.agent_server import STOP_S, AgentServer
 from arp.runtime.programs.json_rpc_peer import (
     METHOD_NOT_FOUND,
-    JsonRpcChild,
     JsonRpcError,
     PeerClosed,
     RequestId,
@@ -47,20 +45,12 @@ from arp.runtime.programs.json_rpc_peer import (
 
 logger = logging.getLogger(__name__)
 
-START_S = 60.0
-"""Seconds that an agent may take to start; JavaScript agents take several on a busy machine."""
-CALL_S = 60.0
-"""Seconds that it may take to answer a call, except a prompt."""
-STOP_S = 5.0
-"""Seconds that it may take to stop the turn of a session that is closed, and to end by itself."""
 QUIET_S = 0.5
 """Seconds without an update after which the repeated history counts as complete."""
 MAX_QUIET_S = 10.0
 """Seconds after which the repeated history counts as complete in any case."""
 COMMANDS_S = 2.0
 """Seconds after the opening of a session in which an agent may report its commands."""
-MAX_EARLY_UPDATES = 100
-"""Number of updates that are kept for sessions with ids that are not known yet."""
 
 _STATE_UPDATES = frozenset(
     {"available_commands_update", "current_mode_update", "config_option_update", "usage_update"}
@@ -215,7 +205,7 @@ class AcpSession:
         }
         turn = AcpTurn()
         # Sent here and not in the task, so that no later message can overtake it.
-        answer = self.connection.begin("session/prompt", params)
+        answer = self.connection.peer.begin("session/prompt", params)
         self.turn = turn
         self._prompting = asyncio.get_running_loop().create_task(self._await_end(turn, answer))
         await self.connection.drain()
@@ -274,7 +264,7 @@ class AcpSession:
         question = pending.native
         assert isinstance(question, acp.AcpQuestion)
         self._asked.pop(question.request_id, None)
-        self.connection.answer(question.request_id, question.answer(response))
+        self.connection.peer.answer(question.request_id, question.answer(response))
         if response.interrupt:
             self._send_cancel()
             self._cancel_requests()
@@ -293,12 +283,12 @@ class AcpSession:
             del self._asked[request_id]
             self.feed.withdraw(question)
             with suppress(Unavailable):
-                self.connection.answer(request_id, acp.CANCELLED)
+                self.connection.peer.answer(request_id, acp.CANCELLED)
 
     def _send_cancel(self) -> None:
         if self.turn is not None:
             self.turn.is_cancelled = True
-        self.connection.notify("session/cancel", {"sessionId": self.session_id})
+        self.connection.peer.notify("session/cancel", {"sessionId": self.session_id})
 
     async def aclose(self) -> None:
         """Stop the turn and let the agent close the session; may be called again."""
@@ -326,7 +316,7 @@ class AcpSession:
                     connection.left[self.session_id] = self
         except TimeoutError:
             # A turn that cannot be stopped must not continue unseen.
-            await connection.stop("a session could not be stopped")
+            await connection.stop("a session could not be stopped", 0)
         connection.drop(self)
 
     async def set_mode(self, mode: str) -> str:
@@ -607,47 +597,15 @@ def shown_input(call: acp.AcpToolCall) -> JsonObject:
     return shown or {"title": call.title}
 
 
-class AcpConnection:
+class AcpConnection(AgentServer[AcpSession]):
     """The process of an agent, and its sessions."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        super().__init__(name)
         self.introduction = acp.AgentIntroduction(acp.PROTOCOL_VERSION)
         self.left: dict[str, AcpSession] = {}
         """Sessions that were closed here but are still open in the agent, because it cannot close
         them."""
-        self.is_killed_at_end = False
-        """Whether a request of a session must stay open, so that the agent must not record the end
-        of its turn."""
-        self._child: JsonRpcChild | None = None
-        self._sessions: dict[str, AcpSession] = {}
-        self._early: dict[str, list[JsonObject]] = {}
-        """State updates of sessions with ids that are not known yet, by id."""
-
-    @classmethod
-    async def start(
-        cls, name: str, command: Sequence[str], environment: Mapping[str, str], cwd: Path
-    ) -> AcpConnection:
-        """Start the process and wait until it is ready.
-
-        Raises:
-            Unavailable: It does not start; the message has its error text.
-        """
-        connection = cls(name)
-        start = ProcessStart(command, environment, str(cwd), name)
-        try:
-            child = connection._child = await JsonRpcChild.start(start, connection)
-        except OSError as failed:
-            raise Unavailable(f"{name} cannot be started: {failed}") from failed
-        try:
-            async with asyncio.timeout(START_S):
-                await connection._introduce()
-        except BaseException as failed:
-            await child.stop(0)
-            if isinstance(failed, TimeoutError):
-                raise Unavailable(f"{name} did not start within {START_S:g} s") from failed
-            raise
-        return connection
 
     async def _introduce(self) -> None:
         params: JsonObject = {
@@ -665,6 +623,7 @@ class AcpConnection:
         }
         answer = await self.call("initialize", params)
         introduction = self.introduction = acp.taken(answer, acp.AgentIntroduction)
+        self.version = str((introduction.agent_info or {}).get("version") or "")
         if introduction.protocol_version != acp.PROTOCOL_VERSION:
             is_old = introduction.protocol_version < acp.PROTOCOL_VERSION
             raise Unavailable(
@@ -678,138 +637,37 @@ class AcpConnection:
         """Capabilities of the agent."""
         return self.introduction.agent_capabilities or acp.AgentAbilities()
 
-    @property
-    def version(self) -> str:
-        """Version of the agent."""
-        return str((self.introduction.agent_info or {}).get("version") or "")
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it can be called."""
-        return self._child is not None and self._child.is_running
-
-    @property
-    def process_id(self) -> int:
-        """Id of the agent's process; 0 if it has ended."""
-        return self._open_child().process.program_id
-
-    def _open_child(self) -> JsonRpcChild:
-        assert self._child is not None
-        return self._child
-
-    # -- messages to the agent -------------------------------------------------------------------
-
-    async def call(self, method: str, params: JsonObject) -> Json:
-        """Return the answer of the agent.
-
-        Raises:
-            AriError: The agent refused the call, has ended, or did not answer in time.
-        """
-        try:
-            async with asyncio.timeout(CALL_S):
-                return await self.begin(method, params)
-        except JsonRpcError as refused:
-            raise self.error_of(refused) from refused
-        except PeerClosed as closed:
-            raise Unavailable(str(closed)) from closed
-        except TimeoutError as late:
-            raise Unavailable(f"{self.name} did not answer {method} in {CALL_S:g} s") from late
-
-    def begin(self, method: str, params: JsonObject) -> asyncio.Future[Json]:
-        """Send a call and return its future answer.
-
-        Raises:
-            Unavailable: The process has ended.
-        """
-        try:
-            return self._open_child().peer.begin(method, params)
-        except PeerClosed as closed:
-            raise Unavailable(str(closed)) from closed
-
-    def notify(self, method: str, params: JsonObject) -> None:
-        """Send a notification.
-
-        Raises:
-            Unavailable: The process has ended.
-        """
-        try:
-            self._open_child().peer.notify(method, params)
-        except PeerClosed as closed:
-            raise Unavailable(str(closed)) from closed
-
-    def answer(self, request_id: RequestId, result: JsonObject) -> None:
-        """Answer a request.
-
-        Raises:
-            Unavailable: The process has ended.
-        """
-        try:
-            self._open_child().peer.answer(request_id, result)
-        except PeerClosed as closed:
-            raise Unavailable(str(closed)) from closed
-
-    async def drain(self) -> None:
-        """Wait until the agent has read the messages that were sent."""
-        with suppress(OSError):
-            await self._open_child().process.input.drain()
-
     def error_of(self, refused: JsonRpcError) -> AriError:
         """Return the error for a call that the agent refused."""
         return acp.error_of_call(refused, self.name, self.introduction.how_to_log_in())
 
-    async def stop(self, reason: str = "") -> None:
-        """End the process; sessions that are still in it are lost."""
-        if reason:
-            logger.warning("%s is ended: %s", self.name, reason)
-        if self.is_killed_at_end:
-            self._open_child().process.kill()
-        await self._open_child().stop(STOP_S if not reason else 0)
-
-    # -- sessions --------------------------------------------------------------------------------
-
-    def add(self, session: AcpSession) -> None:
-        """Deliver updates about a session to it, including those that were kept."""
-        self._sessions[session.session_id] = session
-        for update in self._early.pop(session.session_id, ()):
-            session.take(update)
-
-    def drop(self, session: AcpSession) -> None:
-        """Stop delivering updates to a session."""
-        if self._sessions.get(session.session_id) is session:
-            del self._sessions[session.session_id]
+    async def drain(self) -> None:
+        """Wait until the agent has read the messages that were sent."""
+        with suppress(OSError):
+            await self._started.process.input.drain()
 
     def notified(self, method: str, params: JsonObject) -> None:
         """Handle a notification of the agent."""
         if method == "$/cancel_request":
             request_id = params.get("requestId")
-            for session in self._sessions.values():
+            for session in self.sessions():
                 if isinstance(request_id, int | str) and session.withdraw(request_id):
-                    self.answer(request_id, acp.CANCELLED)
+                    self.peer.answer(request_id, acp.CANCELLED)
         if method != "session/update":
             return
         session_id, update = str(params["sessionId"]), params["update"]
-        known = self._sessions.get(session_id)
+        known = self.session(session_id)
         if known is not None:
             known.take(update)
-        elif update.get("sessionUpdate") in _STATE_UPDATES and (
-            sum(map(len, self._early.values())) < MAX_EARLY_UPDATES
-        ):
-            self._early.setdefault(session_id, []).append(update)
+        elif update.get("sessionUpdate") in _STATE_UPDATES:
+            self.keep_early(session_id, partial(self.notified, method, params))
 
     def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
         """Handle a request of the agent; each is answered, by a user or at once."""
-        peer = self._open_child().peer
         if method != "session/request_permission":
             # Some agents try to write files through their client, although it does not offer that.
-            peer.refuse(request_id, METHOD_NOT_FOUND, f"{method}: not supported")
+            self.peer.refuse(request_id, METHOD_NOT_FOUND, f"{method}: not supported")
             return
-        session = self._sessions.get(str(params.get("sessionId")))
+        session = self.session(str(params.get("sessionId")))
         if session is None or not session.ask(request_id, params):
-            peer.answer(request_id, acp.CANCELLED)
-
-    def closed(self, reason: str) -> None:
-        """Handle the end of the process."""
-        sessions = list(self._sessions.values())
-        self._sessions.clear()
-        for session in sessions:
-            session.lost(reason)
+            self.peer.answer(request_id, acp.CANCELLED)

@@ -139,7 +139,7 @@ class CodexRuntime(DrivenRuntime):
         if thread.mode != wanted and codex.MODES[wanted].choice.asks:
             # The configuration of a machine can override the request.
             raise InvalidArgument(f"mode: Codex took {thread.mode!r} instead of {wanted!r}")
-        thread.server.add(thread)
+        thread.server.add(thread.session_id, thread)
         return thread
 
     async def _stored(self, cwd: str) -> Sequence[ari.RuntimeSession]:
@@ -355,13 +355,15 @@ class CodexRuntime(DrivenRuntime):
             Unavailable: It does not start; if it is too old, the message says so.
         """
         path = self._path()
+        server = CodexServer()
         try:
-            return await CodexServer.start(path, self.environment, self.cwd, ari.API_VERSION)
+            await server.start([path, "app-server"], self.environment, self.cwd)
         except Unavailable:
             version = await self._versions.of(path, self.environment, self.cwd)
             if too_old := self._versions.problem(version):
                 raise Unavailable(too_old) from None
             raise
+        return server
 
     async def _runtime_version(self) -> str:
         return self._server.version if self._server is not None else ""

@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,12 +28,11 @@ from arp.runtime.contract.errors import (
     Unimplemented,
 )
 from arp.runtime.contract.feed import PendingPermission, SessionFeed, one_line
-from arp.runtime.programs.agent_process import ProcessStart
+from arp.runtime.programs.agent_server import CALL_S, STOP_S, AgentServer
 from arp.runtime.programs.codex import messages as codex
 from arp.runtime.programs.codex.questions import CodexQuestion, question_of
 from arp.runtime.programs.json_rpc_peer import (
     METHOD_NOT_FOUND,
-    JsonRpcChild,
     JsonRpcError,
     PeerClosed,
     RequestId,
@@ -42,18 +40,10 @@ from arp.runtime.programs.json_rpc_peer import (
 
 logger = logging.getLogger(__name__)
 
-CALL_S = 60.0
-"""Seconds that Codex may take to answer a call; a turn only begins with a call."""
-START_S = 30.0
-"""Seconds that it may take to start."""
-STOP_S = 5.0
-"""Seconds that it may take to stop the turn of a session that is closed, and to end by itself."""
 POLL_S = 0.05
 """Seconds between checks whether commands still run; Codex does not report their end."""
 SPAWN = "spawnAgent"
 """Tool that starts another agent."""
-MAX_EARLY = 200
-"""Number of messages about the thread of an agent that are kept until its parent is known."""
 UNNAMED = "New session"
 """Name of a thread until its first message."""
 
@@ -167,7 +157,7 @@ class CodexThread:
         if response.decision == "deny" and response.message and not response.interrupt:
             await self._steer(turn, response.message)
         answer = question.answer(response)
-        self.server.answer(question.request_id, answer)
+        self.server.peer.answer(question.request_id, answer)
         call_id = pending.request.tool_call_id
         if not question.has_item:
             self._emit_answer(call_id, response, answer)
@@ -204,7 +194,7 @@ class CodexThread:
                     await self._unsubscribe()
             except TimeoutError:
                 # A turn that cannot be stopped must not continue unseen.
-                await self.server.stop("a turn did not stop when its session was closed")
+                await self.server.stop("a turn did not stop when its session was closed", STOP_S)
         self.server.drop(self)
         for task in self._tasks:
             task.cancel()
@@ -469,7 +459,7 @@ class CodexThread:
         if agent_id in self._agents:
             return
         name = self._agents[agent_id] = nickname or f"agent {len(self._agents) + 1}"
-        self.server.add_agent(agent_id, self)
+        self.server.add(agent_id, self)
         items = self.turn.items.values() if self.turn is not None else ()
         spawning = [item for item in items if item.tool == SPAWN]
         named = [item for item in spawning if agent_id in item.receiver_thread_ids]
@@ -671,81 +661,31 @@ def is_of_agent(method: str, params: JsonObject) -> bool:
     return codex.tool_of(msgspec.convert(params["item"], codex.CodexItem)) is not None
 
 
-class CodexServer:
-    """One `codex app-server` process, and its threads."""
+class CodexServer(AgentServer[CodexThread]):
+    """One `codex app-server` process, and its threads.
+
+    A thread has the id of its session, and the ids of its agents' threads.
+    """
+
+    start_s = 30.0
+    has_version = False
 
     def __init__(self) -> None:
-        self.version = ""
-        self.ended = asyncio.Event()
-        """Set when the process has ended."""
-        self.is_killed_at_end = False
-        """Whether a request of a thread must stay open, so that Codex must not record the end of
-        its turn."""
-        self._child: JsonRpcChild | None = None
-        self._threads: dict[str, CodexThread] = {}
-        """Threads, by their own ids and the ids of their agents' threads."""
-        self._early: list[tuple[str, Callable[[], None]]] = []
-        """Messages about unknown threads: thread id, and the call that handles the message."""
+        super().__init__("codex")
 
-    @classmethod
-    async def start(
-        cls, program: str, environment: Mapping[str, str], cwd: Path, client_version: str
-    ) -> CodexServer:
-        """Start the process and wait until it is ready.
-
-        Raises:
-            Unavailable: It does not start; the message has its error text.
-        """
-        server = cls()
-        try:
-            start = ProcessStart([program, "app-server"], environment, str(cwd), "codex")
-            child = server._child = await JsonRpcChild.start(start, server, has_version=False)
-        except OSError as failed:
-            raise Unavailable(f"codex cannot be started: {failed}") from failed
-        try:
-            client = {"name": "arp", "title": "Agent Rendering Protocol", "version": client_version}
-            params = {"clientInfo": client, "capabilities": {"experimentalApi": True}}
-            # An error in the configuration ends the process, which also ends this call.
-            async with asyncio.timeout(START_S):
-                answer = await server.call("initialize", params)
-            with suppress(PeerClosed):
-                child.peer.notify("initialized")
-        except BaseException as failed:
-            await child.stop(0)
-            if isinstance(failed, TimeoutError):
-                raise Unavailable(f"codex did not start within {START_S:g} s") from failed
-            raise
+    async def _introduce(self) -> None:
+        # An error in the configuration ends the process, which also ends this call.
+        client = {"name": "arp", "title": "Agent Rendering Protocol", "version": ari.API_VERSION}
+        params = {"clientInfo": client, "capabilities": {"experimentalApi": True}}
+        answer = await self.call("initialize", params)
+        with suppress(PeerClosed):
+            self.peer.notify("initialized")
         agent = str(answer.get("userAgent", "")).partition("/")[2]
-        server.version = agent.partition(" ")[0]
-        return server
+        self.version = agent.partition(" ")[0]
 
-    @property
-    def is_running(self) -> bool:
-        """Whether it can be called."""
-        return self._child is not None and self._child.is_running
-
-    @property
-    def process_id(self) -> int:
-        """Id of the process; 0 if it has ended."""
-        assert self._child is not None
-        return self._child.process.program_id
-
-    async def call(self, method: str, params: JsonObject) -> Json:
-        """Return the answer of Codex.
-
-        Raises:
-            AriError: Codex refused the call, has ended, or did not answer in time.
-        """
-        assert self._child is not None
-        try:
-            async with asyncio.timeout(CALL_S):
-                return await self._child.peer.call(method, params)
-        except JsonRpcError as refused:
-            raise codex.error_of_call(refused) from refused
-        except PeerClosed as closed:
-            raise Unavailable(str(closed)) from closed
-        except TimeoutError as late:
-            raise Unavailable(f"codex did not answer {method} within {CALL_S:g} s") from late
+    def error_of(self, refused: JsonRpcError) -> AriError:
+        """Return the error for a call that Codex refused."""
+        return codex.error_of_call(refused)
 
     async def open(self, method: str, params: JsonObject) -> codex.OpenThread:
         """Start or resume a thread, and return the settings that Codex uses.
@@ -755,64 +695,25 @@ class CodexServer:
         """
         return codex.taken(await self.call(method, params), codex.OpenThread)
 
-    def answer(self, request_id: RequestId, result: JsonObject) -> None:
-        """Answer a request of Codex.
-
-        Raises:
-            Unavailable: The process has ended.
-        """
-        assert self._child is not None
-        try:
-            self._child.peer.answer(request_id, result)
-        except PeerClosed as closed:
-            raise Unavailable(str(closed)) from closed
-
-    def add(self, thread: CodexThread) -> None:
-        """Deliver messages about a thread to it from now on."""
-        self._threads[thread.session_id] = thread
-
-    def drop(self, thread: CodexThread) -> None:
-        """Stop delivering messages to a thread."""
-        self._threads = {key: one for key, one in self._threads.items() if one is not thread}
-
-    async def stop(self, reason: str = "") -> None:
-        """End the process; threads that are still in it are lost."""
-        assert self._child is not None
-        if reason:
-            logger.warning("codex is ended: %s", reason)
-        if self.is_killed_at_end:
-            self._child.process.kill()
-        await self._child.stop(STOP_S)
-
     def notified(self, method: str, params: JsonObject) -> None:
         """Handle a notification of Codex."""
         if method == "thread/started":
             started = msgspec.convert(params["thread"], codex.StoredThread)
-            parent = self._threads.get(started.parent_thread_id or "")
+            parent = self.session(started.parent_thread_id)
             if parent is not None:
                 nickname = started.agent_nickname or started.agent_role or ""
                 parent.agent_started(started.id, nickname)
             return
         if method == "account/rateLimits/updated":
             limits = msgspec.convert(params["rateLimits"], codex.AccountLimits)
-            for one in set(self._threads.values()):
+            for one in self.sessions():
                 one.limits_changed(limits)
             return
-        thread = self._threads.get(params.get("threadId", ""))
+        thread = self.session(params.get("threadId"))
         if thread is not None:
             thread.take(method, params)
         else:
             self._keep_if_spawning(params, partial(self.notified, method, params))
-
-    def add_agent(self, agent_id: str, thread: CodexThread) -> None:
-        """Deliver messages about an agent to its thread, including those that were kept."""
-        self._threads[agent_id] = thread
-        early, self._early = self._early, []
-        for thread_id, handle in early:
-            if thread_id == agent_id:
-                handle()
-            else:
-                self._early.append((thread_id, handle))
 
     def _keep_if_spawning(self, params: JsonObject, handle: Callable[[], None]) -> bool:
         """Keep a message about an unknown thread while an agent is being started.
@@ -820,32 +721,22 @@ class CodexServer:
         The thread may be the agent's.
         """
         thread_id = params.get("threadId")
-        is_spawning = any(thread.is_spawning for thread in self._threads.values())
-        if not isinstance(thread_id, str) or not is_spawning or len(self._early) >= MAX_EARLY:
+        if not isinstance(thread_id, str):
             return False
-        self._early.append((thread_id, handle))
-        return True
+        is_spawning = any(thread.is_spawning for thread in self.sessions())
+        return is_spawning and self.keep_early(thread_id, handle)
 
     def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
         """Handle a request of Codex; each is answered, by a user or at once."""
-        assert self._child is not None
-        thread = self._threads.get(params.get("threadId", ""))
+        thread = self.session(params.get("threadId"))
         if thread is not None and thread.ask(request_id, method, params):
             return
         handle_later = partial(self.requested, request_id, method, params)
         if thread is None and self._keep_if_spawning(params, handle_later):
             return
         if method == "currentTime/read":
-            self._child.peer.answer(request_id, {"currentTimeAt": int(time.time())})
+            self.peer.answer(request_id, {"currentTimeAt": int(time.time())})
         elif method in _DEFAULT_ANSWERS:
-            self._child.peer.answer(request_id, _DEFAULT_ANSWERS[method])
+            self.peer.answer(request_id, _DEFAULT_ANSWERS[method])
         else:
-            self._child.peer.refuse(request_id, METHOD_NOT_FOUND, f"{method}: not supported")
-
-    def closed(self, reason: str) -> None:
-        """Handle the end of the process."""
-        self.ended.set()
-        threads = set(self._threads.values())
-        self._threads.clear()
-        for thread in threads:
-            thread.lost(reason)
+            self.peer.refuse(request_id, METHOD_NOT_FOUND, f"{method}: not supported")

@@ -216,6 +216,17 @@ test("W15 text that begins below the view, after what does not fit, leaves it at
   expect([sizes.top, follow.following]).toEqual([940, false]);
 });
 
+test("W15 text after a component that is still being loaded, and so has no height, leaves it at the top", () => {
+  follow.ask(message(960));
+  written(1200);
+  const [reply] = [...content.querySelectorAll("[data-written] .arp-reply")];
+  reply?.prepend(document.createElement("arp-not-loaded"));
+  sizes.content = 1600;
+  answer(1590);
+  resized();
+  expect([sizes.top, follow.following]).toEqual([940, false]);
+});
+
 test("W15 a line of buttons or space below the view ends nothing", () => {
   follow.ask(message(960));
   answer(1330);
