@@ -48,6 +48,7 @@ from arp.protocol.messages import (
 from arp.protocol.patch import Update
 from arp.protocol.validate import explain
 from arp.session.approval import NO_TERMS, ApprovalAnswer, Grant
+from arp.session.asking import answer_question, cancel_question, decline_question, mark_input
 from arp.session.effects import (
     Acknowledge,
     Effect,
@@ -56,8 +57,10 @@ from arp.session.effects import (
     StopTurn,
 )
 from arp.session.input_log import GivenAnswer, files_named
-from arp.session.session import Question, Session
+from arp.session.questions import Question
+from arp.session.session import Session
 from arp.session.surfaces import close_surface
+from arp.session.turn_end import cancel_turn
 from arp.surface.answers import (
     answer_value,
     as_asked,
@@ -311,7 +314,7 @@ def check_beginning(session: Session, message: Input) -> None:
             f"input_type {message.input_type:.40} begins no turn; there are {', '.join(BEGINNING)}",
             detail="input.input_type",
         )
-    _check_shape(message)
+    _check_shape(message.data, _SHAPES.get(message.input_type))
     _check_files(session, message)
 
 
@@ -319,7 +322,7 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
     """Replace the input of a queued turn; its position in the queue does not change."""
     turn_id = message.edits or ""
     check_beginning(session, message)
-    if turn_id not in session.queue:
+    if turn_id not in session.turns.queue:
         raise UnknownObject(f"no turn {turn_id!r:.80} is queued", detail=turn_id)
     session.edit_queued(turn_id, _stored_input(message))
     session.input_log.typed[turn_id] = message.data
@@ -337,7 +340,7 @@ def shaped(message: Input) -> Input:
     data = message.data
     if message.input_type == "form_submit" and "fields" not in data and data.keys() - {"action"}:
         message = msgspec.structs.replace(message, data={"fields": data})
-    _check_shape(message)
+    _check_shape(message.data, _SHAPES.get(message.input_type))
     return message
 
 
@@ -359,13 +362,9 @@ def _resolve_inlined_source(session: Session, message: Input) -> Input:
     return msgspec.structs.replace(message, surface=surface, source_component=own, data=data)
 
 
-def _check_shape(message: Input) -> None:
-    shape = _SHAPES.get(message.input_type)
-    if shape is not None:
-        _check_shape_of(message.data, shape)
-
-
-def _check_shape_of(data: JsonObject, shape: type[Struct]) -> None:
+def _check_shape(data: JsonObject, shape: type[Struct] | None) -> None:
+    if shape is None:
+        return
     try:
         msgspec.convert(data, shape)
     except msgspec.ValidationError:
@@ -380,7 +379,7 @@ def _check_files(session: Session, message: Input) -> None:
     the file of another session.
     """
     if "files" in message.data:
-        _check_shape_of(message.data, _FilesInput)
+        _check_shape(message.data, _FilesInput)
     if not session.input_log.files.keys() >= set(files_named(message.data)):
         raise UnknownObject("no such file; files come by POST as multipart/form-data")
 
@@ -404,16 +403,16 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
         return [*acknowledge(message, None), *session.resume_queue()]
     if action != CANCEL:
         raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
-    turn_id = named if isinstance(named, str) else session.running
-    if turn_id is not None and (turn_id == session.running or turn_id in session.queue):
+    turn_id = named if isinstance(named, str) else session.turns.running
+    if turn_id is not None and (turn_id == session.turns.running or turn_id in session.turns.queue):
         session.in_turn("run.status", turn_id, intent, status="cancelling")
-        return [*acknowledge(message, turn_id), *session.cancel(turn_id)]
-    if turn_id is not None and session.asks(turn_id):
+        return [*acknowledge(message, turn_id), *cancel_turn(session, turn_id)]
+    if turn_id is not None and (questions := session.questions.of_turn(turn_id)):
         # A crash ended this turn while it waited, and its questions are still open. Without this
         # branch a user could not cancel it, and it would be shown as waiting for ever.
         session.in_turn("run.status", turn_id, intent, status="cancelling")
-        for question in [one for one in session.questions.values() if one.turn_id == turn_id]:
-            session.cancel_question(question)
+        for question in questions:
+            cancel_question(session, question)
         return acknowledge(message, turn_id)
     # Nothing to cancel. The id is recorded all the same: a repetition after a restart must not
     # cancel a turn that began in the meantime.
@@ -436,7 +435,7 @@ def _close_surface(session: Session, message: Input) -> list[Effect]:
 def _promote_turn(
     session: Session, message: Input, named: Json, intent: JsonObject
 ) -> list[Effect]:
-    if not isinstance(named, str) or named not in session.queue:
+    if not isinstance(named, str) or named not in session.turns.queue:
         raise UnknownObject(f"no turn {named!r:.80} is queued", detail=f"{named!s:.80}")
     session.promote(named)
     session.in_turn("run.status", named, intent, status="queued")
@@ -459,7 +458,7 @@ def _find_question(
         component = _component(session, source, message.surface)
         return component, _validate_answer(component, message)
     if message.input_type == "text":
-        return _find_typed_answer(session, message, read_typed)
+        return _find_typed_answer(session, message, read_typed) if session.questions else None
     for component, named in _open_questions(session, message):
         if not answers_unnamed(component, message.input_type, message.data):
             continue
@@ -515,7 +514,7 @@ def _check_unambiguous(session: Session, named: Input) -> None:
         InvalidAnswer: The turn has asked for several permissions; the questions stay open.
     """
     question = session.questions[named.surface, named.source_component or ""]
-    if question.terms is not None and question.turn_id == session.unclear_turn:
+    if session.questions.is_unclear(question):
         raise InvalidAnswer(
             "there was more than one question for permission; name the one that you allow in "
             "source_component",
@@ -573,8 +572,10 @@ def _apply_answer(
         (terms or NO_TERMS).check(ApprovalAnswer.of(message.data))
     if question is not None and check is not None:
         check(question, value)
-    if question is not None and question.turn_id == session.running:
-        session.answer_question(question, public, _stored_input(message), _grant(question, message))
+    if question is not None and question.turn_id == session.turns.running:
+        answer_question(
+            session, question, public, _stored_input(message), _grant(question, message)
+        )
         # The answer to a permission also has a scope, a digest and a changed input, so the agent
         # gets all of its data. A plain value would drop the changed input.
         outcome = QuestionOutcome("answered", message.data if question.terms else value)
@@ -584,9 +585,9 @@ def _apply_answer(
     # the question is closed: a refused answer must leave the question open.
     _check_accepts_turn(session)
     if question is not None:
-        session.answer_question(question, public, None)
+        answer_question(session, question, public, None)
     elif component.type in CATALOG and closes(component, message.input_type):
-        session.mark(component.id, message.surface, "answered", public, None)
+        mark_input(session, component.id, message.surface, "answered", public, None)
     thread, answers = _thread_of(session, component, message.surface, question), None
     if question is not None:
         answers = GivenAnswer(question.action_id, question.name, public)
@@ -602,17 +603,17 @@ def _decline(
     question: Question | None,
 ) -> list[Effect]:
     """Close a question that the user declines, and pass the refusal to the agent."""
-    if question is not None and question.turn_id == session.running:
-        session.decline_question(question, _stored_input(message))
+    if question is not None and question.turn_id == session.turns.running:
+        decline_question(session, question, _stored_input(message))
         resolve = ResolveQuestion(question.action_id, QuestionOutcome("declined"))
         return [*acknowledge(message, question.turn_id), resolve]
     _check_accepts_turn(session)
     answers: GivenAnswer | None = None
     if question is not None:
-        session.decline_question(question, None)
+        decline_question(session, question, None)
         answers = GivenAnswer(question.action_id, question.name, None, declined=True)
     else:
-        session.mark(component.id, message.surface, "declined", None, None)
+        mark_input(session, component.id, message.surface, "declined", None, None)
     thread = _thread_of(session, component, message.surface, question)
     return new_turn(session, message, renderer, Particulars(thread=thread, answers=answers))
 
@@ -668,14 +669,15 @@ def new_turn(
         answer: The answer as the user gave it; the ledger may hold it without secrets.
     """
     _check_accepts_turn(session)
+    running = session.turns.running
     turn_id, submitted, ids = first_fact(session, message, renderer, particulars)
     if particulars.answers is not None:
         session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
     # An answer does not interrupt: the running turn may be the one that waits for it.
     is_answer = particulars.answers is not None
-    if session.running is not None and session.rules.policy == "interrupt" and not is_answer:
-        effects.append(StopTurn(session.running))
+    if running is not None and session.rules.policy == "interrupt" and not is_answer:
+        effects.append(StopTurn(running))
     return [*effects, *session.enqueue(turn_id, submitted, ids, resume=True)]
 
 
@@ -704,33 +706,29 @@ def first_fact(
         submitted["answers"] = msgspec.to_builtins(particulars.answers)
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
-    session.threads.join(turn_id, particulars.thread)
-    if (
-        particulars.traceparent is not None
-        and read_traceparent(particulars.traceparent) is not None
-    ):
-        session.input_log.traceparents[turn_id] = particulars.traceparent
-    ids = {**particulars.ids, **_trace_ids(session, turn_id)}
+    if particulars.thread is not None:
+        session.threads.join(turn_id, particulars.thread)
+    outside = particulars.traceparent
+    if outside is not None and read_traceparent(outside) is not None:
+        session.input_log.traceparents[turn_id] = outside
+    else:
+        outside = None
+    ids: dict[str, Json] = {**particulars.ids}
+    # The fact names the trace if tracing is on, or if the turn has an external span.
+    if session.rules.traced or outside is not None:
+        ids |= turn_ids(session.head.session_id, session.head.epoch, turn_id, outside)
     session.input_log.typed[turn_id] = message.data
     return turn_id, submitted, ids
 
 
-def _trace_ids(session: Session, turn_id: str) -> dict[str, Json]:
-    """Return the ids of the turn's trace if tracing is on or the turn has an external span."""
-    traceparent = session.input_log.traceparents.get(turn_id)
-    if not session.rules.traced and traceparent is None:
-        return {}
-    return turn_ids(session.head.session_id, session.head.epoch, turn_id, traceparent)
-
-
 def _check_accepts_turn(session: Session) -> None:
-    if session.running is not None and session.rules.policy == "reject":
+    if session.turns.running is not None and session.rules.policy == "reject":
         raise SessionBusy("a turn is running; wait for it, or stop it with action arp.cancel")
     _check_room(session)
 
 
 def _check_room(session: Session) -> None:
-    if len(session.queue) >= MAX_QUEUE:
+    if len(session.turns.queue) >= MAX_QUEUE:
         raise ResourceLimit(f"{MAX_QUEUE} turns are queued already; wait for some to end")
 
 

@@ -106,25 +106,27 @@ class SessionSettings:
         self.branches, self.state = other.branches, other.state
         self.restore(self.name, other.opening)
 
-    def follow(
+    def update(self, turn_id: str | None, payload: JsonObject) -> None:
+        """Apply the payload of a `session.updated`, except a change of branch."""
+        if isinstance(title := payload.get("title"), str):
+            self.name = one_line(title)
+            self.title = self.name or self.opening
+        self.pinned = bool(payload.get("pinned", self.pinned))
+        if isinstance(state := payload.get("state"), dict) and self.shows(turn_id):
+            self.state = state
+        if isinstance(chosen := payload.get("settings"), dict):
+            self.chosen = chosen
+        if turn_id is not None and isinstance(given := payload.get("feedback"), dict):
+            self._rate(turn_id, given)
+
+    def follow_branches(
         self, type_name: str, turn_id: str | None, payload: JsonObject, sequence: int
     ) -> None:
-        """Apply a `turn.submitted` or a `session.updated`.
+        """Apply a `turn.submitted` or a `session.updated` to the branches.
 
         Raises:
             Forked: The fact changes to another branch, and the other branches are not in memory.
         """
-        if type_name == "session.updated":
-            if isinstance(title := payload.get("title"), str):
-                self.name = one_line(title)
-                self.title = self.name or self.opening
-            self.pinned = bool(payload.get("pinned", self.pinned))
-            if isinstance(state := payload.get("state"), dict) and self.shows(turn_id):
-                self.state = state
-            if isinstance(chosen := payload.get("settings"), dict):
-                self.chosen = chosen
-            if turn_id is not None and isinstance(given := payload.get("feedback"), dict):
-                self._rate(turn_id, given)
         if self.branches is not None:
             self.branches.follow(type_name, turn_id, payload, sequence)
         elif forks(type_name, payload):

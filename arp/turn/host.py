@@ -34,9 +34,12 @@ from arp.protocol.messages import CloseReason, Command
 from arp.protocol.patch import PatchOp
 from arp.record.end_cause import EndCause
 from arp.record.wording import check_kind, encoded, plain, well_formed
+from arp.session.asking import ask_question, cancel_question
 from arp.session.effects import QuestionOutcome
+from arp.session.questions import Question
 from arp.session.recorded import SAYING
-from arp.session.session import NO_OPTIONS, Question, QuestionOptions
+from arp.session.session import NO_OPTIONS, QuestionOptions
+from arp.session.session_values import set_commands, update_shared_state, update_state
 from arp.surface.change import Change, PatchChange
 from arp.turn.pending_changes import PendingChanges
 from arp.turn.services import TurnServices
@@ -270,7 +273,7 @@ class TurnHost:
             raise TypeError(what) from None
         except ValueError as error:
             raise ValueError(f"turn.state: {error}") from None
-        self.session.update_state(self.turn_id, plain_state)
+        update_state(self.session, self.turn_id, plain_state)
         self.changed()
 
     @property
@@ -290,7 +293,7 @@ class TurnHost:
     def _save_shared_state(self, state: JsonObject) -> None:
         """Record the shared state; keep a refusal, once, for the agent's next await."""
         try:
-            self.session.update_shared_state(self.turn_id, copy.deepcopy(plain(state)))
+            update_shared_state(self.session, self.turn_id, copy.deepcopy(plain(state)))
         except (ArpError, TypeError, ValueError) as error:
             self.refused = self.refused or error
             # Otherwise every later flush would be refused again for the same value.
@@ -299,7 +302,7 @@ class TurnHost:
     def set_commands(self, commands: Iterable[Command]) -> None:
         """Set the commands that renderers offer; see `Turn.set_commands`."""
         self.check_running()
-        self.session.set_commands(self.turn_id, checked_commands(commands))
+        set_commands(self.session, self.turn_id, checked_commands(commands))
         self.changed()
 
     def add_usage(self, used: JsonObject) -> None:
@@ -394,7 +397,7 @@ class TurnHost:
         self.save_state()
         named = self.named(component, "turn.ask")
         surface = name_of(surface, "surface")
-        question = self.session.ask(self.turn_id, named, surface, options)
+        question = ask_question(self.session, self.turn_id, named, surface, options)
         self.changed()
         loop = asyncio.get_running_loop()
         asked = PendingQuestion(question, loop.create_future(), check)
@@ -455,12 +458,14 @@ class TurnHost:
     def _close(self, asked: PendingQuestion, kind: Literal["withdrawn", "expired"]) -> bool:
         """Close an open question without an answer; return whether it was open."""
         # An answer that was accepted first wins over the deadline and over the withdrawal.
-        if self.session.running != self.turn_id or not self.session.is_open(asked.question):
+        if self.session.running != self.turn_id or not self.session.questions.is_open(
+            asked.question
+        ):
             return False
         # Text that was written before the question closes is shown before that.
         self.flush()
         ended: Literal["expired", "cancelled"] = "expired" if kind == "expired" else "cancelled"
-        self.session.cancel_question(asked.question, ended)
+        cancel_question(self.session, asked.question, ended)
         self.changed()
         self._set_outcome(asked, QuestionOutcome(kind))
         return True

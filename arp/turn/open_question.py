@@ -32,7 +32,7 @@ class OpenQuestion(Generic[T]):
     @property
     def is_open(self) -> bool:
         """Whether it can be answered."""
-        return self._host.session.is_open(self.asked.question)
+        return self._host.session.questions.is_open(self.asked.question)
 
     def __await__(self) -> Generator[Any, Any, T]:
         """Wait for the answer; see `answer`."""

@@ -218,7 +218,7 @@ class ToolCall:
         """Reason of the newest refusal, if it is known."""
         self.approval: Approval | None = None
         """The newest approval; `None` if the newest question was refused or is unanswered."""
-        self.session_id = host.session.head.session_id
+        self.session_id = host.session.id
         self.turn_id = host.turn_id
         self.call_id = f"{host.turn_id}.{host.next_tool()}"
         self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
@@ -335,7 +335,7 @@ class ToolCall:
         self._record("output.spilled", payload, output_ref=ref.sha256)
         # Only files that the session knows can be downloaded.
         self._session.input_log.remember_files([ref.sha256])
-        return blob_path(self._session.head.session_id, ref.sha256, ref.name)
+        return blob_path(self._session.id, ref.sha256, ref.name)
 
     @must_await("tool.ask")
     async def ask(

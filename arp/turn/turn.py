@@ -49,6 +49,7 @@ from arp.record.wording import check_kind, plain, refuse_unknown, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
 from arp.session.session import QuestionOptions
+from arp.session.session_values import choose_settings
 from arp.surface.answer_type import AnswerType
 from arp.surface.change import RenderChange
 from arp.surface.degrade import how_shown
@@ -166,7 +167,7 @@ class Turn:
     @property
     def session_id(self) -> str:
         """Id of the session that the turn belongs to."""
-        return self._session.head.session_id
+        return self._session.id
 
     @property
     def thread_id(self) -> str:
@@ -242,7 +243,7 @@ class Turn:
         The question stays open, and its answer goes to the next process. Code that asks for another
         system, such as a runtime, must therefore leave its own request open too.
         """
-        return self._host.is_left_open and self._session.asks(self.id)
+        return self._host.is_left_open and bool(self._session.questions.of_turn(self.id))
 
     @property
     def _earlier_questions(self) -> EarlierQuestions:
@@ -377,7 +378,7 @@ class Turn:
 
     def _agent_title(self) -> str:
         """Return the title of the agent, or its name if it has no title."""
-        name = self._session.head.workflow
+        name = self._session.workflow
         known = self._host.services.about().workflows
         return next((one.title for one in known if one.name == name and one.title), name)
 
@@ -1012,7 +1013,7 @@ class Turn:
         self._session.check_running(self.id)
         chosen = self._known_settings().changed(self._session.settings.chosen, changes)
         self._host.flush_text()
-        self._session.choose_settings(chosen)
+        choose_settings(self._session, chosen)
         self._host.changed()
 
     def _known_settings(self) -> UserSettings:

@@ -213,7 +213,7 @@ async def test_ping_keeps_no_session_in_memory_and_brings_none_back() -> None:
         after = (live.session.sequence, live.used_at)
         peer.closed()
         await live.written()
-        hub.evict(float("inf"))
+        hub.lifetimes.evict(float("inf"))
         stranger, other = peer_of(hub, Principal())
         await told(stranger, {"type": "ping", "id": "p"})
         sessions = list(hub.sessions)

@@ -12,7 +12,8 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
 from arp.session.effects import Effect, QuestionOutcome, ResolveQuestion
 from arp.session.inputs import receive
-from arp.session.session import Head, Question, Session
+from arp.session.questions import Question
+from arp.session.session import Head, Session
 from arp.session.turn_states import Policy
 from arp.view.profile import Profile, profile_of, typed_answer
 from arp.view.view import View

@@ -10,8 +10,10 @@ from arp.ledger.fact import Fact
 from arp.protocol.errors import InvalidAnswer
 from arp.protocol.limits import Limits
 from arp.session.approval import ApprovalRequest, Grant
+from arp.session.asking import ask_question, cancel_question
 from arp.session.effects import Acknowledge, ResolveQuestion
-from arp.session.session import Question, QuestionOptions, Session
+from arp.session.questions import Question
+from arp.session.session import QuestionOptions, Session
 from tests.restoring import restore
 from tests.session.conversation import AT, TEXT, begun, confirm, facts, new, send, user
 
@@ -30,7 +32,7 @@ def asked(
     expires_at: str | None = None,
 ) -> Question:
     options = QuestionOptions(expires_at=expires_at, request=request)
-    return session.ask("t1", confirm(component_id), options=options)
+    return ask_question(session, "t1", confirm(component_id), options=options)
 
 
 def answer(session: Session, action: str = "confirm", **payload: Any) -> list[Any]:
@@ -79,12 +81,12 @@ def test_answer_that_says_more_than_the_question_offers_leaves_it_open(
     with pytest.raises(InvalidAnswer) as error:
         answer(session, **payload)
     assert error.value.detail == where
-    assert session.is_open(question)
+    assert session.questions.is_open(question)
 
 
 def test_scope_of_a_question_that_is_no_permission_allows_nothing() -> None:
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     answer(session, scope="session")
     assert session.settings.grants == set()
 
@@ -93,12 +95,12 @@ def test_typed_yes_after_several_permissions_must_name_the_one_that_it_allows() 
     """Two were open at once, so it may be meant for the other one; a no is no risk."""
     session = begun()
     first, second = asked(session), asked(session, component_id="r")
-    session.cancel_question(second)
+    cancel_question(session, second)
     session.drain(AT)
     with pytest.raises(InvalidAnswer) as error:
         send(session, "text", {"text": "yes"}, TEXT)
     assert error.value.detail == "source_component"
-    assert session.is_open(first)
+    assert session.questions.is_open(first)
     send(session, "text", {"text": "no"}, TEXT)
     assert resolved(session).payload["answer"] is False
     one = begun()
@@ -109,11 +111,11 @@ def test_typed_yes_after_several_permissions_must_name_the_one_that_it_allows() 
 
 def test_permission_that_expired_makes_the_next_typed_yes_unclear() -> None:
     session = begun()
-    session.cancel_question(asked(session), "expired")
+    cancel_question(session, asked(session), "expired")
     second = asked(session, component_id="r")
     with pytest.raises(InvalidAnswer):
         send(session, "text", {"text": "yes"}, TEXT)
-    assert session.is_open(second)
+    assert session.questions.is_open(second)
 
 
 def test_permission_says_until_when_it_may_be_answered() -> None:

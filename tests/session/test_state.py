@@ -15,6 +15,7 @@ from arp.ledger.fact import Fact, decode
 from arp.protocol.limits import Limits
 from arp.session import state as state_module
 from arp.session import window
+from arp.session.asking import ask_question
 from arp.session.recovery import go_on, recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
@@ -199,7 +200,7 @@ def test_text_that_is_open_is_in_it() -> None:
 def test_open_question_of_a_state_is_answered() -> None:
     session = new()
     user(session, "hi", "i1")
-    question = session.ask("t1", confirm(), "side")
+    question = ask_question(session, "t1", confirm(), "side")
     again = decode_state(encode_state(session), Head("s", "e"), Rules(), None)
     assert again.questions == {("side", "q"): question}
     assert again.input_log == {"i1": "t1"}

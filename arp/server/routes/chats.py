@@ -98,7 +98,7 @@ async def _get(request: Request) -> Response:
     hub, live = await asker.hub(), await asker.find(request.path_params["session_id"])
     meta = await hub.store.session(live.id)
     row = chat_row(meta) if meta is not None else {"id": live.id}
-    sealed = live.session.log.sealed
+    sealed = live.session.sealed
     if sealed is not None:
         row["read_only"] = sealed.message
     limit = bounded(query.get("limit"), DEFAULT_TURNS, MAX_TURNS)

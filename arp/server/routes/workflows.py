@@ -130,9 +130,9 @@ async def _begin(
 ) -> Run:
     workflow, principal = request.path_params["workflow"], requester(request).principal
     live = await hub.open(turn.session_id, principal, workflow)
-    if live.session.head.workflow != workflow:
+    if live.session.workflow != workflow:
         raise InvalidMessage(
-            f"session {live.id!r} is one of {live.session.head.workflow!r}; post it there",
+            f"session {live.id!r} is one of {live.session.workflow!r}; post it there",
             detail="session_id",
         )
     kind: InputType = "file" if files else "text"
@@ -164,7 +164,7 @@ class Run(Struct, frozen=True):
     @property
     def id(self) -> str:
         """Its name in `/_api/runs`."""
-        return f"{self.live.session.head.session_id}.{self.turn.id}"
+        return f"{self.live.session.id}.{self.turn.id}"
 
     def is_held(self) -> bool:
         """Return whether it begins only after the answer to another turn's question."""
@@ -249,7 +249,7 @@ async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
         await live.written()
     past = await hub.history.turn(live, turn_id)
     assert past is not None
-    run_id = f"{live.session.head.session_id}.{turn_id}"
+    run_id = f"{live.session.id}.{turn_id}"
     return shown_response({"run_id": run_id, "status": turn.status, **result_of(past)})
 
 
