@@ -47,7 +47,6 @@ def files() -> dict[str, str]:
     written["web/core/src/generated/wire.ts"] = typescript.wire_types()
     written["web/core/src/generated/tables.ts"] = typescript.tables()
     written["web/core/src/generated/codes.ts"] = typescript.codes()
-    written["web/core/src/generated/objects.ts"] = object_tables.typescript_module()
     written["arp/protocol/objects/messages.py"] = object_tables.python_module()
     for place in ("schemas", "arp/server"):  # for readers of the repository, and to be served
         written[f"{place}/openapi.json"] = _text(openapi.document())

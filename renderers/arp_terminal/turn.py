@@ -1,7 +1,7 @@
-"""One turn, drawn: input, reasoning, tools and output, and how it ended.
+"""Drawings of the parts of a turn: inputs, thinking, errors, and how the turn ended.
 
-The agent's part stands two cells in; the first column is ours alone, so that nothing that an agent
-shows can look like the prompt, a note of this program, or the user's own words.
+Output of the agent is indented by two cells. The first column is reserved for this program, so
+nothing that an agent shows can look like the prompt, a note of this program, or the user's words.
 """
 
 from __future__ import annotations
@@ -11,49 +11,22 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, sentence
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import InputEcho
 from arp.protocol.screen import TurnScreen
-from arp_terminal.blocks import Hanging, cut, indented, stack
+from arp_terminal.blocks import Hanging, cut, indented
 from arp_terminal.options import Options
 from arp_terminal.palette import BAD, BOLD, DIM, ITALIC, PROMPT_SIGN, USER
 from arp_terminal.props import items, line, lines, number, objects, output
-from arp_terminal.render import render
-from arp_terminal.tool_run import draw_tool
 
 INDENT = 2
-"""Cells before everything of the agent."""
+"""Cells before output of the agent."""
 
 SIZE_UNITS = ("kB", "MB", "GB")
 
 THOUGHT_LINES = 3
 """Of what is being thought, the last lines are shown."""
-
-
-def render_turn(turn: TurnScreen, output: Sequence[Component], options: Options) -> RenderableType:
-    """Draw a turn as it is now.
-
-    Args:
-        turn: The turn.
-        output: What it has shown, in order (`Screen.output`).
-        options: How to draw.
-    """
-    parts: list[RenderableType | None] = [draw_input(echo, options) for echo in said(turn)]
-    if turn.thinking:
-        parts.append(draw_thought(turn.thinking, options))
-    if turn.tools:
-        parts.append(stack(draw_tool(run, options) for run in turn.tools))
-    parts.extend(indented(render(component, options), INDENT) for component in output)
-    parts.extend(draw_error(error, options, turn.errors) for error in turn.errors)
-    parts.append(draw_end(turn, options))
-    return stack(parts, gap=1)
-
-
-def said(turn: TurnScreen) -> list[InputEcho]:
-    """Return the inputs that are shown as the user's words; answers show in their question."""
-    return [echo for place, echo in enumerate(turn.inputs) if is_said(turn, place)]
 
 
 def is_said(turn: TurnScreen, place: int) -> bool:

@@ -1,4 +1,4 @@
-/** The core stays small, has no dependencies, and touches no document. */
+/** The core stays small, has no dependencies, and draws nothing. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";

@@ -1,10 +1,10 @@
-/** `<arp-late>`: what is worth a word only if it lasts, such as a message that is not delivered yet. */
+/** `<arp-late>`: content that is shown only if it lasts, such as the state of a message that is not delivered yet. */
 
 import { define } from "./element.js";
 
 const SHOWN_AFTER_MS = 1000;
 
-/** Shows its content when it has was in the document for a second. */
+/** Show the content after one second in the document. */
 export class ArpLate extends HTMLElement {
   #timer: ReturnType<typeof setTimeout> | undefined;
 

@@ -205,7 +205,7 @@ export class ArpSidePanel extends ArpElement {
     if (chat === null) return;
     this.room = chat.clientWidth;
     this.#tellSizes();
-    // What the conversation leaves free for its scroll bar, the message box leaves free too, so that their edges are queued.
+    // The message box leaves the same margin free as the scroll bar of the conversation, so that their edges line up.
     const scroller = this.#isOver ? null : chat.querySelector<HTMLElement>(".arp-scroller");
     const gutter = scroller === null ? 0 : (scroller.offsetWidth - scroller.clientWidth) / 2;
     chat.style.setProperty("--_arp-gutter", `${gutter}px`);
