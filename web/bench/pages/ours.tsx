@@ -16,6 +16,7 @@ class Wire {
   onclose: (() => void) | null = null;
   onerror: (() => void) | null = null;
   constructor() {
+    // oxlint-disable-next-line typescript/no-this-alias -- the page drives the newest socket by itself
     socket = this;
     queueMicrotask(() => this.onopen?.());
   }

@@ -39,6 +39,7 @@ function Widget({ title, _restored, onInput }: { title: string; _restored?: bool
   );
 }
 
+// oxlint-disable-next-line typescript/no-explicit-any -- as applications written for the draft declare it
 const components: Record<string, ComponentType<any>> = { ...DEFAULT_COMPONENTS, "x-demo-widget": Widget };
 
 function Headless() {

@@ -34,7 +34,7 @@ beforeEach(() => {
     scrollHeight: { get: height },
     clientHeight: { get: () => sizes.window },
     // As browsers do it: no further than there is something.
-    scrollTop: { get: () => sizes.top, set: (top: number) => (sizes.top = Math.max(0, Math.min(top, height() - sizes.window))) },
+    scrollTop: { get: () => sizes.top, set(top: number) { sizes.top = Math.max(0, Math.min(top, height() - sizes.window)); } },
   });
   scroller.getBoundingClientRect = () => ({ top: 0, bottom: sizes.window }) as DOMRect;
   content = document.createElement("div");
