@@ -30,8 +30,7 @@ export function parseAddress(url: string, only: Transport | "auto" = "auto"): Ad
   if (secure === undefined) throw new TypeError(`arp: ${url} is not http://HOST:PORT`);
   const path = parsed.pathname.replace(/\/+$/, "");
   const prefix = path.endsWith(ENDPOINT) ? path.slice(0, -ENDPOINT.length) : path;
-  const at = (scheme: string, tail: string) =>
-    `${scheme}${secure}://${parsed.host}${prefix}${tail}`;
+  const at = (scheme: string, tail: string) => `${scheme}${secure}://${parsed.host}${prefix}${tail}`;
   return {
     transports: only === "auto" ? ["websocket", "sse"] : [only],
     socket: at("ws", ENDPOINT) + parsed.search,

@@ -15,7 +15,10 @@ const isCustom = (type: string) => !Object.hasOwn(VERSIONS, type);
  */
 export function questionState({ type, props }: Component): QuestionState | null {
   if (isCustom(type)) return QUESTION_STATES.find((state) => state === props.state) ?? null;
-  const asks = type === "table" ? ["one", "many"].includes(props.selectable as string) : (QUESTIONS as readonly string[]).includes(type);
+  const asks =
+    type === "table"
+      ? ["one", "many"].includes(props.selectable as string)
+      : (QUESTIONS as readonly string[]).includes(type);
   if (!asks) return null;
   return (props.state as QuestionState | null | undefined) ?? "open";
 }

@@ -9,7 +9,8 @@ export function canonical(screen: Screen): JsonObject {
   const turns: JsonObject = {};
   for (const id of screen.turnIds) turns[id] = canonicalTurn(screen.turn(id) as TurnState);
   const surfaces: JsonObject = {};
-  for (const name of [...screen.surfaceNames, ...screen.popupNames]) surfaces[name] = screen.surface(name) as unknown as Json;
+  for (const name of [...screen.surfaceNames, ...screen.popupNames])
+    surfaces[name] = screen.surface(name) as unknown as Json;
   const { commands, described: windows, sharedState: state } = screen;
   return {
     ...(commands.length > 0 && { commands: commands as unknown as Json }),

@@ -73,10 +73,7 @@ export class Changes {
 }
 
 /** Calls what an application gave us; what it throws is reported and stops nothing here. */
-export function guarded<A extends unknown[]>(
-  call: ((...given: A) => void) | undefined,
-  ...given: A
-): void {
+export function guarded<A extends unknown[]>(call: ((...given: A) => void) | undefined, ...given: A): void {
   try {
     call?.(...given);
   } catch (error) {

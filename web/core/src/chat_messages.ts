@@ -80,7 +80,14 @@ export function messagesOf(turn: TurnState, restored: boolean): ChatMessage[] {
         if (!isMessage(echo)) break;
         close();
         const id = echo.id ?? `${turn.id}:in${number}`;
-        messages.push({ ...userContent(echo.data), id, turnId: turn.id, at: echo.at, origin: echo.origin, ...(restored && { restored }) });
+        messages.push({
+          ...userContent(echo.data),
+          id,
+          turnId: turn.id,
+          at: echo.at,
+          origin: echo.origin,
+          ...(restored && { restored }),
+        });
         break;
       }
     }
@@ -109,7 +116,13 @@ export function turnOf(message: SpokenMessage, id = message.id ?? "message"): Tu
   const turn = { ...EMPTY, id, status: message.status ?? null, final: message.status !== "running", at };
   if (role === "user") {
     const data: JsonObject = { text: content, ...(message.file && { files: [{ name: message.file }] }) };
-    const input = { type: "input", session_id: "", input_type: message.file ? "file" : "text", data, at: at ?? null } as const;
+    const input = {
+      type: "input",
+      session_id: "",
+      input_type: message.file ? "file" : "text",
+      data,
+      at: at ?? null,
+    } as const;
     return { ...turn, inputs: [input], marks: [mark("input", 0, null)] };
   }
   if (error) return { ...turn, errors: [error], marks: [mark("error", 0, null)] };
@@ -159,7 +172,9 @@ function draftParts({ content, uiEvents = [] }: SpokenMessage): MessagePart[] {
 }
 
 function answer(turn: TurnState, number: number, { parts, error }: Building, restored: boolean): ChatMessage {
-  const uiEvents = parts.flatMap((part) => (part.kind === "component" ? [{ tool: "", component: part.component.type, props: part.component.props }] : []));
+  const uiEvents = parts.flatMap((part) =>
+    part.kind === "component" ? [{ tool: "", component: part.component.type, props: part.component.props }] : [],
+  );
   const content = parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
   return {
     id: `${turn.id}:out${number}`,
@@ -179,7 +194,10 @@ function isMessage(input: { input_type: string; source_component?: string | null
   return input.source_component == null && ["text", "file", "voice"].includes(input.input_type);
 }
 
-function userContent(data: JsonObject, names: readonly string[] = fileNames(data)): Pick<ChatMessage, "role" | "content" | "parts" | "file"> {
+function userContent(
+  data: JsonObject,
+  names: readonly string[] = fileNames(data),
+): Pick<ChatMessage, "role" | "content" | "parts" | "file"> {
   const text = String(data.text ?? data.transcript ?? "");
   const parts: MessagePart[] = text ? [{ kind: "text", text }] : [];
   return { role: "user", content: text, parts, ...(names.length > 0 && { file: names.join(", ") }) };

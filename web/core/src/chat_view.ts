@@ -148,7 +148,10 @@ export class ChatView {
 
 /** The name of a tool as people read it: `render_sales_chart` is "Sales Chart". */
 export function toolTitle(name: string): string {
-  const words = name.replace(/^render_/, "").split("_").filter(Boolean);
+  const words = name
+    .replace(/^render_/, "")
+    .split("_")
+    .filter(Boolean);
   return words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(" ");
 }
 
@@ -174,6 +177,10 @@ function samePart(one: MessagePart, other: MessagePart): boolean {
   return other.kind === one.kind && other.text === one.text;
 }
 
-function sameItems<T>(one: readonly T[], other: readonly T[], same: (one: T, other: T) => boolean = Object.is): boolean {
+function sameItems<T>(
+  one: readonly T[],
+  other: readonly T[],
+  same: (one: T, other: T) => boolean = Object.is,
+): boolean {
   return one.length === other.length && one.every((item, at) => same(item, other[at] as T));
 }

@@ -4,7 +4,15 @@ import { watchChats } from "./chat_watch.js";
 import type { ChatSessionDetail } from "./draft_types.js";
 import { parseJson } from "./exact_json.js";
 import { authorization, errorOf } from "./link.js";
-import { ArpError, type ChatListener, type ChatRow, type HistoryMessage, type Remainder, type SessionAPI, type SessionAPIOptions } from "./session_types.js";
+import {
+  ArpError,
+  type ChatListener,
+  type ChatRow,
+  type HistoryMessage,
+  type Remainder,
+  type SessionAPI,
+  type SessionAPIOptions,
+} from "./session_types.js";
 
 type Query = { [name: string]: string | number | undefined };
 
@@ -43,7 +51,11 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
     request,
     listSessions: (workflow, owner) => get<ChatRow[]>("/_api/chats", { workflow, owner }).catch(() => []),
     getSession: (id) => get<ChatSessionDetail>(chat(id)).catch(() => null),
-    deleteSession: (id) => request(chat(id), { ...OUTLIVES, method: "DELETE" }).then(() => true, () => false),
+    deleteSession: (id) =>
+      request(chat(id), { ...OUTLIVES, method: "DELETE" }).then(
+        () => true,
+        () => false,
+      ),
     listWorkflows: () => get<[]>("/_api/workflows").catch(() => []),
     workflows: () => get("/_api/workflows"),
     async page(query = {}) {
@@ -55,11 +67,18 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
     },
     async update(id, change) {
       const as = { "Content-Type": "application/json" };
-      const response = await request(chat(id), { ...OUTLIVES, method: "PATCH", body: JSON.stringify(change), headers: as });
+      const response = await request(chat(id), {
+        ...OUTLIVES,
+        method: "PATCH",
+        body: JSON.stringify(change),
+        headers: as,
+      });
       return response.json() as Promise<ChatRow>;
     },
     async remove(id) {
-      const answer = (await (await request(chat(id), { ...OUTLIVES, method: "DELETE" })).json()) as { remains?: Remainder[] };
+      const answer = (await (await request(chat(id), { ...OUTLIVES, method: "DELETE" })).json()) as {
+        remains?: Remainder[];
+      };
       return answer.remains ?? [];
     },
     async openFiles() {

@@ -273,7 +273,12 @@ export class ArpClient {
    * @param asked The permission as it was shown: an answer to another input is refused.
    * @param updatedInput What is allowed instead of what was shown, if the permission is editable.
    */
-  grant(component: Component, scope: "once" | "session" = "once", asked?: Permission, updatedInput?: JsonObject): string {
+  grant(
+    component: Component,
+    scope: "once" | "session" = "once",
+    asked?: Permission,
+    updatedInput?: JsonObject,
+  ): string {
     return this.#decide(component, "confirm", { scope, digest: asked?.digest, updated_input: updatedInput }, asked);
   }
 
@@ -377,7 +382,8 @@ export class ArpClient {
   #handle(message: AgentMessage): void {
     switch (message.type) {
       case "hello":
-        if (this.#connection.isUndecided) this.#assuming = setTimeout(() => this.#take(this.#connection.assumeDraft()), DRAFT_AFTER_MS);
+        if (this.#connection.isUndecided)
+          this.#assuming = setTimeout(() => this.#take(this.#connection.assumeDraft()), DRAFT_AFTER_MS);
         this.#changed();
         break;
       case "session":
@@ -521,7 +527,18 @@ export class ArpClient {
     const { capabilities } = this;
     const offered = [...(capabilities?.commands ?? []), ...screen.commands];
     const commands = [...new Map(offered.map((command) => [command.name, command])).values()];
-    return { ...state, sessionId, loading, workflow: ready?.workflow, stale: this.#kept !== null, older: ready?.older, gaps: ready?.gaps, capabilities, commands, activeTurn: activeTurn(screen) };
+    return {
+      ...state,
+      sessionId,
+      loading,
+      workflow: ready?.workflow,
+      stale: this.#kept !== null,
+      older: ready?.older,
+      gaps: ready?.gaps,
+      capabilities,
+      commands,
+      activeTurn: activeTurn(screen),
+    };
   }
 
   #changed(): void {

@@ -152,7 +152,8 @@ export class RendererConnection {
   #cameBefore(message: AgentMessage): boolean {
     if (message.type === "session") return false;
     // Between a further hello and its `session` the session before is still sent.
-    if (this.ready === undefined && this.agent && !this.isDraft && (message as Addressed).session_id != null) return true;
+    if (this.ready === undefined && this.agent && !this.isDraft && (message as Addressed).session_id != null)
+      return true;
     if (!("seq" in message) || message.seq == null) return false;
     return this.#aside === null && message.seq <= this.seq;
   }
@@ -216,7 +217,10 @@ export class RendererConnection {
 /** Whether a message in place of a `session` shows that the server knows the draft alone. */
 function isOfDraft(message: AgentMessage): boolean {
   if (message.type === "error") return message.payload.code === NO_CODE;
-  return ["delta", "tool_start", "render", "commit"].includes(message.type) && (message as { seq?: number | null }).seq == null;
+  return (
+    ["delta", "tool_start", "render", "commit"].includes(message.type) &&
+    (message as { seq?: number | null }).seq == null
+  );
 }
 
 /** An error that this side makes; it has no `session_id`. */

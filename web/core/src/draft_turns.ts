@@ -119,5 +119,8 @@ function questions({ id, type, props }: Component): string[] {
   const isQuestion = selectable || (QUESTIONS as readonly string[]).includes(type);
   const inside = type in SLOTS ? [props.children, props.tabs, props.left, props.right].flat() : [];
   const children = inside.map((one) => (isObject(one) && isObject(one.component) ? one.component : one));
-  return [...(isQuestion ? [id] : []), ...children.filter(isObject).flatMap((one) => questions(one as unknown as Component))];
+  return [
+    ...(isQuestion ? [id] : []),
+    ...children.filter(isObject).flatMap((one) => questions(one as unknown as Component)),
+  ];
 }

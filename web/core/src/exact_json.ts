@@ -12,5 +12,11 @@ const LONG = /^-?[1-9]\d{15,}$/;
  * @throws SyntaxError It is none.
  */
 export function parseJson(json: string): unknown {
-  return JSON.parse(/\d{16}/.test(json) ? json.replace(TOKEN, (token) => (LONG.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token)) : json);
+  return JSON.parse(
+    /\d{16}/.test(json)
+      ? json.replace(TOKEN, (token) =>
+          LONG.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token,
+        )
+      : json,
+  );
 }

@@ -3,7 +3,11 @@
 const UNSAFE = /[^A-Za-z0-9._-]+/g;
 
 /** The address of a file, below that of the server; it holds letters, digits and `._-` alone. */
-export function fileAddress(base: string, sessionId: string, { sha256, name }: { readonly sha256: string; readonly name: string }): string {
+export function fileAddress(
+  base: string,
+  sessionId: string,
+  { sha256, name }: { readonly sha256: string; readonly name: string },
+): string {
   const bytes = Array.from(new TextEncoder().encode(sessionId), (byte) => String.fromCharCode(byte)).join("");
   const session = btoa(bytes).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
   const at = name.lastIndexOf(".");
@@ -16,5 +20,8 @@ export function fileAddress(base: string, sessionId: string, { sha256, name }: {
 
 /** A text with letters, digits and `._-` alone, none of the latter at its ends. */
 function plain(text: string): string {
-  return text.replace(UNSAFE, "-").replace(/^[._-]+|[._-]+$/g, "").slice(0, 100);
+  return text
+    .replace(UNSAFE, "-")
+    .replace(/^[._-]+|[._-]+$/g, "")
+    .slice(0, 100);
 }

@@ -72,9 +72,7 @@ const REFUSALS = new Map<number, number>([
 export function lossByClose(code: number, reason: string): Loss {
   const problem = reason || `closed with ${code}`;
   const refused = REFUSALS.get(code);
-  return refused === undefined
-    ? { reason: problem }
-    : { reason: problem, refusal: { error: problem, code: refused } };
+  return refused === undefined ? { reason: problem } : { reason: problem, refusal: { error: problem, code: refused } };
 }
 
 const CODES = new Map<number, number>([

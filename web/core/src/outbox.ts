@@ -81,7 +81,9 @@ export class Outbox {
   answerTo(componentId: string, surface?: string): Outgoing | undefined {
     return this.items.find(
       ({ message, phase }) =>
-        message.source_component === componentId && message.surface === (surface ?? message.surface) && phase !== "refused",
+        message.source_component === componentId &&
+        message.surface === (surface ?? message.surface) &&
+        phase !== "refused",
     );
   }
 

@@ -21,7 +21,9 @@ export interface OpenPermission {
 /** Returns the permissions of all turns that wait for an answer, oldest first, without those whose answer is on its way. */
 export function openPermissions(screen: Screen, outgoing: readonly Outgoing[] = []): OpenPermission[] {
   const isAnswered = (id: string, surface: string) =>
-    outgoing.some(({ message, phase }) => phase !== "refused" && message.source_component === id && message.surface === surface);
+    outgoing.some(
+      ({ message, phase }) => phase !== "refused" && message.source_component === id && message.surface === surface,
+    );
   return screen.askingTurns.flatMap((turnId) => {
     const { permissions, tools } = screen.turn(turnId) as TurnState;
     return permissions.flatMap((permission) => {

@@ -89,7 +89,8 @@ export interface TurnState {
 }
 
 /** Changes of one of these; `turn:ID`, `surface:NAME` and `info:NAME` besides. */
-export type Key = "turns" | "surfaces" | "popups" | "state" | "errors" | `turn:${string}` | `surface:${string}` | `info:${string}`;
+export type Key =
+  "turns" | "surfaces" | "popups" | "state" | "errors" | `turn:${string}` | `surface:${string}` | `info:${string}`;
 
 const MOST_ERRORS = 100;
 /** What may wait for its commit, in characters: a peer that never commits must not fill the memory. */
@@ -164,7 +165,9 @@ export class Screen {
 
   #shown(isPopup: boolean): string[] {
     const hasRole = (name: string) => ((this.#infos.get(name)?.role ?? "toplevel") !== "toplevel") === isPopup;
-    return [...this.#surfaces.keys()].filter((name) => name !== "main" && hasRole(name) && this.surface(name).length > 0);
+    return [...this.#surfaces.keys()].filter(
+      (name) => name !== "main" && hasRole(name) && this.surface(name).length > 0,
+    );
   }
 
   /** A turn; `undefined` if there is none of that id. */
@@ -343,7 +346,10 @@ export class Screen {
     if (tree === undefined) {
       tree =
         name === "main"
-          ? new Tree((output) => this.#touch(output), (root, heir) => this.#inherit(root, heir))
+          ? new Tree(
+              (output) => this.#touch(output),
+              (root, heir) => this.#inherit(root, heir),
+            )
           : new Tree(() => this.dirty.add(`surface:${name}`).add("surfaces").add("popups"));
       this.#surfaces.set(name, tree);
     }

@@ -73,7 +73,12 @@ export function repeatsKey(json: string, read: unknown): boolean {
 
 /** How many keys a valid JSON text has: each has a colon, and so have only they outside of texts. */
 function keysWritten(json: string): number {
-  return json.replace(/\\./gs, "").replace(/"[^"]*"/g, "").split(":").length - 1;
+  return (
+    json
+      .replace(/\\./gs, "")
+      .replace(/"[^"]*"/g, "")
+      .split(":").length - 1
+  );
 }
 
 function keysIn(value: unknown): number {
@@ -124,7 +129,9 @@ function isKind(value: unknown, kind: string): boolean {
     case "c":
       return isComponent(value);
     case "p":
-      return isObject(value) && OP_FIELDS.has(value.op as string) && fits(value, OP_FIELDS.get(value.op as string) as Fields);
+      return (
+        isObject(value) && OP_FIELDS.has(value.op as string) && fits(value, OP_FIELDS.get(value.op as string) as Fields)
+      );
     case "[":
       return Array.isArray(value) && value.every((item) => isKind(item, kind.slice(2)));
     case "{":

@@ -5,7 +5,16 @@
  */
 
 import type { RendererHello, RendererMessage } from "./generated/wire.js";
-import { answerOf, authorization, errorOf, isPassing, lossByClose, type Link, type Loss, type Opening } from "./link.js";
+import {
+  answerOf,
+  authorization,
+  errorOf,
+  isPassing,
+  lossByClose,
+  type Link,
+  type Loss,
+  type Opening,
+} from "./link.js";
 import { readEvents } from "./sse_parser.js";
 
 /** A comment of the server is due every 15 s, or a ping before; 10 more mean a dead stream. */
@@ -29,7 +38,8 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
   const watch = () => {
     const due = Date.now() + SILENCE_MS;
     watchdog = setTimeout(() => {
-      if (Date.now() - due > LATE_MS) watch(); // the machine slept: what came is yet to be read
+      if (Date.now() - due > LATE_MS)
+        watch(); // the machine slept: what came is yet to be read
       else lose({ reason: "the server fell silent" });
     }, SILENCE_MS);
   };

@@ -95,11 +95,7 @@ export class Tree {
   }
 
   /** Puts a finished change in. */
-  take(
-    nodes: Map<string, Node | null>,
-    lists: Map<string, readonly string[]>,
-    left: readonly Left[],
-  ): void {
+  take(nodes: Map<string, Node | null>, lists: Map<string, readonly string[]>, left: readonly Left[]): void {
     const changed = new Set<string>(lists.keys());
     for (const [id, node] of nodes) {
       if (node === null) this.nodes.delete(id);
@@ -175,7 +171,7 @@ export class Change {
   /** Sets a node; those that contain it are made again. */
   put(id: string, node: Node): void {
     this.#nodes.set(id, { ...node, whole: null });
-    for (let up = node.parent; up !== null; ) {
+    for (let up = node.parent; up !== null;) {
       const parent = this.#get(up) as Node;
       this.#nodes.set(up, { ...parent, whole: null });
       up = parent.parent;
@@ -238,7 +234,11 @@ export class Change {
     const { output, parent } = this.#find(target);
     const list = this.#freeList({ output, parent });
     this.#forget(target);
-    this.#setList(output, parent, list.filter((id) => id !== target));
+    this.#setList(
+      output,
+      parent,
+      list.filter((id) => id !== target),
+    );
     if (parent === null) this.#left.push([target, output, list[list.indexOf(target) - 1] ?? null]);
   }
 
@@ -307,7 +307,10 @@ export class Change {
 
 function whole(id: string, get: (id: string) => Node): Component {
   const node = get(id);
-  node.whole ??= withChildren(node.own, node.children.map((child) => whole(child, get)));
+  node.whole ??= withChildren(
+    node.own,
+    node.children.map((child) => whole(child, get)),
+  );
   return node.whole;
 }
 

@@ -45,8 +45,7 @@ function sender(fetcher: typeof fetch): Send {
       request.open(method, url);
       for (const [name, value] of Object.entries(headers ?? {})) request.setRequestHeader(name, value);
       request.upload.onprogress = ({ loaded, total }) => progress(total ? loaded / total : 0);
-      request.onload = () =>
-        resolve(new Response(request.responseText || null, { status: request.status }));
+      request.onload = () => resolve(new Response(request.responseText || null, { status: request.status }));
       request.onerror = request.onabort = () => reject(new TypeError("the upload broke off"));
       signal?.addEventListener("abort", () => request.abort());
       request.send(body as XMLHttpRequestBodyInit);

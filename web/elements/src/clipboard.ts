@@ -41,6 +41,11 @@ export function saveFile(name: string, content: string | Blob, mime = "text/plai
 
 /** A title as a file name: no path, no control characters, not too long. */
 export function fileName(title: string, extension: string): string {
-  const stem = title.normalize("NFC").replace(/[\\/:*?"<>|\p{C}]+/gu, " ").replace(/^[\s.]+|[\s.]+$/g, "").replace(/^(.{80}).*/su, "$1").trim();
+  const stem = title
+    .normalize("NFC")
+    .replace(/[\\/:*?"<>|\p{C}]+/gu, " ")
+    .replace(/^[\s.]+|[\s.]+$/g, "")
+    .replace(/^(.{80}).*/su, "$1")
+    .trim();
   return `${stem === "" ? "arp" : stem}.${extension}`;
 }

@@ -74,7 +74,9 @@ export abstract class ComponentElement extends ArpElement {
     this.#failure = { error };
     if (this.component) this.context.present(this.component, "failed");
     render(failureCard(this.context, this.component, error), this);
-    this.dispatchEvent(new CustomEvent("arp-failed", { bubbles: true, composed: true, detail: { component: this.component, error } }));
+    this.dispatchEvent(
+      new CustomEvent("arp-failed", { bubbles: true, composed: true, detail: { component: this.component, error } }),
+    );
   }
 
   /** Forgets what Lit drew here: after an error in the middle it cannot be trusted. */
@@ -88,7 +90,13 @@ export abstract class ComponentElement extends ArpElement {
   protected act(name: string, payload?: unknown): void {
     if (this.component === null) return;
     this.context.action(this.component, name, payload);
-    this.dispatchEvent(new CustomEvent("arp-action", { bubbles: true, composed: true, detail: { component: this.component, name, payload } }));
+    this.dispatchEvent(
+      new CustomEvent("arp-action", {
+        bubbles: true,
+        composed: true,
+        detail: { component: this.component, name, payload },
+      }),
+    );
   }
 }
 

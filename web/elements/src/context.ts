@@ -1,6 +1,14 @@
 /** What every component gets besides its own data: where answers go, texts, and announcements. */
 
-import { createComponentRegistry, offered, type ArpClient, type Component, type ComponentRegistry, type Json, type Presented } from "@agent-rendering/core";
+import {
+  createComponentRegistry,
+  offered,
+  type ArpClient,
+  type Component,
+  type ComponentRegistry,
+  type Json,
+  type Presented,
+} from "@agent-rendering/core";
 import { translator, type Translator } from "@agent-rendering/core/strings";
 import type { TemplateResult } from "lit";
 
@@ -100,5 +108,7 @@ export function createComponents(initial: Record<string, ComponentFactory> = {})
 /** Own components as a registry, however they are given. */
 export function componentsOf(given: Components | Record<string, ComponentFactory>): Components {
   const { has, get } = given as Components;
-  return typeof has === "function" && typeof get === "function" ? (given as Components) : createComponents(given as Record<string, ComponentFactory>);
+  return typeof has === "function" && typeof get === "function"
+    ? (given as Components)
+    : createComponents(given as Record<string, ComponentFactory>);
 }

@@ -29,7 +29,8 @@ export function drawAll(root: Element, draw: () => void): void {
   try {
     draw();
     // A set also iterates over what is added meanwhile.
-    for (const element of mine) if (isBelow(element, root) && element.isUpdatePending) (element as unknown as Drawing).performUpdate();
+    for (const element of mine)
+      if (isBelow(element, root) && element.isUpdatePending) (element as unknown as Drawing).performUpdate();
   } finally {
     gathering = around;
   }

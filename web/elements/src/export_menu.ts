@@ -9,7 +9,12 @@ import styles from "./style/export_menu.css?inline";
 export type Offer = readonly [label: string, run: (event: Event) => Promise<void>];
 
 /** A menu behind a small button; it closes with Escape and when the focus leaves it. `opened` is notified that it opens or closes. */
-export function exportMenu(sign: IconName, label: string, offers: readonly Offer[], opened: () => void = () => undefined): TemplateResult {
+export function exportMenu(
+  sign: IconName,
+  label: string,
+  offers: readonly Offer[],
+  opened: () => void = () => undefined,
+): TemplateResult {
   return html`<details class="arp-menu" @toggle=${opened} @keydown=${closeByKey} @focusout=${closeWhenLeft}>
     <summary class="arp-icon-button" aria-label=${label} title=${label}>${icon(sign)}</summary>
     <div class="arp-menu-items">${offers.map(([words, run]) => html`<button type="button" class="arp-button arp-quiet" @click=${(event: Event) => void run(event)}>${words}</button>`)}</div>

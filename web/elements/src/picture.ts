@@ -41,7 +41,16 @@ export class ArpPicture extends ArpElement {
 
   constructor() {
     super();
-    Object.assign(this, { source: "", alt: "", width: null, height: null, inline: false, fills: false, isBroken: false, isEnlarged: false });
+    Object.assign(this, {
+      source: "",
+      alt: "",
+      width: null,
+      height: null,
+      inline: false,
+      fills: false,
+      isBroken: false,
+      isEnlarged: false,
+    });
     this.context = NOWHERE;
   }
 
@@ -53,7 +62,8 @@ export class ArpPicture extends ArpElement {
   async #failed(url: string): Promise<void> {
     this.isBroken = true;
     const { client } = this.context;
-    if (client === null || this.#retried === url || !new URL(url, document.baseURI).pathname.includes("/_api/blobs/")) return;
+    if (client === null || this.#retried === url || !new URL(url, document.baseURI).pathname.includes("/_api/blobs/"))
+      return;
     this.#retried = url;
     try {
       await client.sessions.openFiles();

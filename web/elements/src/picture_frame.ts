@@ -78,7 +78,11 @@ export class ArpPictureFrame extends ArpElement {
 }
 
 function isSize(measured: unknown): measured is readonly [number, number] {
-  return Array.isArray(measured) && measured.length === 2 && measured.every((side) => typeof side === "number" && side >= 1 && side <= LARGEST_PX);
+  return (
+    Array.isArray(measured) &&
+    measured.length === 2 &&
+    measured.every((side) => typeof side === "number" && side >= 1 && side <= LARGEST_PX)
+  );
 }
 
 addStyles(styles);

@@ -15,10 +15,12 @@ export interface TabList {
 /** The tabs; the panel beside them is to have the id `ID-panel`. */
 export function tabList({ id, label, tabs, active, choose }: TabList): TemplateResult {
   return html`<div class="arp-tablist" role="tablist" aria-label=${label} @keydown=${(event: KeyboardEvent) => move(event, active, tabs.length, choose)}>
-    ${tabs.map((tab, at) => html`<button
+    ${tabs.map(
+      (tab, at) => html`<button
       type="button" role="tab" class="arp-tab" id="${id}-tab-${at}" aria-controls="${id}-panel"
       aria-selected=${String(at === active)} tabindex=${at === active ? 0 : -1} @click=${() => choose(at)}
-    >${tab}</button>`)}
+    >${tab}</button>`,
+    )}
   </div>`;
 }
 
@@ -26,7 +28,9 @@ function move(event: KeyboardEvent, active: number, count: number, choose: (numb
   const list = event.currentTarget as HTMLElement;
   const ahead = getComputedStyle(list).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
   const back = ahead === "ArrowRight" ? "ArrowLeft" : "ArrowRight";
-  const next = { [ahead]: (active + 1) % count, [back]: (active - 1 + count) % count, Home: 0, End: count - 1 }[event.key];
+  const next = { [ahead]: (active + 1) % count, [back]: (active - 1 + count) % count, Home: 0, End: count - 1 }[
+    event.key
+  ];
   if (next === undefined) return;
   event.preventDefault();
   event.stopPropagation();

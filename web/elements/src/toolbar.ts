@@ -6,7 +6,12 @@ import type { ArpContext } from "./context.js";
 import { icon, type IconName } from "./icons.js";
 
 /** A button that shows a pictogram and is called something. */
-export function iconButton(name: IconName, label: string, press: (event: Event) => void, pressed?: boolean): TemplateResult {
+export function iconButton(
+  name: IconName,
+  label: string,
+  press: (event: Event) => void,
+  pressed?: boolean,
+): TemplateResult {
   return html`<button
     type="button" class="arp-icon-button" title=${label} aria-label=${label}
     aria-pressed=${pressed === undefined ? nothing : String(pressed)} @click=${press}

@@ -30,7 +30,8 @@ function isOf(server: URL, { host, hostname, port }: URL): boolean {
 
 /** Where a picture comes from: `here` may be loaded at once, `remote` wants consent, else it is refused. */
 export function imageSource(address: string): { kind: "here" | "remote"; url: string; host: string } | null {
-  if (/^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i.test(address)) return { kind: "here", url: address, host: "" };
+  if (/^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i.test(address))
+    return { kind: "here", url: address, host: "" };
   const url = parsed(address);
   if (url === null || !/^https?:$/.test(url.protocol)) return null;
   const isOwn = url.origin === originOf(baseUrl());

@@ -53,8 +53,10 @@ export function isComponent(value: unknown): value is Component {
 
 /** A text with what deceives the eye made visible: direction overrides, invisible and control characters. */
 export function visible(value: string): string {
-  return value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\u{e0000}|[\u{e0001}-\u{e007f}]/gu, (found) =>
-    `⟨U+${(found.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  return value.replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\u{e0000}|[\u{e0001}-\u{e007f}]/gu,
+    (found) => `⟨U+${(found.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0")}⟩`,
+  );
 }
 
 /**
@@ -63,7 +65,10 @@ export function visible(value: string): string {
  */
 export function withoutCodes(value: string): string {
   return value
-    .replace(/(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?|[\0\x07\x0e\x0f]/g, "")
+    .replace(
+      /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?|[\0\x07\x0e\x0f]/g,
+      "",
+    )
     .replace(/\r+(?=\n|$)/g, "")
     .replace(/[^\n]*\r/g, "");
 }
@@ -80,9 +85,17 @@ export function freshId(prefix: string): string {
 export function childrenOf({ props }: Component): Component[] {
   const { children, tabs, left, right } = props as { [name: string]: unknown };
   const items = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-  const given = [...items(children), ...items(tabs).map((tab) => (tab as { component?: unknown } | null)?.component), left, right];
+  const given = [
+    ...items(children),
+    ...items(tabs).map((tab) => (tab as { component?: unknown } | null)?.component),
+    left,
+    right,
+  ];
   return given.filter(
     (value): value is Component =>
-      typeof value === "object" && value !== null && typeof (value as Component).id === "string" && typeof (value as Component).props === "object",
+      typeof value === "object" &&
+      value !== null &&
+      typeof (value as Component).id === "string" &&
+      typeof (value as Component).props === "object",
   );
 }

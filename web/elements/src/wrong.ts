@@ -11,7 +11,9 @@ import { visible, withoutCodes } from "./values.js";
  * `app.py has …`) and stays as it is; so does the end of a text in a script without our full stop. `sentence` in `errors.py` is its twin.
  */
 export function sentence(text: string): string {
-  const capitalised = text.trim().replace(/^\p{Ll}(?=\p{Ll}*(['’]\p{Ll}+)?[,;.…!?]*(\s|$))/u, (first) => first.toUpperCase());
+  const capitalised = text
+    .trim()
+    .replace(/^\p{Ll}(?=\p{Ll}*(['’]\p{Ll}+)?[,;.…!?]*(\s|$))/u, (first) => first.toUpperCase());
   return /(?:[\p{L}\p{N}](?<=[\0-\u06ff])|[)\]}>"'”’»%`])$/u.test(capitalised) ? `${capitalised}.` : capitalised;
 }
 
@@ -19,7 +21,13 @@ export function sentence(text: string): string {
  * The words for the error's code in the reader's language, and after them the server's own, which are English or the agent's;
  * these alone where there are no others. `line` may put them into a sentence.
  */
-export function wrong({ error, code }: Pick<ErrorPayload, "error" | "code">, t: Translate, line = (text: string) => text): unknown {
+export function wrong(
+  { error, code }: Pick<ErrorPayload, "error" | "code">,
+  t: Translate,
+  line = (text: string) => text,
+): unknown {
   const [known, own] = [t.problem(code), sentence(withoutCodes(error))];
-  return known === null ? visible(line(own)) : html`${visible(line(known))} <span class="arp-caption" dir="auto">${visible(own)}</span>`;
+  return known === null
+    ? visible(line(own))
+    : html`${visible(line(known))} <span class="arp-caption" dir="auto">${visible(own)}</span>`;
 }

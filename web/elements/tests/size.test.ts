@@ -58,24 +58,40 @@ test("the components fit into their budget", { timeout: 120_000 }, async () => {
 });
 
 test("W77 no file of ours gives text to a parser of HTML or code", () => {
-  const parsing = /\b(?:(?:inner|outer)HTML\s*=[^=]|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|unsafeHTML|setHTMLUnsafe|srcdoc)/;
-  expect(sources().filter(([, text]) => parsing.test(text)).map(([name]) => name)).toEqual([]);
+  const parsing =
+    /\b(?:(?:inner|outer)HTML\s*=[^=]|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|unsafeHTML|setHTMLUnsafe|srcdoc)/;
+  expect(
+    sources()
+      .filter(([, text]) => parsing.test(text))
+      .map(([name]) => name),
+  ).toEqual([]);
 });
 
 test("no file says any", () => {
   const loose = /(?::|as|<)\s*any\b/;
-  expect(sources().filter(([, text]) => loose.test(text.replace(/\/\*[^]*?\*\/|\/\/.*/g, ""))).map(([name]) => name)).toEqual([]);
+  expect(
+    sources()
+      .filter(([, text]) => loose.test(text.replace(/\/\*[^]*?\*\/|\/\/.*/g, "")))
+      .map(([name]) => name),
+  ).toEqual([]);
 });
 
 test("W75 every rule of our styles begins with a class or an element of ours", () => {
   const styles = readdirSync(new URL("style/", SOURCE)).filter((name) => name.endsWith(".css"));
-  const text = styles.map((name) => readFileSync(new URL(`style/${name}`, SOURCE), "utf8")).join("\n").replace(/\/\*[^]*?\*\//g, "");
-  const selectors = [...text.matchAll(/([^{};]+)\{/g)].map(([, selector]) => (selector as string).trim()).filter((one) => !/^(?:@|to$|from$|\d+%$)/.test(one));
+  const text = styles
+    .map((name) => readFileSync(new URL(`style/${name}`, SOURCE), "utf8"))
+    .join("\n")
+    .replace(/\/\*[^]*?\*\//g, "");
+  const selectors = [...text.matchAll(/([^{};]+)\{/g)]
+    .map(([, selector]) => (selector as string).trim())
+    .filter((one) => !/^(?:@|to$|from$|\d+%$)/.test(one));
   expect(selectors.length).toBeGreaterThan(200);
   expect(selectors.filter((one) => !/arp/.test(one))).toEqual([]);
 });
 
 function sources(): [name: string, text: string][] {
   const names = readdirSync(SOURCE, { recursive: true, encoding: "utf8" });
-  return names.filter((name) => name.endsWith(".ts")).map((name) => [name, readFileSync(new URL(name, SOURCE), "utf8")]);
+  return names
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => [name, readFileSync(new URL(name, SOURCE), "utf8")]);
 }

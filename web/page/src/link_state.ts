@@ -38,7 +38,14 @@ export class ArpLinkState extends LitElement {
   protected override render(): TemplateResult {
     const { t } = this.context;
     const { phase = "idle", transport = null, attempt = 0 } = this.client?.store.status.get() ?? {};
-    const word = phase === "online" ? t("connected") : phase === "waiting" || (phase === "connecting" && attempt > 0) ? t("reconnecting") : phase === "connecting" ? t("connecting") : t("notConnected");
+    const word =
+      phase === "online"
+        ? t("connected")
+        : phase === "waiting" || (phase === "connecting" && attempt > 0)
+          ? t("reconnecting")
+          : phase === "connecting"
+            ? t("connecting")
+            : t("notConnected");
     const way = phase === "online" && transport !== null ? `${word} · ${NAMES[transport]}` : word;
     return html`<p class="page-link" data-phase=${phase} title=${way}><span class="page-dot" aria-hidden="true"></span><span>${word}</span>${phase === "online" && transport === "sse" ? html`<span class="page-way">SSE</span>` : nothing}</p>`;
   }

@@ -41,7 +41,9 @@ export function chartData({ type, title, labels, datasets, height, x_title, y_ti
     look,
   }));
   const length = series.reduce((most, { values }) => Math.max(most, values.length), given.length);
-  const places = given.map((label) => (typeof label === "string" && label.trim() === "" ? Number.NaN : Number(label ?? Number.NaN)));
+  const places = given.map((label) =>
+    typeof label === "string" && label.trim() === "" ? Number.NaN : Number(label ?? Number.NaN),
+  );
   const areNumbers = kind === "scatter" && places.length > 0 && places.every(Number.isFinite);
   return {
     kind,
@@ -57,6 +59,9 @@ export function chartData({ type, title, labels, datasets, height, x_title, y_ti
 }
 
 function colourOf(given: string): string {
-  const isPlain = /^(?:#[\da-f]{3,8}|[a-z]+|(?:rgb|hsl|hwb|lab|lch|oklab|oklch)a?\([\d\s.,%/+-]*(?:deg|turn|rad)?[\d\s.,%/+-]*\))$/i.test(given);
+  const isPlain =
+    /^(?:#[\da-f]{3,8}|[a-z]+|(?:rgb|hsl|hwb|lab|lch|oklab|oklch)a?\([\d\s.,%/+-]*(?:deg|turn|rad)?[\d\s.,%/+-]*\))$/i.test(
+      given,
+    );
   return isPlain && typeof CSS !== "undefined" && CSS.supports("color", given) ? given : "";
 }

@@ -12,7 +12,12 @@ import type { ChartData } from "./data.js";
 const MOST_ROWS = 500;
 
 export class ArpChartData extends ArpElement {
-  static override properties = { props: { attribute: false }, data: { attribute: false }, name: { attribute: false }, t: { attribute: false } };
+  static override properties = {
+    props: { attribute: false },
+    data: { attribute: false },
+    name: { attribute: false },
+    t: { attribute: false },
+  };
 
   /** Of the chart. */
   declare props: JsonObject;
@@ -29,7 +34,12 @@ export class ArpChartData extends ArpElement {
 /** The data under the headers that it has elsewhere too: what its axes say, and the unit. */
 function dataTable(props: JsonObject, { labels, series }: ChartData, name: string, t: Translate): TemplateResult {
   // All numbers of a column to the same place, so that they are under each other.
-  const formats = series.map(({ values }) => ({ minimumFractionDigits: values.reduce((places: number, value) => Math.max(places, value === null ? 0 : decimals(value)), 0) }));
+  const formats = series.map(({ values }) => ({
+    minimumFractionDigits: values.reduce(
+      (places: number, value) => Math.max(places, value === null ? 0 : decimals(value)),
+      0,
+    ),
+  }));
   const [first, ...heads] = chartTable({ ...props, type: "line" }).headers; // of points too the first column needs no name
   return html`<div class="arp-scroll arp-chart-table" tabindex="0" role="group" aria-label=${name}><table>
     <thead><tr>${first ? html`<th scope="col" dir="auto">${first}</th>` : html`<td></td>`}${heads.map((head) => html`<th scope="col" dir="auto" class="arp-right">${head}</th>`)}</tr></thead>

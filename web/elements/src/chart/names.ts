@@ -42,12 +42,20 @@ export interface Names {
  * Names below an axis, none over another: all of them if they fit, cut if there is room enough for that, turned where
  * each counts, else as many as fit.
  */
-export function namesBelow(labels: readonly string[], columns: readonly number[], bottom: number, left: number, right: number, isEach: boolean): Names {
+export function namesBelow(
+  labels: readonly string[],
+  columns: readonly number[],
+  bottom: number,
+  left: number,
+  right: number,
+  isEach: boolean,
+): Names {
   const place = (right - left) / Math.max(1, labels.length);
   const widest = labels.reduce((most, label) => Math.max(most, widthOf(label)), 1);
   const fits = widest + GAP_PX <= place;
   const room = fits ? Infinity : Math.max(LONGEST_LEVEL_PX, place - GAP_PX);
-  if (isEach && !fits && room + GAP_PX > place && place >= LEAST_TURNED_PX && widest > TURNED_FROM_PX) return turned(labels, columns, bottom);
+  if (isEach && !fits && room + GAP_PX > place && place >= LEAST_TURNED_PX && widest > TURNED_FROM_PX)
+    return turned(labels, columns, bottom);
   const each = Math.max(1, Math.ceil((Math.min(widest, room) + GAP_PX) / place - 0.01));
   let end = -Infinity;
   const drawing = labels.flatMap((whole, at) => {

@@ -3,7 +3,12 @@
 import type { Translate } from "../context.js";
 
 /** Currencies by their signs, for which, as for per cent, languages have places and spaces of their own. */
-const CURRENCIES = new Map([["$", "USD"], ["€", "EUR"], ["£", "GBP"], ["¥", "JPY"]]);
+const CURRENCIES = new Map([
+  ["$", "USD"],
+  ["€", "EUR"],
+  ["£", "GBP"],
+  ["¥", "JPY"],
+]);
 const LONGEST_SHORT = 4;
 
 /** Whether a unit is short enough to be at each tick of an axis. */
@@ -16,7 +21,14 @@ export function figure(value: number, unit: string, t: Translate, format?: Intl.
   const options = format ?? exactly(Math.abs(value));
   const currency = CURRENCIES.get(unit);
   if (unit === "%") return t.number(value, { ...options, style: "unit", unit: "percent" });
-  if (currency) return t.number(value, { trailingZeroDisplay: "stripIfInteger", ...options, style: "currency", currency, currencyDisplay: "narrowSymbol" });
+  if (currency)
+    return t.number(value, {
+      trailingZeroDisplay: "stripIfInteger",
+      ...options,
+      style: "currency",
+      currency,
+      currencyDisplay: "narrowSymbol",
+    });
   return t.number(value, options) + (unit && `\u00a0${unit}`);
 }
 

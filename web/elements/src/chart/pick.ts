@@ -11,11 +11,13 @@ export interface Looked {
 /** The point nearest to a place, both ways; `null` without any. Of points at one place the last, which is drawn on top. */
 export function nearestPoint(points: readonly (readonly Point[])[], x: number, y: number): Looked | null {
   let [best, least]: [Looked | null, number] = [null, Infinity];
-  points.forEach((line, series) => line.forEach((point, at) => {
-    if (point === null) return;
-    const apart = (point[0] - x) ** 2 + (point[1] - y) ** 2;
-    if (apart <= least) [best, least] = [{ at, series }, apart];
-  }));
+  points.forEach((line, series) =>
+    line.forEach((point, at) => {
+      if (point === null) return;
+      const apart = (point[0] - x) ** 2 + (point[1] - y) ** 2;
+      if (apart <= least) [best, least] = [{ at, series }, apart];
+    }),
+  );
   return best;
 }
 
@@ -28,8 +30,13 @@ export function walked(points: readonly (readonly Point[])[], from: Looked | nul
   const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -Infinity, End: Infinity }[key];
   if (step === undefined) return undefined;
   const across = isUpright ? 1 : 0;
-  const spots = points.flatMap((line, series) => line.flatMap((point, at) => (point === null ? [] : [{ at, series, place: [point[0], -point[1]] as const }])));
-  spots.sort(({ place: one }, { place: other }) => one[across] - other[across] || one[1 - across as 0] - other[1 - across as 0]);
+  const spots = points.flatMap((line, series) =>
+    line.flatMap((point, at) => (point === null ? [] : [{ at, series, place: [point[0], -point[1]] as const }])),
+  );
+  spots.sort(
+    ({ place: one }, { place: other }) =>
+      one[across] - other[across] || one[(1 - across) as 0] - other[(1 - across) as 0],
+  );
   const now = spots.findIndex(({ at, series }) => at === from?.at && series === from.series);
   return spots[Math.min(spots.length - 1, Math.max(0, now + step))];
 }

@@ -42,13 +42,22 @@ export function slicesOf({ series }: ChartData, hidden: ReadonlySet<number>, sid
 }
 
 /** Draws slices around the middle of such a square. `id` is what its textures are named after, `looked` the slice that is looked at. */
-export function pie(slices: readonly Slice[], { series, labels }: ChartData, side: number, t: Translate, id: string, looked: number | undefined): SVGTemplateResult {
+export function pie(
+  slices: readonly Slice[],
+  { series, labels }: ChartData,
+  side: number,
+  t: Translate,
+  id: string,
+  looked: number | undefined,
+): SVGTemplateResult {
   const percent = (part: number) => t.number(part, { style: "percent", maximumFractionDigits: 0 });
   const isOne = series.length === 1;
-  return svg`${labels.length > 8 ? textures(id) : nothing}<g class=${looked === undefined ? "" : "arp-picked"} transform="translate(${side / 2} ${side / 2})">${slices.map(({ path, part, label, middle: [x, y] }, at) => {
-    const [colour, texture] = lookOf(label, labels.length);
-    return svg`<g class="arp-slice" data-look=${colour} data-picked=${at === looked ? "" : nothing}><path d=${path}></path>${texture ? svg`<path d=${path} fill=${textureOf(id, texture)}></path>` : nothing}${isOne && part > LEAST_LABELLED ? svg`<text x=${x.toFixed(1)} y=${y.toFixed(1)} dy=".34em" text-anchor="middle">${percent(part)}</text>` : nothing}</g>`;
-  })}</g>`;
+  return svg`${labels.length > 8 ? textures(id) : nothing}<g class=${looked === undefined ? "" : "arp-picked"} transform="translate(${side / 2} ${side / 2})">${slices.map(
+    ({ path, part, label, middle: [x, y] }, at) => {
+      const [colour, texture] = lookOf(label, labels.length);
+      return svg`<g class="arp-slice" data-look=${colour} data-picked=${at === looked ? "" : nothing}><path d=${path}></path>${texture ? svg`<path d=${path} fill=${textureOf(id, texture)}></path>` : nothing}${isOne && part > LEAST_LABELLED ? svg`<text x=${x.toFixed(1)} y=${y.toFixed(1)} dy=".34em" text-anchor="middle">${percent(part)}</text>` : nothing}</g>`;
+    },
+  )}</g>`;
 }
 
 /** The fill of a texture. */

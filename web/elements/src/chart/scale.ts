@@ -35,12 +35,23 @@ function placesOf(step: number): number {
  * @param values What must fit; without any it goes from 0 to 1.
  * @param withZero Whether 0 must be on it: lengths and areas lie without it.
  */
-export function scaleOver(values: readonly number[], withZero: boolean, count: number, from: number, to: number): Scale {
-  let [least, most] = values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+export function scaleOver(
+  values: readonly number[],
+  withZero: boolean,
+  count: number,
+  from: number,
+  to: number,
+): Scale {
+  let [least, most] = values.reduce(
+    ([low, high], value) => [Math.min(low, value), Math.max(high, value)],
+    [Infinity, -Infinity],
+  );
   if (least > most) [least, most] = [0, 1];
   [least, most] = [Math.max(-LARGEST, least), Math.min(LARGEST, most)];
-  if (withZero || (least > 0 && least < 0.5 * most) || (most < 0 && most > 0.5 * least)) [least, most] = [Math.min(0, least), Math.max(0, most)];
-  if (least === most) [least, most] = least === 0 ? [0, 1] : [Math.min(least * 0.9, least * 1.1), Math.max(least * 0.9, least * 1.1)];
+  if (withZero || (least > 0 && least < 0.5 * most) || (most < 0 && most > 0.5 * least))
+    [least, most] = [Math.min(0, least), Math.max(0, most)];
+  if (least === most)
+    [least, most] = least === 0 ? [0, 1] : [Math.min(least * 0.9, least * 1.1), Math.max(least * 0.9, least * 1.1)];
   const areWhole = values.length > 0 && values.every(Number.isInteger);
   const finest = Math.max(SMALLEST_STEP, LEAST_PART * Math.max(-least, most), areWhole ? 1 : 0);
   const wanted = stepFor(Math.max(finest, most - least), count);
@@ -48,7 +59,9 @@ export function scaleOver(values: readonly number[], withZero: boolean, count: n
   const first = Math.floor(least / step + 1e-9);
   const last = Math.max(first + 1, Math.ceil(most / step - 1e-9));
   const places = placesOf(step);
-  const ticks = Array.from({ length: Math.min(50, last - first + 1) }, (_, at) => Number(((first + at) * step).toFixed(places)));
+  const ticks = Array.from({ length: Math.min(50, last - first + 1) }, (_, at) =>
+    Number(((first + at) * step).toFixed(places)),
+  );
   const [low, high] = [first * step, last * step];
   return { least: low, most: high, ticks, at: (value) => from + ((value - low) / (high - low)) * (to - from) };
 }
@@ -61,7 +74,8 @@ export function tickFormat(ticks: readonly number[]): Intl.NumberFormatOptions {
   // Of a large number so many places of its thousands, millions … tell the step.
   const group = 10 ** (3 * Math.floor(Math.log10(Math.max(most, 1)) / 3));
   const short = placesOf(step / group);
-  if (most > 0 && (most >= 1e15 || most < 1e-4 || places > 8)) return { notation: "scientific", maximumFractionDigits: placesOf(step / 10 ** Math.floor(Math.log10(most))) };
+  if (most > 0 && (most >= 1e15 || most < 1e-4 || places > 8))
+    return { notation: "scientific", maximumFractionDigits: placesOf(step / 10 ** Math.floor(Math.log10(most))) };
   if (most >= 100_000 && short <= 2) return { notation: "compact", maximumFractionDigits: short };
   return { minimumFractionDigits: places, maximumFractionDigits: places };
 }

@@ -78,7 +78,8 @@ export function barPath(x: number, width: number, base: number, end: number): st
 /** A piece of a ring between two turns, from 0 at the top to 1. */
 export function ringPath(inner: number, outer: number, from: number, to: number): string {
   const end = to - from >= 1 ? from + 0.9999 : to;
-  const at = (radius: number, turn: number) => `${short(radius * Math.sin(2 * Math.PI * turn))},${short(-radius * Math.cos(2 * Math.PI * turn))}`;
+  const at = (radius: number, turn: number) =>
+    `${short(radius * Math.sin(2 * Math.PI * turn))},${short(-radius * Math.cos(2 * Math.PI * turn))}`;
   const large = end - from > 0.5 ? 1 : 0;
   return `M${at(outer, from)}A${short(outer)},${short(outer)} 0 ${large} 1 ${at(outer, end)}L${at(inner, end)}A${short(inner)},${short(inner)} 0 ${large} 0 ${at(inner, from)}Z`;
 }

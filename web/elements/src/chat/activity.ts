@@ -37,7 +37,11 @@ export class Activity {
 
   /** A group of steps; a single one is alone. */
   draw(steps: readonly Step[], turn: TurnState, context: ArpContext, isOpen: boolean): TemplateResult {
-    const items = repeat(steps, ({ key }) => key, (step, at) => this.#step(step, turn, context, isOpen && at === steps.length - 1));
+    const items = repeat(
+      steps,
+      ({ key }) => key,
+      (step, at) => this.#step(step, turn, context, isOpen && at === steps.length - 1),
+    );
     return html`<div class="arp-activity" role="group" aria-label=${context.t("activity", { count: steps.length })}>${items}</div>`;
   }
 
@@ -48,7 +52,9 @@ export class Activity {
   }
 
   #step(step: Step, turn: TurnState, context: ArpContext, isLast: boolean): TemplateResult {
-    return step.kind === "tool" ? this.#tool(step.run, step.key, turn, context) : this.#thinking(step.text, context, isLast && !turn.final);
+    return step.kind === "tool"
+      ? this.#tool(step.run, step.key, turn, context)
+      : this.#thinking(step.text, context, isLast && !turn.final);
   }
 
   #tool(run: ToolRun, key: string, turn: TurnState, context: ArpContext): TemplateResult {
@@ -95,12 +101,18 @@ function progressOf({ tool, progress }: ToolRun, { t }: ArpContext): unknown {
   const { done, total } = progress;
   const progressText = visible(withoutCodes(progress.text ?? ""));
   const isMeasured = number(done) !== null && number(total) !== null && (total as number) > 0;
-  const count = isMeasured ? t("stepsDone", { done: done as number, all: total as number }) : number(done) === null ? "" : t.number(done as number);
+  const count = isMeasured
+    ? t("stepsDone", { done: done as number, all: total as number })
+    : number(done) === null
+      ? ""
+      : t.number(done as number);
   return html`<span class="arp-step-progress">
     ${progressText === "" ? nothing : html`<span class="arp-step-said" dir="auto" title=${progressText}>${progressText}</span>`}
-    ${isMeasured
-      ? html`<progress class="arp-bar" aria-label=${t("toolRunning", { tool: visible(tool) })} aria-valuetext=${count} max=${total as number} .value=${Math.min(done as number, total as number)}></progress>`
-      : nothing}
+    ${
+      isMeasured
+        ? html`<progress class="arp-bar" aria-label=${t("toolRunning", { tool: visible(tool) })} aria-valuetext=${count} max=${total as number} .value=${Math.min(done as number, total as number)}></progress>`
+        : nothing
+    }
     ${count === "" ? nothing : html`<span class="arp-step-count" aria-hidden=${isMeasured ? "true" : nothing}>${count}</span>`}
   </span>`;
 }

@@ -23,7 +23,12 @@ export interface SignIn {
 }
 
 export class ArpBanner extends ArpElement {
-  static override properties = { status: { attribute: false }, client: { attribute: false }, context: { attribute: false }, signIn: { attribute: false } };
+  static override properties = {
+    status: { attribute: false },
+    client: { attribute: false },
+    context: { attribute: false },
+    signIn: { attribute: false },
+  };
 
   declare status: Status | null;
   declare client: ArpClient | null;

@@ -174,7 +174,8 @@ export class ArpChat extends ArpElement {
     this.dropping = this.isFilling = false;
     this.showActivity = true;
     this.#announcer = new Announcer(this.words);
-    this.#announcer.isAsking = () => this.#active !== null && (this.#active.store.permissions.get().length > 0 || isAwaited(this.#active));
+    this.#announcer.isAsking = () =>
+      this.#active !== null && (this.#active.store.permissions.get().length > 0 || isAwaited(this.#active));
   }
 
   // -- for the host ------------------------------------------------------------------------------
@@ -192,7 +193,9 @@ export class ArpChat extends ArpElement {
   /** The turns that show, oldest first; of those that the connection did not tell, what was asked for. */
   get turns(): readonly TurnState[] {
     const store = this.#active?.store;
-    return this.#older.among(store?.turnIds.get() ?? [], (id) => store?.turn(id).get()).filter((turn) => turn !== undefined);
+    return this.#older
+      .among(store?.turnIds.get() ?? [], (id) => store?.turn(id).get())
+      .filter((turn) => turn !== undefined);
   }
 
   override focus(): void {
@@ -222,7 +225,12 @@ export class ArpChat extends ArpElement {
 
   /** Sends a text, as if it had been written. */
   say(text: string, files: readonly File[] = []): void {
-    const event = new CustomEvent("arp-send", { detail: { text, files }, bubbles: true, composed: true, cancelable: true });
+    const event = new CustomEvent("arp-send", {
+      detail: { text, files },
+      bubbles: true,
+      composed: true,
+      cancelable: true,
+    });
     if (!this.dispatchEvent(event)) return;
     const id = this.#active?.sendText(text, { files });
     this.#follow?.jump();
@@ -285,7 +293,10 @@ export class ArpChat extends ArpElement {
     dark.addEventListener("change", themed);
     this.addEventListener("keydown", this.#key);
     for (const name of DRAGS) this.addEventListener(name, this.#drag);
-    this.#leaving.push(() => dark.removeEventListener("change", themed), () => this.removeEventListener("keydown", this.#key));
+    this.#leaving.push(
+      () => dark.removeEventListener("change", themed),
+      () => this.removeEventListener("keydown", this.#key),
+    );
     this.#leaving.push(() => DRAGS.forEach((name) => this.removeEventListener(name, this.#drag)));
     void this.#loadWords();
     if (!this.hasUpdated) return;
@@ -301,7 +312,8 @@ export class ArpChat extends ArpElement {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    if (["theme", "isDark", "words", "components", "pictureFrame"].some((name) => changed.has(name))) this.#context = null;
+    if (["theme", "isDark", "words", "components", "pictureFrame"].some((name) => changed.has(name)))
+      this.#context = null;
     if (changed.has("words")) this.#announcer.t = this.words;
     const isNew = ["url", "token", "client"].some((name) => changed.has(name));
     if (!this.isConnected) return; // it opens where it is put
@@ -338,13 +350,18 @@ export class ArpChat extends ArpElement {
     const client = this.client ?? this.#newClient();
     if (client === null) return;
     this.#active = client;
-    this.#actions = turnActions(client, (error) => this.#note(error), (id) => this.#asks(id));
+    this.#actions = turnActions(
+      client,
+      (error) => this.#note(error),
+      (id) => this.#asks(id),
+    );
     this.#takeFeedback(client);
     this.#context = null;
     this.#drafts = new Drafts(this.storage, client.address.base);
     this.#shownSession = client.sessionId;
     const { store } = client;
-    const watchCell = (cell: { subscribe(listener: () => void): () => void }, listener: () => void) => this.#stops.push(cell.subscribe(listener));
+    const watchCell = (cell: { subscribe(listener: () => void): () => void }, listener: () => void) =>
+      this.#stops.push(cell.subscribe(listener));
     watchCell(store.turnIds, () => this.#turnsChanged());
     watchCell(store.outgoing, () => this.requestUpdate());
     watchCell(store.surfaceNames, () => this.requestUpdate());
@@ -369,7 +386,11 @@ export class ArpChat extends ArpElement {
   #newClient(): ArpClient | null {
     if (this.url === undefined) return null;
     const { session, workflow, token, locale } = this;
-    const own = Object.fromEntries(this.#registry()?.list().map((type) => [type, 1]) ?? []);
+    const own = Object.fromEntries(
+      this.#registry()
+        ?.list()
+        .map((type) => [type, 1]) ?? [],
+    );
     return new ArpClient({
       url: this.url === "" ? document.baseURI.replace(/[?#].*$/, "") : this.url,
       sessionId: session ?? null,
@@ -440,12 +461,18 @@ export class ArpChat extends ArpElement {
   }
 
   async #introduce(client: ArpClient): Promise<void> {
-    let { title = "", workflows: agents = [] }: { title?: string; workflows?: readonly Agent[] } = this.#capabilities ?? {};
+    let { title = "", workflows: agents = [] }: { title?: string; workflows?: readonly Agent[] } =
+      this.#capabilities ?? {};
     // A server that does not say so in its hello is asked for its list; one of the draft has none.
     if (agents.length === 0) {
       const listed = await client.sessions.workflows().catch(() => []);
       title = listed[0]?.app_title ?? "";
-      agents = listed.map(({ name, title = name, description = "", suggestions = [] }) => ({ name, title, description, suggestions }));
+      agents = listed.map(({ name, title = name, description = "", suggestions = [] }) => ({
+        name,
+        title,
+        description,
+        suggestions,
+      }));
     }
     if (client !== this.#active) return;
     this.agents = agents;
@@ -514,7 +541,8 @@ export class ArpChat extends ArpElement {
     this.#shownSession = sessionId;
     this.#announcer.clear();
     this.#isTurning = true;
-    if (before === null && sessionId !== null && !loading) this.#drafts.name(sessionId); // the same chat
+    if (before === null && sessionId !== null && !loading)
+      this.#drafts.name(sessionId); // the same chat
     else this.#isOther = true;
     void this.#restoreDraft();
     this.#emit("arp-session", { sessionId });
@@ -650,11 +678,16 @@ export class ArpChat extends ArpElement {
     const look = () => {
       if (!this.#follow?.following && scroller.scrollTop < 400) void this.#loadOlder();
     };
-    const fill = ({ type, target }: FocusEvent) => (this.isFilling = type === "focusin" && (target as Element).matches("input, textarea, select"));
+    const fill = ({ type, target }: FocusEvent) =>
+      (this.isFilling = type === "focusin" && (target as Element).matches("input, textarea, select"));
     scroller.addEventListener("scroll", look, { passive: true });
     scroller.addEventListener("focusin", fill);
     scroller.addEventListener("focusout", fill);
-    this.#leaving.push(() => scroller.removeEventListener("scroll", look), () => scroller.removeEventListener("focusin", fill), () => scroller.removeEventListener("focusout", fill));
+    this.#leaving.push(
+      () => scroller.removeEventListener("scroll", look),
+      () => scroller.removeEventListener("focusin", fill),
+      () => scroller.removeEventListener("focusout", fill),
+    );
   }
 
   /** Draws more of the turns; what is read stays where it is. */
@@ -703,7 +736,10 @@ export class ArpChat extends ArpElement {
     if (event.defaultPrevented || isForField || !event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault(); // else the browser opens the file in place of the page
     const isTaken = offered(this.#active?.capabilities).files;
-    this.dropping = isTaken && (event.type === "dragover" || (event.type === "dragleave" && within.contains(event.relatedTarget as Node | null)));
+    this.dropping =
+      isTaken &&
+      (event.type === "dragover" ||
+        (event.type === "dragleave" && within.contains(event.relatedTarget as Node | null)));
     if (event.type === "drop") this.#composer?.addFiles([...event.dataTransfer.files]);
   }
 
@@ -763,7 +799,9 @@ export class ArpChat extends ArpElement {
       actions: showsRecording(client) || !offered(client.capabilities).turns ? NO_ACTIONS : this.#actions,
       welcome: (isGreeted) => {
         const agent = this.#agent ?? { title: this.#title };
-        const picker = this.#picker?.(this.getRootNode(), this.agents, this.#agent?.name, context.t, (name) => this.choose(name));
+        const picker = this.#picker?.(this.getRootNode(), this.agents, this.#agent?.name, context.t, (name) =>
+          this.choose(name),
+        );
         return welcome(introduced(this, agent), context, (text) => this.say(text), picker, isGreeted);
       },
       loadOlder: (gap) => void this.#loadOlder(gap),

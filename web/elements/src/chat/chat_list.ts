@@ -23,7 +23,12 @@ export class ChatList {
   #announced = new Map<string, ChatRow | null>();
 
   /** `changed` is called after each change; `deleted` when a deletion has ended. */
-  constructor(client: ArpClient, changed: () => void, storage: Storage | null = null, deleted: (how: Deleted) => void = () => undefined) {
+  constructor(
+    client: ArpClient,
+    changed: () => void,
+    storage: Storage | null = null,
+    deleted: (how: Deleted) => void = () => undefined,
+  ) {
     this.#sessions = client.sessions;
     this.#changed = changed;
     this.deletions = new Deletions(client, storage, (how) => {

@@ -121,7 +121,13 @@ export class CommandList {
     if (gap === undefined) {
       const commands = this.commands.filter((command) => command.name.toLowerCase().startsWith(name));
       return commands.map(({ name, hint, description = "", choices = [] }) => {
-        return { text: `/${name}${hint || choices.length > 0 ? " " : ""}`, code: `/${name}`, hint, detail: description, isWhole: choices.length === 0 };
+        return {
+          text: `/${name}${hint || choices.length > 0 ? " " : ""}`,
+          code: `/${name}`,
+          hint,
+          detail: description,
+          isWhole: choices.length === 0,
+        };
       });
     }
     const command = this.commands.find((command) => command.name.toLowerCase() === name);

@@ -21,7 +21,12 @@ export interface ComposerHost {
   drafted(text: string): void;
 }
 
-const NO_HOST: ComposerHost = { send: () => undefined, stop: () => undefined, recall: () => "", drafted: () => undefined };
+const NO_HOST: ComposerHost = {
+  send: () => undefined,
+  stop: () => undefined,
+  recall: () => "",
+  drafted: () => undefined,
+};
 
 export class ArpComposer extends ArpElement {
   static override properties = {
@@ -124,16 +129,18 @@ export class ArpComposer extends ArpElement {
     const list = this.#list.draw(t, (text) => this.#pick(text));
     return html`<form class="arp-composer" aria-label=${t("message")} @submit=${this.#submit}>
       ${list}
-      ${files.length === 0
-        ? nothing
-        : html`<ul class="arp-files">
+      ${
+        files.length === 0
+          ? nothing
+          : html`<ul class="arp-files">
             ${files.map(
               ({ id, file, preview }) => html`<li>
                 ${fileChip(file, t, preview)}
                 <button type="button" class="arp-icon-button" aria-label=${t("removeFile", { name: file.name })} @click=${() => this.#remove(id)}>${icon("close")}</button>
               </li>`,
             )}
-          </ul>`}
+          </ul>`
+      }
       ${this.#picked.problem === null ? nothing : html`<p class="arp-bad arp-problem">${this.#picked.problem}</p>`}
       <textarea
         rows="1"
@@ -153,15 +160,19 @@ export class ArpComposer extends ArpElement {
         @blur=${() => this.#list.close()}
       ></textarea>
       <div class="arp-composer-row">
-        ${this.canAttach && !this.recording
-          ? html`<input type="file" multiple hidden tabindex="-1" aria-label=${t("attach")} @change=${this.#chosen} />
+        ${
+          this.canAttach && !this.recording
+            ? html`<input type="file" multiple hidden tabindex="-1" aria-label=${t("attach")} @change=${this.#chosen} />
               <button type="button" class="arp-icon-button arp-attach" aria-label=${t("attach")} title=${t("attach")} @click=${() => this.querySelector<HTMLInputElement>("input[type=file]")?.click()}>${icon("attach")}</button>`
-          : nothing}
+            : nothing
+        }
         ${this.recording || !hasChoices(this.commands) ? nothing : this.menus?.(this.getRootNode(), this.commands, (text) => this.host.send(text, []))}
         <span class="arp-room"></span>
-        ${this.running && !this.recording
-          ? html`<button type="button" class="arp-round arp-stop" aria-label=${t("stop")} aria-keyshortcuts=${this.stopKey ?? nothing} title=${[t("stop"), this.stopKey && `(${keyName(this.stopKey)})`].filter(Boolean).join(" ")} @click=${() => this.#stop()}>${icon("stop")}</button>`
-          : nothing}
+        ${
+          this.running && !this.recording
+            ? html`<button type="button" class="arp-round arp-stop" aria-label=${t("stop")} aria-keyshortcuts=${this.stopKey ?? nothing} title=${[t("stop"), this.stopKey && `(${keyName(this.stopKey)})`].filter(Boolean).join(" ")} @click=${() => this.#stop()}>${icon("stop")}</button>`
+            : nothing
+        }
         <button type="submit" class="arp-round arp-send" aria-label=${t("send")} title=${t("send")} aria-disabled=${canSend ? "false" : "true"} ?hidden=${this.recording || (this.running && !canSend)}>${icon("send")}</button>
       </div>
     </form>`;

@@ -59,7 +59,10 @@ function richText(drawn: readonly Element[]): string {
     .map((element) => {
       const copy = element.cloneNode(true) as Element;
       for (const mark of copy.querySelectorAll("arp-cite")) mark.replaceWith(mark.textContent ?? ""); // it leads nowhere else
-      for (const part of copy.querySelectorAll("button, input, svg, details.arp-menu, .arp-activity, .arp-initials, .arp-hidden, .arp-doing")) part.remove();
+      for (const part of copy.querySelectorAll(
+        "button, input, svg, details.arp-menu, .arp-activity, .arp-initials, .arp-hidden, .arp-doing",
+      ))
+        part.remove();
       return copy.innerHTML;
     })
     .join("\n");

@@ -86,8 +86,10 @@ export class Deletions {
     } catch (error) {
       this.#sending.delete(id); // it may be sent again
       const { status } = error as ArpError;
-      if (status === 404) this.#end({ id, remains: [], error: null }); // deleted already
-      else if (status >= 400 && status < 500 && !PASSING.includes(status)) this.#end({ id, remains: [], error: error as ArpError });
+      if (status === 404)
+        this.#end({ id, remains: [], error: null }); // deleted already
+      else if (status >= 400 && status < 500 && !PASSING.includes(status))
+        this.#end({ id, remains: [], error: error as ArpError });
       else if (this.has(id)) this.#set({ ...this.#read(), [id]: Date.now() + RETRY_MS }, false);
     } finally {
       this.#sending.delete(id);
@@ -108,7 +110,9 @@ export class Deletions {
     this.#due = due;
     this.#write(due);
     clearTimeout(this.#timer);
-    const times = Object.entries(due).filter(([id]) => !this.#sending.has(id)).map(([, time]) => time);
+    const times = Object.entries(due)
+      .filter(([id]) => !this.#sending.has(id))
+      .map(([, time]) => time);
     if (times.length > 0) this.#timer = setTimeout(this.resume, Math.max(0, Math.min(...times) - Date.now()));
     if (isNews) this.#changed(deleted);
   }

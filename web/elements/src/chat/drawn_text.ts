@@ -9,7 +9,11 @@ const LOOK_MS = 100;
 const MOST_LOOKS = 20;
 
 /** Elements within a line; every other element begins a line of its own, and ends it. */
-const INLINE = new Set("a abbr arp-cite arp-math b bdi bdo cite code del dfn em i img ins kbd label mark math q s samp small span strong sub sup u var".split(" "));
+const INLINE = new Set(
+  "a abbr arp-cite arp-math b bdi bdo cite code del dfn em i img ins kbd label mark math q s samp small span strong sub sup u var".split(
+    " ",
+  ),
+);
 /** What has no words, or words for who presses it. */
 const SILENT = "[aria-hidden=true], [hidden], [popover], .arp-tools, .arp-code-head, button, svg, style, script";
 
@@ -23,7 +27,11 @@ export async function drawnText(chat: Element, turn: TurnState): Promise<string[
     if (said.every((one) => !(one as Partial<ArpProse>).busy)) break;
   }
   const lines = linesOf(said);
-  return lines.length > 0 ? lines : plainTextOf(turn).split("\n").filter((line) => line.trim() !== "");
+  return lines.length > 0
+    ? lines
+    : plainTextOf(turn)
+        .split("\n")
+        .filter((line) => line.trim() !== "");
 }
 
 /** The text of elements as lines: a block each, with cells of a table apart from each other. */

@@ -35,7 +35,12 @@ export class ArpElapsed extends ArpElement {
     const ms = (this.until ?? Date.now()) - this.since;
     if (ms < SHOWN_FROM_MS) return nothing;
     if (ms >= CLOCK_FROM_MS) return clockText(Math.round(ms / 1000), this.t);
-    return this.t.number(ms / 1000, { style: "unit", unit: "second", unitDisplay: "narrow", maximumFractionDigits: ms < 10_000 && this.until !== null ? 1 : 0 });
+    return this.t.number(ms / 1000, {
+      style: "unit",
+      unit: "second",
+      unitDisplay: "narrow",
+      maximumFractionDigits: ms < 10_000 && this.until !== null ? 1 : 0,
+    });
   }
 
   #tick(wanted: boolean): void {

@@ -22,14 +22,16 @@ export function errorCard(
     ${icon("alert")}
     <p dir="auto">${wrong(error, t)}${more ? html` <span class="arp-caption">${visible(withoutCodes(more))}</span>` : nothing}</p>
     ${retry && debug == null ? html`<button type="button" class="arp-button arp-soft" @click=${retry}>${t("retry")}</button>` : nothing}
-    ${details === null
-      ? nothing
-      : html`<details>
+    ${
+      details === null
+        ? nothing
+        : html`<details>
           <summary>${t("details")}</summary>
           <div class="arp-trouble-details">
             <pre tabindex="0" dir="ltr" role="region" aria-label=${t("details")}>${visible(withoutCodes(details))}</pre>
             ${copyButton(context, t("copy"), () => withoutCodes(details))}
           </div>
-        </details>`}
+        </details>`
+    }
   </div>`;
 }

@@ -17,7 +17,12 @@ export function sizeText(bytes: number, t: Translator): string {
     unit += 1;
   }
   const maximumFractionDigits = size < 10 && unit > 0 ? 1 : 0;
-  return t.number(size, { style: "unit", unit: UNITS[unit] as string, unitDisplay: unit === 0 ? "long" : "short", maximumFractionDigits });
+  return t.number(size, {
+    style: "unit",
+    unit: UNITS[unit] as string,
+    unitDisplay: unit === 0 ? "long" : "short",
+    maximumFractionDigits,
+  });
 }
 
 /** The chip; `preview` is an address of a small picture of it. */

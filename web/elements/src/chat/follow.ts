@@ -162,7 +162,9 @@ export class Follow {
 
   /** Whether what comes now is being written, not there at once, and is read already: its beginning is in view. */
   #isWritten(): boolean {
-    return (this.#last("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom;
+    return (
+      (this.#last("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom
+    );
   }
 
   /** Whether something of what was sent lies below the view; the buttons and the space under it do not count. */

@@ -3,7 +3,12 @@
 import type { ArpClient, Component, HistoryMessage, JsonObject, Mark, ToolRun, TurnState } from "@agent-rendering/core";
 
 /** The turns before one, oldest first. Rejects with `ArpError`. */
-export async function olderTurns(client: ArpClient, sessionId: string, before: string, limit: number): Promise<TurnState[]> {
+export async function olderTurns(
+  client: ArpClient,
+  sessionId: string,
+  before: string,
+  limit: number,
+): Promise<TurnState[]> {
   return turnsOf(await client.sessions.history(sessionId, { before, limit }));
 }
 
@@ -19,10 +24,26 @@ export function turnsOf(messages: readonly HistoryMessage[]): TurnState[] {
 
 function emptyTurn(id: string): TurnState {
   const none: readonly never[] = [];
-  return { id, status: "completed", position: null, inputs: none, output: none, tools: none, thinking: "", errors: none, marks: none, permissions: none, usage: null, final: true };
+  return {
+    id,
+    status: "completed",
+    position: null,
+    inputs: none,
+    output: none,
+    tools: none,
+    thinking: "",
+    errors: none,
+    marks: none,
+    permissions: none,
+    usage: null,
+    final: true,
+  };
 }
 
-function withInput(turn: TurnState, { input_type: type = "text", data, content, timestamp: at, origin }: HistoryMessage): TurnState {
+function withInput(
+  turn: TurnState,
+  { input_type: type = "text", data, content, timestamp: at, origin }: HistoryMessage,
+): TurnState {
   const sent = { data: (data ?? { text: content }) as JsonObject, at, ...(origin !== undefined && { origin }) };
   const input = { type: "input" as const, session_id: "", input_type: type, ...sent };
   return { ...turn, inputs: [input], marks: [{ kind: "input", number: 0, component: null, characters: null }] };
@@ -31,9 +52,18 @@ function withInput(turn: TurnState, { input_type: type = "text", data, content, 
 function withAnswer(turn: TurnState, message: HistoryMessage): TurnState {
   const { tools = [], status } = message;
   const [output, named] = outputOf(turn.id, message);
-  const runs: ToolRun[] = tools.map(({ tool, args, ok, error = null, result, result_ref: resultRef, duration_ms: durationMs }) => ({
-    callId: "", tool, args, ok, error, result, resultRef, durationMs,
-  }));
+  const runs: ToolRun[] = tools.map(
+    ({ tool, args, ok, error = null, result, result_ref: resultRef, duration_ms: durationMs }) => ({
+      callId: "",
+      tool,
+      args,
+      ok,
+      error,
+      result,
+      resultRef,
+      durationMs,
+    }),
+  );
   const marks = tools.map(({ behind }, number): Mark => {
     const component = behind?.component == null ? null : (named.get(behind.component) ?? null);
     return { kind: "tool", number, component, characters: behind?.characters ?? null };
@@ -49,7 +79,10 @@ function withAnswer(turn: TurnState, message: HistoryMessage): TurnState {
 }
 
 /** What a turn showed, and how its parts are called here: an id that is free again may be another's by now. */
-function outputOf(turnId: string, { content, ui_events: events = [], parts }: HistoryMessage): [Component[], Map<string, string>] {
+function outputOf(
+  turnId: string,
+  { content, ui_events: events = [], parts }: HistoryMessage,
+): [Component[], Map<string, string>] {
   const named = new Map<string, string>();
   const shown = new Map<string, Component>();
   events.forEach(({ id, component: type, props }, at) => {
@@ -57,8 +90,13 @@ function outputOf(turnId: string, { content, ui_events: events = [], parts }: Hi
     named.set(id ?? here, here);
     shown.set(id ?? here, { id: here, type, props: props as JsonObject });
   });
-  const textPart = (id: string, text: string): Component => ({ id, type: "text", props: { content: text, format: "markdown" } });
-  if (parts === undefined) return [[...(content === "" ? [] : [textPart(`${turnId}/1`, content)]), ...shown.values()], named];
+  const textPart = (id: string, text: string): Component => ({
+    id,
+    type: "text",
+    props: { content: text, format: "markdown" },
+  });
+  if (parts === undefined)
+    return [[...(content === "" ? [] : [textPart(`${turnId}/1`, content)]), ...shown.values()], named];
   const characters = Array.from(content); // they are counted as Unicode has them
   const output = parts.flatMap(({ id, characters: count }): Component[] => {
     const component = shown.get(id);

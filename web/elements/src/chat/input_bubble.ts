@@ -14,14 +14,18 @@ export function inputBubble(input: Pick<Wire.InputEcho, "input_type" | "data">, 
   const { data } = input;
   const text = textOf(input, context);
   const files = Array.isArray(data.files) ? (data.files as unknown as FileRef[]) : [];
-  return html`${text === ""
+  return html`${
+    text === ""
       ? nothing
-      : html`<div class=${isTyped(input) ? "arp-bubble" : "arp-bubble arp-chosen"} dir="auto">${isLong(text) ? html`<arp-fold .text=${text} .t=${context.t}></arp-fold>` : text}</div>`}
-    ${files.length === 0
-      ? nothing
-      : html`<ul class="arp-files">
+      : html`<div class=${isTyped(input) ? "arp-bubble" : "arp-bubble arp-chosen"} dir="auto">${isLong(text) ? html`<arp-fold .text=${text} .t=${context.t}></arp-fold>` : text}</div>`
+  }
+    ${
+      files.length === 0
+        ? nothing
+        : html`<ul class="arp-files">
           ${files.map((file) => sentFile(file, context))}
-        </ul>`}`;
+        </ul>`
+    }`;
 }
 
 /** Pictures that a server shows as pictures; it looks at their content. */
@@ -31,7 +35,13 @@ const PICTURE = /^image\/(?:png|jpeg|gif|webp)$/;
 function sentFile(file: FileRef, context: ArpContext): TemplateResult {
   const { client, t } = context;
   const [name, mime] = [String(file.name), String(file.mime)];
-  if (PICTURE.test(mime) && client !== null && client.sessionId !== null && !showsRecording(client) && isOfThisServer(client.address.base)) {
+  if (
+    PICTURE.test(mime) &&
+    client !== null &&
+    client.sessionId !== null &&
+    !showsRecording(client) &&
+    isOfThisServer(client.address.base)
+  ) {
     const source = fileAddress(client.address.base, client.sessionId, { sha256: String(file.sha256), name });
     return html`<li class="arp-sent-picture"><arp-picture .source=${source} .alt=${visible(name)} .context=${context}></arp-picture></li>`;
   }

@@ -31,7 +31,9 @@ export class LastInput {
     this.clear();
     this.#input = input;
     this.#wasInLine = false;
-    this.#isFree = status.get().activeTurn === null && !outgoing.get().some((item) => item.id !== input && item.phase !== "refused" && isBubble(item));
+    this.#isFree =
+      status.get().activeTurn === null &&
+      !outgoing.get().some((item) => item.id !== input && item.phase !== "refused" && isBubble(item));
     const turn = await client.acknowledged(input).catch(() => null);
     if (this.#input !== input || turn === null) return; // it was refused: its bubble is there
     if (before.includes(turn)) return this.clear();
@@ -46,7 +48,8 @@ export class LastInput {
     this.#wasInLine ||= status === "queued";
     // It waits for what runs: the reader is with that.
     if (!this.#isFree && (status == null || status === "queued")) return;
-    const name = this.#turn === null ? `[data-input="${CSS.escape(this.#input)}"]` : `[data-turn="${CSS.escape(this.#turn)}"]`;
+    const name =
+      this.#turn === null ? `[data-input="${CSS.escape(this.#input)}"]` : `[data-turn="${CSS.escape(this.#turn)}"]`;
     const element = chat.querySelector<HTMLElement>(`.arp-log ${name}`);
     if (element === null || element === this.#element) return;
     const isDrawnAnew = this.#element !== null;

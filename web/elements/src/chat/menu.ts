@@ -116,7 +116,10 @@ export class ArpMenu extends ArpElement {
     const { width, height } = list.getBoundingClientRect();
     const isRightToLeft = getComputedStyle(this).direction === "rtl";
     const wanted = isRightToLeft === button.left < innerWidth / 2 ? button.left : button.right - width;
-    const left = Math.max(GAP_PX, Math.min(button.left < innerWidth / 2 ? button.left : wanted, innerWidth - width - GAP_PX));
+    const left = Math.max(
+      GAP_PX,
+      Math.min(button.left < innerWidth / 2 ? button.left : wanted, innerWidth - width - GAP_PX),
+    );
     const isBelow = button.bottom + height + GAP_PX < innerHeight || button.top < height;
     list.style.left = `${left}px`;
     list.style.top = `${isBelow ? button.bottom + GAP_PX : button.top - height - GAP_PX}px`;

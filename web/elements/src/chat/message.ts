@@ -109,7 +109,13 @@ export class ArpMessage extends ArpElement {
     const { turn } = this;
     const prose = this.#growing;
     const last = turn?.output.at(-1);
-    if (prose === null || changed.size > 1 || !last || !isGrown(changed.get("turn") as TurnState | undefined, turn as TurnState)) return true;
+    if (
+      prose === null ||
+      changed.size > 1 ||
+      !last ||
+      !isGrown(changed.get("turn") as TurnState | undefined, turn as TurnState)
+    )
+      return true;
     prose.text = last.props.content as string;
     return false;
   }
@@ -128,7 +134,8 @@ export class ArpMessage extends ArpElement {
 
   protected override willUpdate(changed: PropertyValues): void {
     if (changed.has("turn") && this.turn) this.#activity.look(this.turn);
-    if (changed.has("turn") && this.turn && this.#citations.look(this.turn.output)) void loadComponents(SOURCES).catch(() => undefined);
+    if (changed.has("turn") && this.turn && this.#citations.look(this.turn.output))
+      void loadComponents(SOURCES).catch(() => undefined);
     if (!changed.has("context")) return;
     this.#completeContext = { ...this.context, citations: this.#citations };
     this.#streaming = { ...this.#completeContext, streaming: true };
@@ -178,7 +185,8 @@ export class ArpMessage extends ArpElement {
         if (this.context.registry?.has("markdown")) return this.#ownProse(block);
         return html`<arp-prose .text=${live(block.text)} .streaming=${isOpen} .context=${isOpen ? this.#streaming : this.#completeContext}></arp-prose>`;
       case "component":
-        if (turn.permissions.some(({ component }) => component === block.component.id)) return permissionNote(block.component, this.context);
+        if (turn.permissions.some(({ component }) => component === block.component.id))
+          return permissionNote(block.component, this.context);
         return renderComponent(block.component, turn.final ? this.#completeContext : this.#streaming);
       case "activity":
         return this.#activity.draw(block.steps, turn, this.context, isOpen);
@@ -198,7 +206,8 @@ export class ArpMessage extends ArpElement {
     if (isFirst && this.editing !== null) return this.#editor(turn, this.editing);
     const text = typeof input.data.text === "string" ? input.data.text : "";
     const isQueued = turn.status === "queued";
-    const canEdit = isFirst && (turn.final || isQueued) && text !== "" && !this.readonly && this.actions.edit !== undefined;
+    const canEdit =
+      isFirst && (turn.final || isQueued) && text !== "" && !this.readonly && this.actions.edit !== undefined;
     const who = t("saidBy", { name: input.origin ?? t("you") });
     return html`<article class="arp-said" aria-label=${who}>
       <h2 class="arp-hidden">${who}</h2>
@@ -206,14 +215,18 @@ export class ArpMessage extends ArpElement {
       <div class="arp-below">
         ${input.origin == null ? nothing : html`<p class="arp-caption">${visible(input.origin)}</p>`}${timeOf(input.at, t)}${isFirst && isQueued ? html`<p class="arp-caption">${queueText(turn, t)}</p>` : nothing}
       </div>
-      ${canEdit || (isFirst && (isQueued || this.#versions(turn)))
-        ? html`<div class="arp-doing">
-            ${canEdit
-              ? html`<button type="button" class="arp-icon-button" aria-label=${t("edit")} title=${t("edit")} @click=${() => this.#edit(text)}>${icon("edit")}</button>`
-              : nothing}
+      ${
+        canEdit || (isFirst && (isQueued || this.#versions(turn)))
+          ? html`<div class="arp-doing">
+            ${
+              canEdit
+                ? html`<button type="button" class="arp-icon-button" aria-label=${t("edit")} title=${t("edit")} @click=${() => this.#edit(text)}>${icon("edit")}</button>`
+                : nothing
+            }
             ${isQueued ? this.#inLine(turn) : nothing} ${this.#switcher(turn)}
           </div>`
-        : nothing}
+          : nothing
+      }
     </article>`;
   }
 
@@ -222,13 +235,19 @@ export class ArpMessage extends ArpElement {
     const { t } = this.context;
     const { leave, promote, goOn } = this.actions;
     if (this.readonly) return nothing;
-    return html`${turn.paused && turn.position === 1 && goOn
-      ? html`<button type="button" class="arp-button arp-soft arp-small" @click=${() => goOn()}>${t("goOn")}</button>`
-      : nothing}${promote && (turn.position ?? 1) > 1
-      ? html`<button type="button" class="arp-icon-button" aria-label=${t("answerFirst")} title=${t("answerFirst")} @click=${() => promote(turn)}>${icon("send")}</button>`
-      : nothing}${leave
-      ? html`<button type="button" class="arp-icon-button" aria-label=${t("takeOut")} title=${t("takeOut")} @click=${() => leave(turn)}>${icon("close")}</button>`
-      : nothing}`;
+    return html`${
+      turn.paused && turn.position === 1 && goOn
+        ? html`<button type="button" class="arp-button arp-soft arp-small" @click=${() => goOn()}>${t("goOn")}</button>`
+        : nothing
+    }${
+      promote && (turn.position ?? 1) > 1
+        ? html`<button type="button" class="arp-icon-button" aria-label=${t("answerFirst")} title=${t("answerFirst")} @click=${() => promote(turn)}>${icon("send")}</button>`
+        : nothing
+    }${
+      leave
+        ? html`<button type="button" class="arp-icon-button" aria-label=${t("takeOut")} title=${t("takeOut")} @click=${() => leave(turn)}>${icon("close")}</button>`
+        : nothing
+    }`;
   }
 
   #versions(turn: TurnState) {
@@ -301,7 +320,8 @@ export class ArpMessage extends ArpElement {
     const { t } = this.context;
     if (status === "waiting" && final) return html`<p class="arp-ending">${t("yourTurn")}</p>`;
     if (status === "cancelled") return html`<p class="arp-ending">${icon("stop")} ${t("stopped")}</p>`;
-    if (status === "failed" && errors.length === 0) return html`<p class="arp-ending arp-bad">${icon("alert")} ${t("failed")}</p>`;
+    if (status === "failed" && errors.length === 0)
+      return html`<p class="arp-ending arp-bad">${icon("alert")} ${t("failed")}</p>`;
     return nothing;
   }
 
@@ -318,21 +338,26 @@ export class ArpMessage extends ArpElement {
     if (!hasText && again === null && time === nothing) return nothing;
     const copying = this.copied === "yes" ? t("copied") : this.copied === "no" ? t("copyFailed") : t("copy");
     return html`<div class="arp-doing arp-under">
-      ${hasText
-        ? html`<button type="button" class="arp-icon-button" aria-label=${copying} title=${copying} @click=${() => this.#copy(turn)}>
+      ${
+        hasText
+          ? html`<button type="button" class="arp-icon-button" aria-label=${copying} title=${copying} @click=${() => this.#copy(turn)}>
             ${icon(this.copied === "yes" ? "check" : "copy")}
           </button>`
-        : nothing}
-      ${again && !turn.errors.length
-        ? html`<button type="button" class="arp-icon-button" aria-label=${t("regenerate")} title=${t("regenerate")} @click=${again}>${icon("again")}</button>`
-        : nothing}
+          : nothing
+      }
+      ${
+        again && !turn.errors.length
+          ? html`<button type="button" class="arp-icon-button" aria-label=${t("regenerate")} title=${t("regenerate")} @click=${again}>${icon("again")}</button>`
+          : nothing
+      }
       ${this.#rating(turn)}${time}
     </div>`;
   }
 
   #rating(turn: TurnState): unknown {
     const { feedback } = this.actions;
-    if (feedback === undefined || this.readonly || turn.status !== "completed" || turn.output.length === 0) return nothing;
+    if (feedback === undefined || this.readonly || turn.status !== "completed" || turn.output.length === 0)
+      return nothing;
     void import("./rating.js").catch(() => undefined);
     return html`<arp-rating .turnId=${turn.id} .source=${feedback} .context=${this.context}></arp-rating>`;
   }

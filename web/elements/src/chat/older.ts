@@ -55,7 +55,7 @@ export class Gap {
   }
 
   async all(client: ArpClient): Promise<void> {
-    for (let before = -1; this.#hasMore && before !== this.turns.length; ) {
+    for (let before = -1; this.#hasMore && before !== this.turns.length;) {
       before = this.turns.length;
       await this.load(client, MOST_PER_PAGE);
     }
@@ -97,7 +97,9 @@ export class Older {
     this.#gaps = gaps;
     const hasOlder = older === null ? ids.length >= PAGE_TURNS : older > 0;
     this.top = first === null ? null : new Gap(first, older, hasOlder, this.#changed);
-    this.#inner = new Map(Object.entries(gaps ?? {}).map(([id, count]) => [id, new Gap(id, count, count > 0, this.#changed)]));
+    this.#inner = new Map(
+      Object.entries(gaps ?? {}).map(([id, count]) => [id, new Gap(id, count, count > 0, this.#changed)]),
+    );
   }
 
   async all(client: ArpClient): Promise<void> {

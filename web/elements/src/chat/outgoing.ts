@@ -31,32 +31,51 @@ export function outgoingBubbles(
   context: ArpContext,
   back: (text: string, files: readonly File[]) => void,
 ): unknown {
-  return repeat(items.filter(isBubble), ({ id }) => id, (item) => bubble(item, client, context, back));
+  return repeat(
+    items.filter(isBubble),
+    ({ id }) => id,
+    (item) => bubble(item, client, context, back),
+  );
 }
 
-function bubble(item: Outgoing, client: ArpClient, context: ArpContext, back: (text: string, files: readonly File[]) => void): TemplateResult {
+function bubble(
+  item: Outgoing,
+  client: ArpClient,
+  context: ArpContext,
+  back: (text: string, files: readonly File[]) => void,
+): TemplateResult {
   const { t } = context;
   const { id, message, files, phase, error } = item;
   const discard = () => {
     const given = client.discard(id);
-    if (given) back(String(given.message.data.text ?? ""), given.files.map(({ file }) => file));
+    if (given)
+      back(
+        String(given.message.data.text ?? ""),
+        given.files.map(({ file }) => file),
+      );
   };
   return html`<div class="arp-message arp-outgoing" data-input=${id} data-phase=${phase}>
     <article class="arp-said" aria-label=${t("saidBy", { name: t("you") })}>
       ${inputBubble(message, context)}
-      ${files.length === 0
-        ? nothing
-        : html`<ul class="arp-files">${files.map(({ file }) => (hasPreview(file) ? html`<li class="arp-sent-picture"><arp-local-picture .file=${file}></arp-local-picture></li>` : html`<li>${fileChip(file, t)}</li>`))}</ul>`}
+      ${
+        files.length === 0
+          ? nothing
+          : html`<ul class="arp-files">${files.map(({ file }) => (hasPreview(file) ? html`<li class="arp-sent-picture"><arp-local-picture .file=${file}></arp-local-picture></li>` : html`<li>${fileChip(file, t)}</li>`))}</ul>`
+      }
       ${state(item, context)}
-      ${phase === "refused" && error
-        ? html`<p class="arp-ending arp-bad" role="alert">${icon("alert")} <span>${wrong(error, t, (text) => t("notSent", { error: text }))}</span></p>`
-        : nothing}
-      ${phase === "refused" || phase === "waiting"
-        ? html`<div class="arp-doing">
+      ${
+        phase === "refused" && error
+          ? html`<p class="arp-ending arp-bad" role="alert">${icon("alert")} <span>${wrong(error, t, (text) => t("notSent", { error: text }))}</span></p>`
+          : nothing
+      }
+      ${
+        phase === "refused" || phase === "waiting"
+          ? html`<div class="arp-doing">
             ${phase === "refused" ? html`<button type="button" class="arp-button arp-soft" @click=${() => client.resend(id)}>${t("sendAgain")}</button>` : nothing}
             <button type="button" class="arp-button arp-quiet" @click=${discard}>${t("edit")}</button>
           </div>`
-        : nothing}
+          : nothing
+      }
     </article>
   </div>`;
 }

@@ -11,7 +11,11 @@ export function permissionNote(component: Component, { t }: ArpContext): Templat
   const { title, answer } = component.props;
   const state = questionState(component);
   const word =
-    state === "open" ? t("permissionWaits") : state === "answered" ? t(isYes(answer) ? "allowed" : "denied") : t(state ?? "cancelled");
+    state === "open"
+      ? t("permissionWaits")
+      : state === "answered"
+        ? t(isYes(answer) ? "allowed" : "denied")
+        : t(state ?? "cancelled");
   return html`<p class="arp-permission-note" data-state=${state ?? ""}>${icon("shield")}<span dir="auto">${visible(String(title ?? ""))}</span> <strong>${word}</strong></p>`;
 }
 

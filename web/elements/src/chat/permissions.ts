@@ -6,7 +6,13 @@
  * itself, Escape allows nothing, and a window takes the focus only where nobody is writing.
  */
 
-import { parseJson, type ArpClient, type Component, type ErrorPayload, type OpenPermission } from "@agent-rendering/core";
+import {
+  parseJson,
+  type ArpClient,
+  type Component,
+  type ErrorPayload,
+  type OpenPermission,
+} from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -109,7 +115,11 @@ export class ArpPermissions extends ArpElement {
   }
 
   protected override render(): TemplateResult {
-    return html`${repeat(this.asked, ({ component }) => component.id, (asked) => this.#card(asked))}`;
+    return html`${repeat(
+      this.asked,
+      ({ component }) => component.id,
+      (asked) => this.#card(asked),
+    )}`;
   }
 
   #card({ permission, component, run }: OpenPermission): TemplateResult {
@@ -121,7 +131,8 @@ export class ArpPermissions extends ArpElement {
     const grant = (scope: "once" | "session") => {
       const written = this.#edits.get(id); // now: not all that is written is drawn anew
       const edited = written === undefined ? undefined : readInput(written);
-      if (edited !== null) return this.#finish(component, () => this.client?.grant(component, scope, permission, edited));
+      if (edited !== null)
+        return this.#finish(component, () => this.client?.grant(component, scope, permission, edited));
       this.#faults.set(id, t("inputWrong"));
       this.requestUpdate();
       void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} textarea`)?.focus());
@@ -133,13 +144,16 @@ export class ArpPermissions extends ArpElement {
     const input = permission.input ?? run?.args;
     const ways = [
       { label: t("allowOnce"), kind: "arp-soft", act: () => grant("once") },
-      ...(scopes.includes("session") ? [{ label: t("allowSession"), kind: "arp-soft", act: () => grant("session") }] : []),
+      ...(scopes.includes("session")
+        ? [{ label: t("allowSession"), kind: "arp-soft", act: () => grant("session") }]
+        : []),
       { label: t("denyPermission"), kind: "arp-soft arp-deny", act: deny },
     ];
     const key = (event: KeyboardEvent) => {
       const way = ways[Number(event.key) - 1];
       const isWriting = ["input", "textarea"].includes((event.target as HTMLElement).localName);
-      if (isWriting || event.defaultPrevented || way === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (isWriting || event.defaultPrevented || way === undefined || event.ctrlKey || event.metaKey || event.altKey)
+        return;
       event.preventDefault();
       way.act();
     };
@@ -153,11 +167,13 @@ export class ArpPermissions extends ArpElement {
       ${ends ? html`<p class="arp-caption" role="timer">${t("timeLeft", { time: clockText(secondsTo(ends), t) })}</p>` : nothing}
       <div class="arp-permission-buttons">
         ${ways.map(({ label, kind, act }, at) => html`<button type="button" class="arp-button ${kind}" @click=${act}>${label} <kbd aria-hidden="true">${at + 1}</kbd></button>`)}
-        ${!editable || input === undefined
-          ? nothing
-          : edit === undefined
-            ? html`<button type="button" class="arp-button arp-quiet arp-edit" @click=${() => this.#edit(id, textOf(input))}>${t("edit")}</button>`
-            : html`<button type="button" class="arp-button arp-quiet" @click=${() => this.#discard(id)}>${t("cancel")}</button>`}
+        ${
+          !editable || input === undefined
+            ? nothing
+            : edit === undefined
+              ? html`<button type="button" class="arp-button arp-quiet arp-edit" @click=${() => this.#edit(id, textOf(input))}>${t("edit")}</button>`
+              : html`<button type="button" class="arp-button arp-quiet" @click=${() => this.#discard(id)}>${t("cancel")}</button>`
+        }
         <input class="arp-input arp-reason" dir="auto" aria-label=${t("denyReason")} placeholder=${t("denyReason")} maxlength="500" />
       </div>
     </section>`;
@@ -199,9 +215,18 @@ export class ArpPermissions extends ArpElement {
     const asked = { callId: "", tool, args: change === null ? args : JSON.stringify(rest), ok: null, error: null };
     const isNone = change !== null && Object.keys(change.rest).length === 0;
     return html`${isNone ? nothing : html`<div class="arp-permission-arguments" tabindex="0" role="group" aria-label=${this.context.t("toolArguments")}><arp-tool-detail .run=${asked} .context=${this.context}></arp-tool-detail></div>`}
-    ${change === null
-      ? nothing
-      : renderComponent({ id: `${id}-change`, type: "diff", props: { before: visible(change.before), after: visible(change.after) } }, this.context)}`;
+    ${
+      change === null
+        ? nothing
+        : renderComponent(
+            {
+              id: `${id}-change`,
+              type: "diff",
+              props: { before: visible(change.before), after: visible(change.after) },
+            },
+            this.context,
+          )
+    }`;
   }
 
   #finish(component: Component, act: () => string | undefined): void {
@@ -223,10 +248,17 @@ function secondsTo(moment: string): number {
   return Math.max(0, Math.ceil((Date.parse(moment) - Date.now()) / 1000));
 }
 
-const PAIRS = [["before", "after"], ["old", "new"], ["old_text", "new_text"], ["old_string", "new_string"]] as const;
+const PAIRS = [
+  ["before", "after"],
+  ["old", "new"],
+  ["old_text", "new_text"],
+  ["old_string", "new_string"],
+] as const;
 
 /** What arguments change of a text, if they say so; and the arguments without it. */
-function changeOf(args: Readonly<Record<string, unknown>>): { before: string; after: string; rest: Record<string, unknown> } | null {
+function changeOf(
+  args: Readonly<Record<string, unknown>>,
+): { before: string; after: string; rest: Record<string, unknown> } | null {
   for (const [from, to] of PAIRS) {
     const { [from]: before, [to]: after, ...rest } = args;
     if (typeof before === "string" && typeof after === "string") return { before, after, rest };

@@ -38,7 +38,10 @@ export class Picked {
 
   remove(id: number): void {
     this.#release(this.files.filter((file) => file.id === id));
-    this.#set(this.files.filter((file) => file.id !== id), null);
+    this.#set(
+      this.files.filter((file) => file.id !== id),
+      null,
+    );
   }
 
   clear(): void {

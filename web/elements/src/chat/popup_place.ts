@@ -15,14 +15,17 @@ interface Drawn extends HTMLElement {
 /** What a popup is over: a row, or else the component; `null` if it does not show. */
 export function anchorOf(around: ParentNode, { component, row }: Wire.SurfaceInfo): HTMLElement | null {
   if (component == null) return null;
-  const drawn = [...around.querySelectorAll<Drawn>("[data-type]")].find((element) => element.component?.id === component);
+  const drawn = [...around.querySelectorAll<Drawn>("[data-type]")].find(
+    (element) => element.component?.id === component,
+  );
   const over = row == null ? null : drawn?.rowOf?.(row);
   return over ?? drawn ?? null;
 }
 
 /** The distance from the left and from the top at which a box is inside the window, and as near to a place as that allows. */
 export function inside(left: number, top: number, box: DOMRect, width: number, height: number): [number, number] {
-  const within = (wanted: number, size: number, room: number) => Math.max(MARGIN, Math.min(wanted, room - size - MARGIN));
+  const within = (wanted: number, size: number, room: number) =>
+    Math.max(MARGIN, Math.min(wanted, room - size - MARGIN));
   return [within(left, box.width, width), within(top, box.height, height)];
 }
 
@@ -33,7 +36,13 @@ export function inside(left: number, top: number, box: DOMRect, width: number, h
  * @param around What an overlay is above.
  * @param offsets How much of each corner is taken by others; what this one takes is added.
  */
-export function place(card: HTMLElement, info: Wire.SurfaceInfo, anchor: HTMLElement | null, around: HTMLElement, offsets: Map<string, number>): void {
+export function place(
+  card: HTMLElement,
+  info: Wire.SurfaceInfo,
+  anchor: HTMLElement | null,
+  around: HTMLElement,
+  offsets: Map<string, number>,
+): void {
   const isSheet = info.role === "popup" && innerWidth < NARROW_PX;
   card.dataset.layout = isSheet ? "sheet" : "free";
   if (isSheet) {
@@ -42,7 +51,10 @@ export function place(card: HTMLElement, info: Wire.SurfaceInfo, anchor: HTMLEle
     return;
   }
   const box = card.getBoundingClientRect();
-  const [left, top] = info.role === "popup" && anchor ? below(box, anchor.getBoundingClientRect()) : corner(box, info.anchor ?? "center", around.getBoundingClientRect(), offsets);
+  const [left, top] =
+    info.role === "popup" && anchor
+      ? below(box, anchor.getBoundingClientRect())
+      : corner(box, info.anchor ?? "center", around.getBoundingClientRect(), offsets);
   const [x, y] = inside(left, top, box, innerWidth, innerHeight);
   card.style.left = `${x}px`;
   card.style.top = `${y}px`;
@@ -61,7 +73,11 @@ function corner(box: DOMRect, anchor: string, around: DOMRect, offsets: Map<stri
   offsets.set(anchor, taken + box.height + MARGIN);
   const isAtStart = anchor.endsWith("left");
   const isAtEnd = anchor.endsWith("right");
-  const left = isAtStart ? around.left + 2 * MARGIN : isAtEnd ? around.right - box.width - 2 * MARGIN : around.left + (around.width - box.width) / 2;
+  const left = isAtStart
+    ? around.left + 2 * MARGIN
+    : isAtEnd
+      ? around.right - box.width - 2 * MARGIN
+      : around.left + (around.width - box.width) / 2;
   if (anchor.startsWith("top")) return [left, around.top + 2 * MARGIN + taken];
   if (anchor.startsWith("bottom")) return [left, around.bottom - box.height - 2 * MARGIN - taken];
   return [left, around.top + (around.height - box.height) / 2 + taken];

@@ -103,7 +103,10 @@ export class ArpPopups extends ArpElement {
   }
 
   #card(name: string): HTMLElement | null {
-    return [...this.querySelectorAll<HTMLElement>(":scope > .arp-popup")].find(({ dataset }) => dataset.surface === name) ?? null;
+    return (
+      [...this.querySelectorAll<HTMLElement>(":scope > .arp-popup")].find(({ dataset }) => dataset.surface === name) ??
+      null
+    );
   }
 
   // -- coming and going --------------------------------------------------------------------------
@@ -114,7 +117,8 @@ export class ArpPopups extends ArpElement {
     const left = gone.find((name) => this.#card(name)?.contains(activeElement));
     const before = left === undefined ? null : (this.#shown.get(left) as Shown).before;
     // Not the row that it was over: rows are often drawn again in answer to what was done in the popup.
-    const anchor = left === undefined ? null : anchorOf(this.#around(left), { component: (this.#shown.get(left) as Shown).over });
+    const anchor =
+      left === undefined ? null : anchorOf(this.#around(left), { component: (this.#shown.get(left) as Shown).over });
     super.update(changed);
     for (const name of gone) this.#shown.delete(name);
     if (left !== undefined) this.#giveBack(before, anchor);
@@ -134,7 +138,10 @@ export class ArpPopups extends ArpElement {
     if (over !== null) this.dispatchEvent(new CustomEvent("arp-reveal", { detail: over, bubbles: true }));
     card.showPopover?.(); // an older browser has it above the rest by its place in the page
     this.#sizes?.observe(card);
-    const isWriting = active !== null && active.matches("textarea, input:not([type=radio], [type=checkbox])") && (active as HTMLInputElement).value !== "";
+    const isWriting =
+      active !== null &&
+      active.matches("textarea, input:not([type=radio], [type=checkbox])") &&
+      (active as HTMLInputElement).value !== "";
     if (this.#info(name).role === "popup" && !isWriting) card.focus({ preventScroll: true });
     else setTimeout(() => this.context.announce(card.innerText.trim().slice(0, MOST_ANNOUNCED)));
   }
@@ -184,7 +191,10 @@ export class ArpPopups extends ArpElement {
   #around(name: string): HTMLElement {
     const chat = this.parentElement ?? document.body;
     const { parent = "main" } = this.#info(name);
-    const found = parent === "main" || parent === null ? null : [...chat.querySelectorAll<HTMLElement>("[data-surface]")].find(({ dataset }) => dataset.surface === parent);
+    const found =
+      parent === "main" || parent === null
+        ? null
+        : [...chat.querySelectorAll<HTMLElement>("[data-surface]")].find(({ dataset }) => dataset.surface === parent);
     return found ?? chat.querySelector<HTMLElement>(".arp-body") ?? chat;
   }
 
@@ -199,7 +209,12 @@ export class ArpPopups extends ArpElement {
       clearTimeout(this.#told.get(name));
       const tell = () => {
         const { width, height } = target.getBoundingClientRect();
-        if (this.names.includes(name)) this.client?.tellOfSurface(name, "resize", { width: Math.round(width), height: Math.round(height), states: ["activated"] });
+        if (this.names.includes(name))
+          this.client?.tellOfSurface(name, "resize", {
+            width: Math.round(width),
+            height: Math.round(height),
+            states: ["activated"],
+          });
       };
       this.#told.set(name, setTimeout(tell, REST_MS));
     }
@@ -208,14 +223,26 @@ export class ArpPopups extends ArpElement {
   // -- drawing -----------------------------------------------------------------------------------
 
   protected override render(): TemplateResult {
-    return html`${repeat(this.names, (name) => name, (name) => this.#popup(name))}`;
+    return html`${repeat(
+      this.names,
+      (name) => name,
+      (name) => this.#popup(name),
+    )}`;
   }
 
   #popup(name: string): TemplateResult {
     const client = this.client as ArpClient;
     const { role, anchor, title = "", component = null } = this.#info(name);
     let shown = this.#shown.get(name);
-    if (shown === undefined) this.#shown.set(name, (shown = { context: this.#contextOf(client, name), before: (this.getRootNode() as Document).activeElement, over: component }));
+    if (shown === undefined)
+      this.#shown.set(
+        name,
+        (shown = {
+          context: this.#contextOf(client, name),
+          before: (this.getRootNode() as Document).activeElement,
+          over: component,
+        }),
+      );
     const { context } = shown;
     const cell = client.store.surface(name);
     const drawn = { get: () => renderComponents(cell.get(), context), subscribe: cell.subscribe };
@@ -243,7 +270,9 @@ export class ArpPopups extends ArpElement {
   /** A context whose answers name the surface: another one may have a component of the same name. */
   #contextOf(client: ArpClient, surface: string): ArpContext {
     const tell = (component: Component, name: string, payload: unknown) =>
-      this.dispatchEvent(new CustomEvent("arp-action", { detail: { component, name, payload }, bubbles: true, composed: true }));
+      this.dispatchEvent(
+        new CustomEvent("arp-action", { detail: { component, name, payload }, bubbles: true, composed: true }),
+      );
     return {
       ...this.context,
       answer: (component, value, files = []) => {

@@ -27,7 +27,13 @@ const MOST_CHARACTERS = 2000;
 const NONE: Rating = { rating: "none" };
 
 export class ArpRating extends ArpElement {
-  static override properties = { turnId: { attribute: false }, source: { attribute: false }, context: { attribute: false }, given: { state: true }, asks: { state: true } };
+  static override properties = {
+    turnId: { attribute: false },
+    source: { attribute: false },
+    context: { attribute: false },
+    given: { state: true },
+    asks: { state: true },
+  };
 
   declare turnId: string;
   declare source: FeedbackSource | null;
@@ -175,7 +181,13 @@ export class ArpRating extends ArpElement {
       this.context.announce(this.context.t("rateFailed"));
       return false;
     }
-    this.dispatchEvent(new CustomEvent("arp-feedback", { bubbles: true, composed: true, detail: { turnId: this.turnId, comment: "", ...rating } }));
+    this.dispatchEvent(
+      new CustomEvent("arp-feedback", {
+        bubbles: true,
+        composed: true,
+        detail: { turnId: this.turnId, comment: "", ...rating },
+      }),
+    );
     if (rating.rating !== "none") this.context.announce(this.context.t("rateThanks"));
     return true;
   }

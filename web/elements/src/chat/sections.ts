@@ -1,6 +1,13 @@
 /** A turn as it is laid out: what was sent, and answers made of prose, components, activity, errors. */
 
-import { isTextPart, type Component, type ErrorPayload, type ToolRun, type TurnState, type Wire } from "@agent-rendering/core";
+import {
+  isTextPart,
+  type Component,
+  type ErrorPayload,
+  type ToolRun,
+  type TurnState,
+  type Wire,
+} from "@agent-rendering/core";
 import { AUTHOR, storyOf } from "@agent-rendering/core/chat";
 
 import { childrenOf } from "../values.js";
@@ -19,7 +26,12 @@ export type Block =
 export type Section =
   | { readonly kind: "said"; readonly key: string; readonly input: Wire.InputEcho; readonly first: boolean }
   /** What one of them says: an author that the agent has named, else (`null`) the agent. */
-  | { readonly kind: "answer"; readonly key: string; readonly blocks: readonly Block[]; readonly author: string | null };
+  | {
+      readonly kind: "answer";
+      readonly key: string;
+      readonly blocks: readonly Block[];
+      readonly author: string | null;
+    };
 
 /**
  * Everything of a turn in its order, with its activity or without; keys stay the same while the turn grows. What follows
@@ -78,15 +90,22 @@ export function sectionsOf(turn: TurnState, withActivity = true, byAuthor = true
       case "error": {
         const error = turn.errors[number];
         if (error === undefined) break;
-        const twin = turn.errors.find((other) => (other.debug == null) !== (error.debug == null) && other.code === error.code && other.error === error.error);
+        const twin = turn.errors.find(
+          (other) =>
+            (other.debug == null) !== (error.debug == null) && other.code === error.code && other.error === error.error,
+        );
         // Details of an error that is sent besides are shown with that one.
-        if (twin === undefined || error.debug == null) add({ kind: "error", key: `error:${number}`, error, details: error.debug ?? twin?.debug ?? null });
+        if (twin === undefined || error.debug == null)
+          add({ kind: "error", key: `error:${number}`, error, details: error.debug ?? twin?.debug ?? null });
         break;
       }
     }
   }
   // Who has said nothing has no section, but whoever is about to speak.
-  return sections.filter((section, at) => section.kind === "said" || section.blocks.length > 0 || (at === sections.length - 1 && !turn.final));
+  return sections.filter(
+    (section, at) =>
+      section.kind === "said" || section.blocks.length > 0 || (at === sections.length - 1 && !turn.final),
+  );
 }
 
 /** Whether a turn differs from what it was only in its last text part, and nothing is inside or after that. */

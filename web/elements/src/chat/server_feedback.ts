@@ -39,7 +39,12 @@ export function serverFeedback(client: ArpClient): FeedbackSource {
       const session = client.sessionId;
       if (session === null) return;
       const headers = { "Content-Type": "application/json" };
-      await ask(session, { method: "POST", keepalive: true, headers, body: JSON.stringify({ turn_id: turnId, rating, comment }) });
+      await ask(session, {
+        method: "POST",
+        keepalive: true,
+        headers,
+        body: JSON.stringify({ turn_id: turnId, rating, comment }),
+      });
       known = null;
     },
     watch(listener) {

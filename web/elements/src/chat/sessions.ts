@@ -122,14 +122,19 @@ export class ArpSessions extends ArpElement {
         </label>
       </div>
       <nav class="arp-sessions-list" aria-label=${t("chats")} @keydown=${this.#key}>${list === null ? nothing : this.#rows(list)}</nav>
-      ${this.deleted === null
-        ? nothing
-        : html`<div class="arp-undo" role="status"><span>${t("chatDeleted")}</span><button type="button" class="arp-button arp-quiet" @click=${() => this.#undo()}>${t("undo")}</button></div>`}
+      ${
+        this.deleted === null
+          ? nothing
+          : html`<div class="arp-undo" role="status"><span>${t("chatDeleted")}</span><button type="button" class="arp-button arp-quiet" @click=${() => this.#undo()}>${t("undo")}</button></div>`
+      }
       ${this.remains.map(
-        (one) => html`<div class="arp-undo" role="alert"><span>${t("chatRemains", { keeper: one.keeper, reason: one.reason })}</span><button type="button" class="arp-button arp-quiet" @click=${() => (this.remains = [])}>${t("close")}</button></div>`,
-      )}${this.refusal === null
-        ? nothing
-        : html`<div class="arp-undo" role="alert"><span>${wrong(this.refusal.payload, t, (error) => t("chatNotDeleted", { error }))}</span><button type="button" class="arp-button arp-quiet" @click=${() => (this.refusal = null)}>${t("close")}</button></div>`}`;
+        (one) =>
+          html`<div class="arp-undo" role="alert"><span>${t("chatRemains", { keeper: one.keeper, reason: one.reason })}</span><button type="button" class="arp-button arp-quiet" @click=${() => (this.remains = [])}>${t("close")}</button></div>`,
+      )}${
+        this.refusal === null
+          ? nothing
+          : html`<div class="arp-undo" role="alert"><span>${wrong(this.refusal.payload, t, (error) => t("chatNotDeleted", { error }))}</span><button type="button" class="arp-button arp-quiet" @click=${() => (this.refusal = null)}>${t("close")}</button></div>`
+      }`;
   }
 
   #rows(list: ChatList): unknown {
@@ -141,8 +146,10 @@ export class ArpSessions extends ArpElement {
         <button type="button" class="arp-button arp-soft" @click=${() => list.refresh()}>${t("retry")}</button>
       </div>`;
     }
-    if (list.state === "loading") return html`<div class="arp-skeleton" role="img" aria-label=${t("loading")}><span></span><span></span><span></span></div>`;
-    if (rows.length === 0) return html`<p class="arp-sessions-none">${t(list.query === "" ? "noChats" : "noMatches")}</p>`;
+    if (list.state === "loading")
+      return html`<div class="arp-skeleton" role="img" aria-label=${t("loading")}><span></span><span></span><span></span></div>`;
+    if (rows.length === 0)
+      return html`<p class="arp-sessions-none">${t(list.query === "" ? "noChats" : "noMatches")}</p>`;
     const groups = list.query === "" ? [...byDay(rows, new Date())] : ([["", rows]] as const);
     return html`${repeat(
       groups as readonly (readonly [When | "", readonly ChatRow[]])[],
@@ -150,7 +157,11 @@ export class ArpSessions extends ArpElement {
       ([when, rows]) => html`<section>
         ${when === "" ? nothing : html`<h2>${this.#heading(when)}</h2>`}
         <ul>
-          ${repeat(rows, ({ id }) => id, (row) => this.#row(row))}
+          ${repeat(
+            rows,
+            ({ id }) => id,
+            (row) => this.#row(row),
+          )}
         </ul>
       </section>`,
     )}${list.next === null ? nothing : html`<p class="arp-sessions-more"><span class="arp-spinner"></span><span class="arp-hidden">${t("loading")}</span></p>`}`;
@@ -164,11 +175,18 @@ export class ArpSessions extends ArpElement {
   #row(row: ChatRow): TemplateResult {
     const { t } = this.context;
     const title = row.title || t("newChat");
-    const agent = this.agents.length > 1 ? (this.agents.find(({ name }) => name === row.workflow_name)?.title ?? row.workflow_name) : "";
+    const agent =
+      this.agents.length > 1
+        ? (this.agents.find(({ name }) => name === row.workflow_name)?.title ?? row.workflow_name)
+        : "";
     if (this.renaming === row.id) return html`<li>${this.#renamer(row)}</li>`;
     const items = [
       { label: t("rename"), icon: "edit" as const, run: () => void this.#rename(row) },
-      { label: t(row.pinned ? "unpin" : "pin"), icon: "pin" as const, run: () => void this.#change(row, { pinned: !row.pinned }) },
+      {
+        label: t(row.pinned ? "unpin" : "pin"),
+        icon: "pin" as const,
+        run: () => void this.#change(row, { pinned: !row.pinned }),
+      },
       { label: t("deleteChat"), icon: "trash" as const, run: () => this.#delete(row) },
     ];
     return html`<li class="arp-session" data-id=${row.id}>
@@ -198,7 +216,8 @@ export class ArpSessions extends ArpElement {
       @keydown=${(event: KeyboardEvent) => {
         if (event.isComposing) return;
         if (event.key === "Escape") event.stopPropagation();
-        if (event.key === "Enter" || event.key === "Escape") end(event.key === "Enter" ? (event.target as HTMLInputElement).value : null);
+        if (event.key === "Enter" || event.key === "Escape")
+          end(event.key === "Enter" ? (event.target as HTMLInputElement).value : null);
       }}
       @blur=${(event: FocusEvent) => end((event.target as HTMLInputElement).value)}
     />`;

@@ -149,7 +149,10 @@ export class ArpSidePanel extends ArpElement {
     if (client === null) return;
     const lists = client.store.surfaceNames.get().map((name) => client.store.surface(name).get());
     const isOther = client.sessionId !== this.#session;
-    const titles = client.store.surfaceNames.get().map((name) => this.#title(name)).join("\0");
+    const titles = client.store.surfaceNames
+      .get()
+      .map((name) => this.#title(name))
+      .join("\0");
     const isSame = !isOther && titles === this.#titles && lists.length === this.#lists.length;
     if (isSame && lists.every((list, at) => list === this.#lists[at])) return;
     this.#titles = titles;
@@ -179,7 +182,10 @@ export class ArpSidePanel extends ArpElement {
     this.closed = this.raised = false;
     this.#seen = new Set();
     try {
-      const kept = JSON.parse(sessionStorage.getItem(CLOSED_KEY) ?? "null") as { session: string; seen: string[] } | null;
+      const kept = JSON.parse(sessionStorage.getItem(CLOSED_KEY) ?? "null") as {
+        session: string;
+        seen: string[];
+      } | null;
       if (kept === null || kept.session !== session) return;
       this.#seen = new Set(kept.seen);
       this.closed = true;
@@ -191,7 +197,8 @@ export class ArpSidePanel extends ArpElement {
   #keep(): void {
     if (this.storage === null) return;
     try {
-      if (this.closed) sessionStorage.setItem(CLOSED_KEY, JSON.stringify({ session: this.#session, seen: [...this.#seen] }));
+      if (this.closed)
+        sessionStorage.setItem(CLOSED_KEY, JSON.stringify({ session: this.#session, seen: [...this.#seen] }));
       else sessionStorage.removeItem(CLOSED_KEY);
     } catch {
       // Full or forbidden: it lasts until the reload.
@@ -238,11 +245,13 @@ export class ArpSidePanel extends ArpElement {
 
   /** Makes what lies below the open panel unreachable, or reachable again. */
   #cover(isCovered: boolean): void {
-    for (const part of this.#chat?.querySelectorAll<HTMLElement>(":scope > :is(.arp-body, .arp-dock)") ?? []) part.inert = isCovered;
+    for (const part of this.#chat?.querySelectorAll<HTMLElement>(":scope > :is(.arp-body, .arp-dock)") ?? [])
+      part.inert = isCovered;
   }
 
   #key = (event: KeyboardEvent): void => {
-    const isWriting = (event.target as Element).closest("input, textarea, select, [contenteditable], [aria-expanded=true]") !== null;
+    const isWriting =
+      (event.target as Element).closest("input, textarea, select, [contenteditable], [aria-expanded=true]") !== null;
     if (event.key !== "Escape" || event.defaultPrevented || event.isComposing || isWriting || !this.#isOpen) return;
     event.preventDefault();
     event.stopPropagation(); // elsewhere in the chat it stops the agent
@@ -265,7 +274,10 @@ export class ArpSidePanel extends ArpElement {
     if (first === undefined) return nothing;
     const { t } = this.context;
     const title = names.length === 1 ? this.#title(first) : t("sidePanel");
-    this.toggleAttribute("data-full", names.some((name) => this.#info(name)?.fullscreen));
+    this.toggleAttribute(
+      "data-full",
+      names.some((name) => this.#info(name)?.fullscreen),
+    );
     this.dataset.layout = this.#isOver ? "over" : "side";
     this.dataset.state = this.#isOpen ? "open" : "closed";
     return this.#isOpen ? this.#panel(names, title) : this.#opener(title);
@@ -279,9 +291,9 @@ export class ArpSidePanel extends ArpElement {
     return html`<button
       type="button" class="arp-icon-button arp-side-open" aria-expanded="false" aria-label=${hint ? `${label}. ${hint}` : label} title=${label}
       @click=${() => this.open()}
-    >${icon("panel")}${this.#isOver && !hint ? html`<span dir="auto">${title}</span>` : nothing}${hasMark
-      ? html`<span class="arp-side-mark"></span>`
-      : nothing}${this.#isOver && hint ? html`<span class="arp-side-told">${hint}</span>` : nothing}</button>`;
+    >${icon("panel")}${this.#isOver && !hint ? html`<span dir="auto">${title}</span>` : nothing}${
+      hasMark ? html`<span class="arp-side-mark"></span>` : nothing
+    }${this.#isOver && hint ? html`<span class="arp-side-told">${hint}</span>` : nothing}</button>`;
   }
 
   #panel(names: readonly string[], title: string): TemplateResult {
@@ -289,20 +301,26 @@ export class ArpSidePanel extends ArpElement {
     const width = bounded(this.width, this.room);
     const label = `${t("close")}: ${title}`;
     return html`<div class="arp-side" ${styled(this.#isOver ? {} : { width: `${width}px` })}>
-      ${this.#isOver
-        ? nothing
-        : html`<div
+      ${
+        this.#isOver
+          ? nothing
+          : html`<div
             class="arp-side-border" role="separator" tabindex="0" aria-orientation="vertical" aria-label=${t("resizeSidePanel")} title=${t("resizeSidePanel")}
             aria-controls=${this.#id} aria-valuenow=${width} aria-valuemin=${LEAST_PX} aria-valuemax=${mostOf(this.room)}
             @keydown=${(event: KeyboardEvent) => this.#border.key(event, width, this.room)} @pointerdown=${this.#border.grab}
             @dblclick=${() => this.#resize(null, true)}
-          ></div>`}
+          ></div>`
+      }
       <header class="arp-side-head">
         <h2 id="${this.#id}-title" dir="auto">${title}</h2>
         <button type="button" class="arp-icon-button" aria-label=${label} title=${label} aria-controls=${this.#id} @click=${() => this.#closeFirst(names)}>${icon("close")}</button>
       </header>
       <section class="arp-side-body" id=${this.#id} tabindex="0" aria-labelledby="${this.#id}-title">
-        ${repeat(names, (name) => name, (name) => this.#surface(name, title))}
+        ${repeat(
+          names,
+          (name) => name,
+          (name) => this.#surface(name, title),
+        )}
       </section>
     </div>`;
   }
@@ -313,9 +331,10 @@ export class ArpSidePanel extends ArpElement {
     const title = this.#title(name);
     const hasTitle = title !== above;
     const label = `${this.context.t("close")}: ${title}`;
-    const closer = hasTitle && this.#info(name) !== undefined
-      ? html`<button type="button" class="arp-icon-button" aria-label=${label} title=${label} @click=${() => this.#closeSurface(name)}>${icon("close")}</button>`
-      : nothing;
+    const closer =
+      hasTitle && this.#info(name) !== undefined
+        ? html`<button type="button" class="arp-icon-button" aria-label=${label} title=${label} @click=${() => this.#closeSurface(name)}>${icon("close")}</button>`
+        : nothing;
     return html`<div
       class="arp-surface" data-surface=${name} role=${hasTitle ? "group" : nothing} aria-label=${hasTitle ? title : nothing}
       @focusin=${(event: FocusEvent) => this.#focus(event, name, "focus")} @focusout=${(event: FocusEvent) => this.#focus(event, name, "unfocus")}

@@ -54,7 +54,9 @@ export class Border {
   key(event: KeyboardEvent, width: number, room: number): void {
     const wider = this.#isMirrored ? "ArrowRight" : "ArrowLeft";
     const narrower = this.#isMirrored ? "ArrowLeft" : "ArrowRight";
-    const next = { [wider]: width + STEP_PX, [narrower]: width - STEP_PX, Home: LEAST_PX, End: mostOf(room) }[event.key];
+    const next = { [wider]: width + STEP_PX, [narrower]: width - STEP_PX, Home: LEAST_PX, End: mostOf(room) }[
+      event.key
+    ];
     if (next === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     this.#move(next, true);

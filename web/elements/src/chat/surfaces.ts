@@ -9,7 +9,12 @@ import type { ArpContext } from "../context.js";
 const popped = new WeakSet<ArpClient>();
 
 /** @param settled Takes the focus when the reader has closed a surface. */
-export function sidePanel(client: ArpClient | null, context: ArpContext, storage: Storage | null, settled: () => void): unknown {
+export function sidePanel(
+  client: ArpClient | null,
+  context: ArpContext,
+  storage: Storage | null,
+  settled: () => void,
+): unknown {
   if (client === null || client.store.surfaceNames.get().length === 0) return nothing;
   void import("./side_panel.js").catch(() => undefined); // tried again with the next drawing
   return html`<arp-side-panel .client=${client} .context=${context} .storage=${storage} @arp-settled=${settled}></arp-side-panel>`;
@@ -20,7 +25,10 @@ export function sidePanel(client: ArpClient | null, context: ArpContext, storage
  * @param reveal Brings into view what a popup is over.
  */
 export function popups(
-  client: ArpClient | null, context: ArpContext, settled: () => void, reveal: (event: CustomEvent<HTMLElement>) => void,
+  client: ArpClient | null,
+  context: ArpContext,
+  settled: () => void,
+  reveal: (event: CustomEvent<HTMLElement>) => void,
 ): unknown {
   if (client === null || (client.store.popupNames.get().length === 0 && !popped.has(client))) return nothing;
   popped.add(client);

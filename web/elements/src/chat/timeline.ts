@@ -38,13 +38,29 @@ const PART_TURNS = 10;
 export const loadMessages = () => import("./message.js").catch(() => undefined); // tried again with the next turn
 
 /** A conversation; what changes within a turn redraws its message alone. */
-export function timeline({ client, number, status, context, older, recent, avatar, showActivity, actions, welcome, loadOlder, back }: Timeline): TemplateResult {
+export function timeline({
+  client,
+  number,
+  status,
+  context,
+  older,
+  recent,
+  avatar,
+  showActivity,
+  actions,
+  welcome,
+  loadOlder,
+  back,
+}: Timeline): TemplateResult {
   const { store } = client;
   const ids = store.turnIds.get();
   const outgoing = store.outgoing.get();
   const isEmpty = ids.length === 0 && !outgoing.some(isBubble);
   const greeted = isUnused(client) && !isEmpty ? welcome(true) : null;
-  const lines = dayLines(older.among(ids, (id) => store.turn(id).get()), context.t);
+  const lines = dayLines(
+    older.among(ids, (id) => store.turn(id).get()),
+    context.t,
+  );
   if (!isEmpty) void loadMessages();
   const drawn = recent.of(ids);
   const before = older.top?.turns ?? [];
@@ -57,28 +73,31 @@ export function timeline({ client, number, status, context, older, recent, avata
   const past = (turn: TurnState) =>
     html`${lines.get(turn.id)}<arp-message readonly data-turn=${turn.id} .turn=${turn} .context=${context} .avatar=${avatar} .activity=${showActivity}></arp-message>`;
   const left = (gap: Gap | undefined) => (gap ? html`${more(gap)}${repeat(gap.turns, idOf, past)}` : nothing);
-  const isLoading = status.loading && !status.stale && isEmpty && client.sessionId !== null && status.phase !== "refused";
-  return html`${isLoading
+  const isLoading =
+    status.loading && !status.stale && isEmpty && client.sessionId !== null && status.phase !== "refused";
+  return html`${
+    isLoading
       ? html`<div class="arp-skeleton" role="img" aria-label=${context.t("loading")}><span></span><span></span><span></span></div>`
       : isEmpty
         ? welcome(false).before
-        : (greeted?.before ?? nothing)}
+        : (greeted?.before ?? nothing)
+  }
     ${recent.isPartial ? nothing : more(older.top)}
-    ${repeat([number], (number) => number, () => html`<div class="arp-log" role="log" aria-live="off" aria-label=${context.t("messages")}>
-      ${parts(
-        before,
-        -before.length,
-        idOf,
-        past,
-      )}
+    ${repeat(
+      [number],
+      (number) => number,
+      () => html`<div class="arp-log" role="log" aria-live="off" aria-label=${context.t("messages")}>
+      ${parts(before, -before.length, idOf, past)}
       ${parts(
         drawn,
         ids.length - drawn.length,
         (id) => id,
-        (id) => html`${left(older.before(id))}${lines.get(id)}<arp-message data-turn=${id} .turn=${watch(store.turn(id))} .client=${client} .context=${context} .actions=${actions} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
+        (id) =>
+          html`${left(older.before(id))}${lines.get(id)}<arp-message data-turn=${id} .turn=${watch(store.turn(id))} .client=${client} .context=${context} .actions=${actions} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
       )}
       ${outgoingBubbles(outgoing, client, context, back)}
-    </div>`)}${greeted?.after ?? nothing}`;
+    </div>`,
+    )}${greeted?.after ?? nothing}`;
 }
 
 /** Whether nobody has said anything here yet: there is nothing, or the greeting of the app alone. */
@@ -95,7 +114,12 @@ const idOf = ({ id }: TurnState) => id;
  *
  * @param first The place of the first turn among all; below 0 it is counted from the end.
  */
-function parts<T>(turns: readonly T[], first: number, idOf: (turn: T) => string, draw: (turn: T) => TemplateResult): unknown {
+function parts<T>(
+  turns: readonly T[],
+  first: number,
+  idOf: (turn: T) => string,
+  draw: (turn: T) => TemplateResult,
+): unknown {
   const made = new Map<number, T[]>();
   turns.forEach((turn, at) => {
     const place = Math.floor((first + at) / PART_TURNS);

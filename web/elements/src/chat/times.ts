@@ -11,7 +11,8 @@ export function timeOf(at: string | null | undefined, t: Translate): unknown {
   const moment = momentOf(at);
   if (moment === null) return nothing;
   const iso = moment.toISOString();
-  const words = (t: Translate) => [t.date(moment, { timeStyle: "short" }), t.date(moment, { dateStyle: "full", timeStyle: "short" })] as const;
+  const words = (t: Translate) =>
+    [t.date(moment, { timeStyle: "short" }), t.date(moment, { dateStyle: "full", timeStyle: "short" })] as const;
   return html`<time class="arp-caption arp-time" datetime=${iso} ${worded(iso, t, words)}>\u00a0</time>`;
 }
 
@@ -19,7 +20,11 @@ export function timeOf(at: string | null | undefined, t: Translate): unknown {
  * The lines that are before turns, by their ids: where another day begins than that of the turn before,
  * and before the first turn if its day is over.
  */
-export function dayLines(turns: readonly (TurnState | undefined)[], t: Translate, now = new Date()): Map<string, TemplateResult> {
+export function dayLines(
+  turns: readonly (TurnState | undefined)[],
+  t: Translate,
+  now = new Date(),
+): Map<string, TemplateResult> {
   const lines = new Map<string, TemplateResult>();
   const today = dayOf(now);
   let before = today;
@@ -27,7 +32,11 @@ export function dayLines(turns: readonly (TurnState | undefined)[], t: Translate
     const moment = momentOf(turn?.inputs[0]?.at);
     if (turn === undefined || moment === null) continue;
     const day = dayOf(moment);
-    if (day !== before) lines.set(turn.id, html`<p class="arp-day"><time datetime=${day} ${worded(`${day} ${today}`, t, (t) => [nameOf(moment, now, t)])}>\u00a0</time></p>`);
+    if (day !== before)
+      lines.set(
+        turn.id,
+        html`<p class="arp-day"><time datetime=${day} ${worded(`${day} ${today}`, t, (t) => [nameOf(moment, now, t)])}>\u00a0</time></p>`,
+      );
     before = day;
   }
   return lines;

@@ -41,7 +41,8 @@ export class ArpTokenForm extends ArpElement {
 
   protected override firstUpdated(): void {
     const active = document.activeElement;
-    const isFree = active === null || active === document.body || (active instanceof HTMLTextAreaElement && active.value === "");
+    const isFree =
+      active === null || active === document.body || (active instanceof HTMLTextAreaElement && active.value === "");
     // A keyboard that covers half of a small screen comes when it is asked for.
     if (isFree && !matchMedia("(pointer: coarse)").matches) this.querySelector("input")?.focus();
   }
@@ -49,7 +50,8 @@ export class ArpTokenForm extends ArpElement {
   #submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const token = tokenIn(this.querySelector("input")?.value ?? "");
-    if (token !== "") this.dispatchEvent(new CustomEvent("arp-token", { detail: { token }, bubbles: true, composed: true }));
+    if (token !== "")
+      this.dispatchEvent(new CustomEvent("arp-token", { detail: { token }, bubbles: true, composed: true }));
   };
 }
 

@@ -27,7 +27,12 @@ export function codeLanguage(name: string, content: string, siblings: JsonObject
   const key = name.toLowerCase();
   const known = LANGUAGES.get(key);
   if (known !== undefined) return known;
-  if (CODE.has(key)) return named(siblings.language ?? siblings.lang) ?? LANGUAGES.get(/sql|python|bash|shell|json/i.exec(tool)?.[0].toLowerCase() ?? "") ?? "";
+  if (CODE.has(key))
+    return (
+      named(siblings.language ?? siblings.lang) ??
+      LANGUAGES.get(/sql|python|bash|shell|json/i.exec(tool)?.[0].toLowerCase() ?? "") ??
+      ""
+    );
   if (/query|statement/.test(key) && STATEMENT.test(content)) return "sql";
   if (!content.trimEnd().includes("\n")) return null;
   return STATEMENT.test(content) && /\b(?:from|into|set|table|values)\b/i.test(content) ? "sql" : "";

@@ -46,7 +46,8 @@ export class ArpToolDetail extends ArpElement {
     const output = new Drawing(run.tool, context, true);
     const args = drawn.given(run.args, t("toolArguments"));
     const result = run.result == null ? nothing : output.given(run.result, t("toolResult"));
-    const whole = run.resultRef == null ? null : linkTarget(`${context.client?.address.base ?? ""}${run.resultRef}`, context);
+    const whole =
+      run.resultRef == null ? null : linkTarget(`${context.client?.address.base ?? ""}${run.resultRef}`, context);
     return html`${args === nothing ? nothing : html`<p class="arp-caption">${t("toolArguments")}</p>${args}`}
       ${result === nothing ? nothing : html`<p class="arp-caption">${t("toolResult")}</p>${result}`}
       ${whole === null ? nothing : html`<p><a class="arp-link" href=${whole.href} download target=${leadsAway(whole) ? "_blank" : nothing} rel="noopener noreferrer">${t("wholeResult")}</a></p>`}`;
@@ -93,11 +94,18 @@ class Drawing {
     if (typeof value === "string") {
       const content = this.#shown(value);
       const language = codeLanguage(name, content, siblings, this.#tool);
-      if (language === null && content.length > LONGEST_LINE) return row(label, this.#plain(content, label, "auto"), "block");
-      if (language === null) return row(label, html`<span class="arp-plain" dir="auto">${content === "" ? '""' : content}</span>`);
-      return row(label, html`<arp-code .code=${content} .language=${language} .heading=${label} .context=${this.#context}></arp-code>`, "code");
+      if (language === null && content.length > LONGEST_LINE)
+        return row(label, this.#plain(content, label, "auto"), "block");
+      if (language === null)
+        return row(label, html`<span class="arp-plain" dir="auto">${content === "" ? '""' : content}</span>`);
+      return row(
+        label,
+        html`<arp-code .code=${content} .language=${language} .heading=${label} .context=${this.#context}></arp-code>`,
+        "code",
+      );
     }
-    if (typeof value !== "object" || value === null || Object.keys(value).length === 0) return row(label, html`<code dir="ltr">${JSON.stringify(value)}</code>`);
+    if (typeof value !== "object" || value === null || Object.keys(value).length === 0)
+      return row(label, html`<code dir="ltr">${JSON.stringify(value)}</code>`);
     const isLaidOut = depth < DEEPEST && isSmall(value) && holdsLines(value);
     return row(label, isLaidOut ? this.#entries(value, depth + 1) : this.#json(value, label), "block");
   }
@@ -106,8 +114,15 @@ class Drawing {
   #rowsOf(list: readonly Json[]): TemplateResult | null {
     const rows = list.filter(isObject);
     const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-    const isTable = rows.length === list.length && rows.length <= MOST_ENTRIES && names.length > 0 && names.length <= MOST_COLUMNS;
-    if (!isTable || rows.some((row) => Object.values(row).some((value) => (typeof value === "object" && value !== null) || holdsLines(value)))) return null;
+    const isTable =
+      rows.length === list.length && rows.length <= MOST_ENTRIES && names.length > 0 && names.length <= MOST_COLUMNS;
+    if (
+      !isTable ||
+      rows.some((row) =>
+        Object.values(row).some((value) => (typeof value === "object" && value !== null) || holdsLines(value)),
+      )
+    )
+      return null;
     return html`<div class="arp-values-scroll" tabindex="0" role="group" aria-label=${names.map(visible).join(", ")}><table class="arp-values-table">
       <thead><tr>${names.map((name) => html`<th scope="col" dir="auto">${visible(name)}</th>`)}</tr></thead>
       <tbody>${rows.map((row) => html`<tr>${names.map((name) => html`<td dir="auto" ?data-number=${typeof row[name] === "number"}>${this.#shown(text(row[name]))}</td>`)}</tr>`)}</tbody>
@@ -130,7 +145,11 @@ class Drawing {
 
 /** Whether lists and objects are in each other on more levels than these. */
 function isDeeper(value: Json, levels: number): boolean {
-  return typeof value === "object" && value !== null && (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)));
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)))
+  );
 }
 
 /** A name and its value: beside it, below it, or as code, which says its name itself. */

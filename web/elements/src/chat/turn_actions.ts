@@ -8,7 +8,11 @@ import type { MessageActions } from "./message.js";
 export const NO_ACTIONS: MessageActions = {};
 
 /** The actions of a client's turns. `complain` gets the reason of a refusal, `begun` the input that has a turn answered again. */
-export function turnActions(client: ArpClient, complain: (error: ErrorPayload) => void, begun: (id: string) => void = () => {}): MessageActions {
+export function turnActions(
+  client: ArpClient,
+  complain: (error: ErrorPayload) => void,
+  begun: (id: string) => void = () => {},
+): MessageActions {
   const acknowledge = (id: string, begins = false) => {
     if (begins) begun(id);
     client.acknowledged(id).catch((error: unknown) => {
@@ -59,7 +63,10 @@ function whenStopped(client: ArpClient, change: () => void): () => void {
 }
 
 /** Which of the versions of a turn shows; `null` if there is only this one. */
-function versionsOf({ id, inputs }: TurnState, show: (turnId: string) => void): ReturnType<NonNullable<MessageActions["versions"]>> {
+function versionsOf(
+  { id, inputs }: TurnState,
+  show: (turnId: string) => void,
+): ReturnType<NonNullable<MessageActions["versions"]>> {
   const ids = inputs[0]?.versions ?? [];
   const at = ids.indexOf(id);
   if (at < 0 || ids.length < 2) return null;

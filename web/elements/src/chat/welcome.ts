@@ -15,7 +15,17 @@ export interface Introduction {
 
 /** The host's introduction, else the server's. */
 export function introduced(
-  { heading, description, suggestions, logo }: { heading?: string | undefined; description?: string | undefined; suggestions?: readonly string[] | undefined; logo?: string | undefined },
+  {
+    heading,
+    description,
+    suggestions,
+    logo,
+  }: {
+    heading?: string | undefined;
+    description?: string | undefined;
+    suggestions?: readonly string[] | undefined;
+    logo?: string | undefined;
+  },
   introduction: Introduction | null,
 ): Introduction {
   return {
@@ -59,5 +69,7 @@ export function welcome(
 /** A picture by its address, or a short text such as an emoji; for the eye alone. */
 export function picture(source: string | undefined, name: string): unknown {
   if (!source) return nothing;
-  return /[/.]/.test(source) ? html`<img class=${name} src=${source} alt="" />` : html`<span class=${name} aria-hidden="true">${source}</span>`;
+  return /[/.]/.test(source)
+    ? html`<img class=${name} src=${source} alt="" />`
+    : html`<span class=${name} aria-hidden="true">${source}</span>`;
 }

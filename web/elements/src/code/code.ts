@@ -47,7 +47,15 @@ export class ArpCode extends ArpElement {
 
   constructor() {
     super();
-    Object.assign(this, { code: "", language: "", name: "", heading: "", unfinished: false, wraps: false, numbered: false });
+    Object.assign(this, {
+      code: "",
+      language: "",
+      name: "",
+      heading: "",
+      unfinished: false,
+      wraps: false,
+      numbered: false,
+    });
     this.context = NOWHERE;
   }
 
@@ -92,7 +100,10 @@ export class ArpCode extends ArpElement {
     this.#text = this.#shown = this.code;
     if (!CONTROLS.test(this.code)) return;
     if (reader === null) {
-      void import("@agent-rendering/core/printed").then((loaded) => ((reader = loaded), this.requestUpdate()), () => undefined);
+      void import("@agent-rendering/core/printed").then(
+        (loaded) => ((reader = loaded), this.requestUpdate()),
+        () => undefined,
+      );
       return;
     }
     this.#text = reader.printed(this.code);

@@ -18,7 +18,13 @@ import { styled } from "../styled.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/chart.css?inline";
 
-const NAMES = { line: "chartLine", bar: "chartBar", pie: "chartPie", scatter: "chartScatter", area: "chartArea" } as const;
+const NAMES = {
+  line: "chartLine",
+  bar: "chartBar",
+  pie: "chartPie",
+  scatter: "chartScatter",
+  area: "chartArea",
+} as const;
 const saving = () => import("../chart/save.js");
 const GUESSED_WIDTH_PX = 640;
 const NARROWEST_PX = 220;
@@ -130,7 +136,10 @@ export class ArpChart extends ComponentElement {
           ${this.#menu(name)}
         </span>
       </header>
-      ${this.asTable ? html`<arp-chart-data .props=${props} .data=${this.#data} .name=${name} .t=${t}></arp-chart-data>` : html`<div class=${isPie ? "arp-whole" : ""}>${isPie ? nothing : this.#legend()}
+      ${
+        this.asTable
+          ? html`<arp-chart-data .props=${props} .data=${this.#data} .name=${name} .t=${t}></arp-chart-data>`
+          : html`<div class=${isPie ? "arp-whole" : ""}>${isPie ? nothing : this.#legend()}
       <div
         class="arp-chart-place" ${styled(isPie ? { "--_arp-side": `${this.#data.height}px` } : {})} dir="ltr" tabindex="0" role="application" aria-roledescription=${t(NAMES[kind])} aria-label=${this.#summary(name)}
         @keydown=${this.#key} @pointermove=${this.#point} @pointerdown=${this.#point} @pointerleave=${this.#lookAway} @blur=${this.#lookAway}
@@ -141,7 +150,8 @@ export class ArpChart extends ComponentElement {
         ${isEmpty ? html`<p class="arp-note arp-chart-empty">${t("noData")}</p>` : nothing}
         ${this.#tip(across)}
       </div>${isPie ? this.#legend() : nothing}</div>
-      <p class="arp-hidden" role="status">${this.spoken}</p>`}
+      <p class="arp-hidden" role="status">${this.spoken}</p>`
+      }
     </figure>`;
   }
 
@@ -156,7 +166,13 @@ export class ArpChart extends ComponentElement {
       const most = there.reduce((one, other) => Math.max(one, other));
       return t("chartRange", { series: series || name, least: this.#figure(least), most: this.#figure(most) });
     });
-    return [name, t(NAMES[kind]), ...[yTitle, xTitle].filter(Boolean), t("points", { count: labels.length }), ...ranges].join(". ");
+    return [
+      name,
+      t(NAMES[kind]),
+      ...[yTitle, xTitle].filter(Boolean),
+      t("points", { count: labels.length }),
+      ...ranges,
+    ].join(". ");
   }
 
   // -- legend ------------------------------------------------------------------------------------
@@ -168,7 +184,8 @@ export class ArpChart extends ComponentElement {
     const isPie = kind === "pie";
     const names = isPie ? labels : series.map(({ name }) => name);
     if (names.length === 0 || (names.length === 1 && names[0] === "")) return nothing;
-    if (names.length === 1 && !isPie) return html`<div class="arp-legend"><span class="arp-legend-item">${this.#swatch(0)}<span dir="auto">${names[0]}</span></span></div>`;
+    if (names.length === 1 && !isPie)
+      return html`<div class="arp-legend"><span class="arp-legend-item">${this.#swatch(0)}<span dir="auto">${names[0]}</span></span></div>`;
     const head = yTitle && unit ? `${yTitle} (${unit})` : yTitle; // then not behind each value, where room is scarce
     const slices = new Map(this.#slices.map(({ label, part }, at) => [label, { part, at }]));
     return html`<div class=${`arp-legend${isPie ? " arp-parts" : ""}${isPie && labels.length > TALL_ITEMS ? " arp-many" : ""}`} @pointerleave=${this.#lookAway}>
@@ -185,13 +202,16 @@ export class ArpChart extends ComponentElement {
     const { kind, series, labels } = this.#data;
     if (kind === "pie") {
       const [colour, texture] = lookOf(at, labels.length);
-      const box = (fill: string | typeof nothing) => svg`<rect x="5" width="12" height="12" rx="3" fill=${fill}></rect>`;
+      const box = (fill: string | typeof nothing) =>
+        svg`<rect x="5" width="12" height="12" rx="3" fill=${fill}></rect>`;
       return html`<svg class="arp-swatch arp-series" viewBox="0 0 22 12" data-look=${colour} aria-hidden="true">${box(nothing)}${texture ? box(textureOf(this.#id, texture)) : nothing}</svg>`;
     }
     const one = series[at];
-    return html`<svg class="arp-swatch arp-series" viewBox="0 0 22 12" data-look=${at % 8} ${one === undefined ? styled({}) : colourStyle(one)} aria-hidden="true">${kind === "bar"
-      ? svg`<rect x="5" width="12" height="12" rx="3"></rect>`
-      : svg`${kind === "scatter" ? nothing : svg`<path class="arp-line-path" d="M0,6H22" stroke-dasharray=${DASHES[at % DASHES.length] || nothing}></path>`}<path class="arp-mark" transform="translate(11 6)" d=${markPath(at, 3.5)}></path>`}</svg>`;
+    return html`<svg class="arp-swatch arp-series" viewBox="0 0 22 12" data-look=${at % 8} ${one === undefined ? styled({}) : colourStyle(one)} aria-hidden="true">${
+      kind === "bar"
+        ? svg`<rect x="5" width="12" height="12" rx="3"></rect>`
+        : svg`${kind === "scatter" ? nothing : svg`<path class="arp-line-path" d="M0,6H22" stroke-dasharray=${DASHES[at % DASHES.length] || nothing}></path>`}<path class="arp-mark" transform="translate(11 6)" d=${markPath(at, 3.5)}></path>`
+    }</svg>`;
   }
 
   #toggle(at: number): void {
@@ -222,7 +242,10 @@ export class ArpChart extends ComponentElement {
       const isScatter = this.#data.kind === "scatter";
       const near = nearestPoint(isScatter ? points : [columns.map((column) => [column, y] as const)], x, y);
       const apart = points.map((series) => Math.abs((series[near?.at ?? -1]?.[1] ?? Infinity) - y));
-      this.looked = near && { at: near.at, series: isScatter ? near.series : Math.max(0, apart.indexOf(Math.min(...apart))) };
+      this.looked = near && {
+        at: near.at,
+        series: isScatter ? near.series : Math.max(0, apart.indexOf(Math.min(...apart))),
+      };
       return;
     }
     const { height } = this.#data;
@@ -236,15 +259,18 @@ export class ArpChart extends ComponentElement {
     const sets = this.#plot ? this.#shown.length : 1;
     if (count === 0 || sets === 0) return;
     const { at, series } = this.looked ?? { at: -1, series: 0 };
-    const spot = this.#plot && this.#data.kind === "scatter" ? walked(this.#plot.points, this.looked, event.key) : undefined;
-    const moved = spot ? [spot.at, spot.series] : {
-      ArrowRight: [Math.min(count - 1, at + 1), series],
-      ArrowLeft: [Math.max(0, at - 1), series],
-      ArrowDown: [Math.max(0, at), (series + 1) % sets],
-      ArrowUp: [Math.max(0, at), (series - 1 + sets) % sets],
-      Home: [0, series],
-      End: [count - 1, series],
-    }[event.key];
+    const spot =
+      this.#plot && this.#data.kind === "scatter" ? walked(this.#plot.points, this.looked, event.key) : undefined;
+    const moved = spot
+      ? [spot.at, spot.series]
+      : {
+          ArrowRight: [Math.min(count - 1, at + 1), series],
+          ArrowLeft: [Math.max(0, at - 1), series],
+          ArrowDown: [Math.max(0, at), (series + 1) % sets],
+          ArrowUp: [Math.max(0, at), (series - 1 + sets) % sets],
+          Home: [0, series],
+          End: [count - 1, series],
+        }[event.key];
     if (event.key === "Escape" && this.looked !== null) {
       event.stopPropagation();
       this.looked = null;
@@ -266,7 +292,9 @@ export class ArpChart extends ComponentElement {
     const one = this.#shown[series];
     const value = one?.values[at];
     const label = xTitle && labels[at] ? `${xTitle}: ${labels[at]}` : labels[at];
-    return [label, `${one?.name ? `${one.name}: ` : ""}${value == null ? t("noData") : this.#figure(value)}`].filter(Boolean).join(", ");
+    return [label, `${one?.name ? `${one.name}: ` : ""}${value == null ? t("noData") : this.#figure(value)}`]
+      .filter(Boolean)
+      .join(", ");
   }
 
   #cross(): unknown {
@@ -292,12 +320,23 @@ export class ArpChart extends ComponentElement {
     const slice = this.#slices[looked.at];
     const isScatter = kind === "scatter";
     const x = this.#plot ? (this.#plot.columns[looked.at] ?? 0) : width / 2 + (slice?.middle[0] ?? 0);
-    const y = this.#plot ? (isScatter ? (this.#plot.points[looked.series]?.[looked.at]?.[1] ?? 0) : 0) : width / 2 + (slice?.middle[1] ?? 0);
+    const y = this.#plot
+      ? isScatter
+        ? (this.#plot.points[looked.series]?.[looked.at]?.[1] ?? 0)
+        : 0
+      : width / 2 + (slice?.middle[1] ?? 0);
     const isRight = x > width / 2;
-    const side = { [isRight ? "right" : "left"]: `${(isRight ? width - x : x) + 14}px`, "max-width": `${Math.max(110, Math.min(256, (isRight ? x : width - x) - 10))}px` };
+    const side = {
+      [isRight ? "right" : "left"]: `${(isRight ? width - x : x) + 14}px`,
+      "max-width": `${Math.max(110, Math.min(256, (isRight ? x : width - x) - 10))}px`,
+    };
     const rows = this.#plot
-      ? this.#shown.flatMap((one, at) => (isScatter && at !== looked.series ? [] : [[one.look, one.name, one.values[looked.at]] as const]))
-      : slice ? [[slice.label, percent(slice.part, t), slice.value] as const] : [];
+      ? this.#shown.flatMap((one, at) =>
+          isScatter && at !== looked.series ? [] : [[one.look, one.name, one.values[looked.at]] as const],
+        )
+      : slice
+        ? [[slice.label, percent(slice.part, t), slice.value] as const]
+        : [];
     const label = labels[this.#plot ? looked.at : (slice?.label ?? 0)];
     return html`<div class="arp-tip" aria-hidden="true" ${styled({ ...side, top: `${Math.max(4, y - 20)}px` })}>
       ${label ? html`<strong dir="auto">${isScatter && xTitle ? `${xTitle}: ` : ""}${label}</strong>` : nothing}
@@ -317,22 +356,27 @@ export class ArpChart extends ComponentElement {
     const { t } = this;
     const drawing = () => this.querySelector<SVGSVGElement>(".arp-chart-place > svg");
     const saved = (format: string, run: () => Promise<void>): Offer => [`${t("download")} (${format})`, run];
-    return exportMenu("download", t("download"), [
-      saved("SVG", async () => {
-        const shown = drawing();
-        if (shown) saveFile(fileName(name, "svg"), (await saving()).svgText(shown), "image/svg+xml");
-      }),
-      saved("PNG", async () => {
-        const shown = drawing();
-        const picture = shown && (await (await saving()).pngOf(shown));
-        if (picture) saveFile(fileName(name, "png"), picture);
-      }),
-      saved("CSV", async () => {
-        const { chartTable, toCsv } = await import("@agent-rendering/core/export");
-        const { headers, rows } = chartTable(this.component?.props ?? {});
-        saveFile(fileName(name, "csv"), `\ufeff${toCsv(headers, rows)}`, "text/csv");
-      }),
-    ], () => void saving());
+    return exportMenu(
+      "download",
+      t("download"),
+      [
+        saved("SVG", async () => {
+          const shown = drawing();
+          if (shown) saveFile(fileName(name, "svg"), (await saving()).svgText(shown), "image/svg+xml");
+        }),
+        saved("PNG", async () => {
+          const shown = drawing();
+          const picture = shown && (await (await saving()).pngOf(shown));
+          if (picture) saveFile(fileName(name, "png"), picture);
+        }),
+        saved("CSV", async () => {
+          const { chartTable, toCsv } = await import("@agent-rendering/core/export");
+          const { headers, rows } = chartTable(this.component?.props ?? {});
+          saveFile(fileName(name, "csv"), `\ufeff${toCsv(headers, rows)}`, "text/csv");
+        }),
+      ],
+      () => void saving(),
+    );
   }
 }
 

@@ -14,7 +14,11 @@ import { freshId, visible } from "../values.js";
 const MARGIN_PX = 8;
 
 export class ArpCite extends LitElement {
-  static override properties = { number: { attribute: false }, context: { attribute: false }, isShown: { state: true } };
+  static override properties = {
+    number: { attribute: false },
+    context: { attribute: false },
+    isShown: { state: true },
+  };
 
   /** From 1. */
   declare number: number;
@@ -70,9 +74,9 @@ export class ArpCite extends LitElement {
     const host = linkTarget(source.url, this.context)?.host ?? "";
     return html`<span class="arp-cite-card" id=${this.#card} role="tooltip" popover="manual"
       ><span class="arp-cite-inner"
-        ><strong dir="auto">${nameOf(source)}</strong>${host === "" || source.url === "" ? nothing : html`<span class="arp-host" dir="ltr">${host}</span>`}${source.excerpt === ""
-          ? nothing
-          : html`<span class="arp-excerpt" dir="auto">${source.excerpt}</span>`}</span
+        ><strong dir="auto">${nameOf(source)}</strong>${host === "" || source.url === "" ? nothing : html`<span class="arp-host" dir="ltr">${host}</span>`}${
+          source.excerpt === "" ? nothing : html`<span class="arp-excerpt" dir="auto">${source.excerpt}</span>`
+        }</span
       ></span
     >`;
   }

@@ -80,8 +80,12 @@ export class ArpDiff extends ComponentElement {
       <header>
         <h3 class="arp-title" id=${this.#id} dir="auto">${heading}</h3>
         ${names ? html`<span class="arp-note" dir="auto">${names}</span>` : nothing}
-        ${found ? html`<span class="arp-diff-sum" dir="ltr" aria-hidden="true"><span data-kind="added">+${t.number(found.added)}</span> <span data-kind="removed">−${t.number(found.removed)}</span></span>
-          <span class="arp-hidden">${t("added", { count: found.added })}, ${t("removed", { count: found.removed })}</span>` : nothing}
+        ${
+          found
+            ? html`<span class="arp-diff-sum" dir="ltr" aria-hidden="true"><span data-kind="added">+${t.number(found.added)}</span> <span data-kind="removed">−${t.number(found.removed)}</span></span>
+          <span class="arp-hidden">${t("added", { count: found.added })}, ${t("removed", { count: found.removed })}</span>`
+            : nothing
+        }
         <span class="arp-tools">
           ${this.isNarrow ? nothing : html`<button type="button" class="arp-button arp-quiet" aria-pressed=${String(this.isSplit)} @click=${() => (this.isSplit = !this.isSplit)}>${t("split")}</button>`}
           ${found ? copyButton(this.context, t("copyAs", { format: "patch" }), () => patchOf(found, text(old) || t("before"), text(now) || t("after"))) : nothing}
@@ -102,7 +106,11 @@ export class ArpDiff extends ComponentElement {
     this.#drawnFor = key;
     this.#stopDrawing();
     place.replaceChildren();
-    this.#stopDrawing = inSlices(found.rows.every(({ kind }) => kind === "fold") ? [] : this.#rows(found.rows, isSplit), place, isSplit);
+    this.#stopDrawing = inSlices(
+      found.rows.every(({ kind }) => kind === "fold") ? [] : this.#rows(found.rows, isSplit),
+      place,
+      isSplit,
+    );
   }
 
   /** Reads both texts as code, once the grammars are there. */
@@ -115,8 +123,22 @@ export class ArpDiff extends ComponentElement {
 
   /** Rows as functions, made when their turn comes. */
   #rows(rows: readonly Shown[], isSplit: boolean): (() => HTMLTableRowElement)[] {
-    if (!isSplit) return rows.map((row) => () => (row.kind === "fold" ? this.#fold(row, isSplit) : this.#row([this.#numberCell(row.before), this.#numberCell(row.after), this.#signCell(row), this.#textCell(row)], row.kind)));
-    return paired(rows).map((row) => () => ("lines" in row ? this.#fold(row, isSplit) : this.#row([...this.#side(row.left, "before"), ...this.#side(row.right, "after")], "")));
+    if (!isSplit)
+      return rows.map(
+        (row) => () =>
+          row.kind === "fold"
+            ? this.#fold(row, isSplit)
+            : this.#row(
+                [this.#numberCell(row.before), this.#numberCell(row.after), this.#signCell(row), this.#textCell(row)],
+                row.kind,
+              ),
+      );
+    return paired(rows).map(
+      (row) => () =>
+        "lines" in row
+          ? this.#fold(row, isSplit)
+          : this.#row([...this.#side(row.left, "before"), ...this.#side(row.right, "after")], ""),
+    );
   }
 
   #side(line: DiffLine | null, side: "before" | "after"): HTMLElement[] {
@@ -147,7 +169,10 @@ export class ArpDiff extends ComponentElement {
   #textCell(line: DiffLine): HTMLElement {
     const made = cell("arp-diff-text");
     made.dataset.kind = line.kind;
-    const coloured = line.kind === "added" ? this.#colours?.after[(line.after ?? 0) - 1] : this.#colours?.before[(line.before ?? 0) - 1];
+    const coloured =
+      line.kind === "added"
+        ? this.#colours?.after[(line.after ?? 0) - 1]
+        : this.#colours?.before[(line.before ?? 0) - 1];
     const stretches = coloured ?? [{ text: line.text, kind: "" }];
     made.append(...(line.segments === null ? stretches.map(stretchNode) : marked(stretches, line)));
     return made;
@@ -156,7 +181,10 @@ export class ArpDiff extends ComponentElement {
   #fold({ lines }: Fold, isSplit: boolean): HTMLTableRowElement {
     const made = cell("arp-diff-fold");
     made.setAttribute("colspan", isSplit ? "6" : "4");
-    const button = Object.assign(document.createElement("button"), { type: "button", className: "arp-button arp-quiet" });
+    const button = Object.assign(document.createElement("button"), {
+      type: "button",
+      className: "arp-button arp-quiet",
+    });
     button.textContent = this.t("unchanged", { count: lines.length });
     const row = this.#row([made], "");
     button.addEventListener("click", () => {
@@ -176,7 +204,7 @@ function cell(className: string): HTMLTableCellElement {
 /** Removed lines beside the added lines that came for them. */
 function paired(rows: readonly Shown[]): (Pair | Fold)[] {
   const made: (Pair | Fold)[] = [];
-  for (let at = 0; at < rows.length; ) {
+  for (let at = 0; at < rows.length;) {
     const row = rows[at] as Shown;
     if (row.kind === "fold" || row.kind === "same") {
       made.push(row.kind === "fold" ? row : { left: row, right: row });
@@ -189,7 +217,8 @@ function paired(rows: readonly Shown[]): (Pair | Fold)[] {
       return rows.slice(start, at) as DiffLine[];
     };
     const [removed, added] = [run("removed"), run("added")];
-    for (let line = 0; line < Math.max(removed.length, added.length); line += 1) made.push({ left: removed[line] ?? null, right: added[line] ?? null });
+    for (let line = 0; line < Math.max(removed.length, added.length); line += 1)
+      made.push({ left: removed[line] ?? null, right: added[line] ?? null });
   }
   return made;
 }
@@ -200,7 +229,7 @@ function marked(stretches: readonly Stretch[], { segments, kind }: DiffLine): No
   const rest = stretches.map((stretch) => ({ ...stretch }));
   for (const { text: wanted, isChanged } of segments ?? []) {
     const place = isChanged ? document.createElement(kind === "added" ? "ins" : "del") : null;
-    for (let left = wanted.length; left > 0 && rest.length > 0; ) {
+    for (let left = wanted.length; left > 0 && rest.length > 0;) {
       const first = rest[0] as { text: string; kind: string };
       const part = first.text.slice(0, left);
       const node = stretchNode({ text: part, kind: first.kind });
@@ -239,7 +268,9 @@ function chunk(place: HTMLElement, isSplit: boolean, rows: number): HTMLTableSec
   const table = Object.assign(document.createElement("table"), { className: isSplit ? "arp-diff-split" : "" });
   table.setAttribute("role", "presentation");
   const columns = document.createElement("colgroup");
-  for (const name of isSplit ? ["number", "sign", "text", "number", "sign", "text"] : ["number", "number", "sign", "text"]) {
+  for (const name of isSplit
+    ? ["number", "sign", "text", "number", "sign", "text"]
+    : ["number", "number", "sign", "text"]) {
     columns.append(Object.assign(document.createElement("col"), { className: `arp-diff-col-${name}` }));
   }
   const body = document.createElement("tbody");

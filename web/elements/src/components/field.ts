@@ -69,7 +69,9 @@ export function faultOf({ kind, rules }: FormField, control: Control, t: Transla
   if (validity.rangeOverflow) return ruleMessage || t("tooLarge", { limit: limitOf(rules.max, kind, t) });
   if (control.value === "") return "";
   if (kind === "number" && isRounded(control.value)) {
-    const [word, limit] = control.value.startsWith("-") ? (["tooSmall", Number.MIN_SAFE_INTEGER] as const) : (["tooLarge", Number.MAX_SAFE_INTEGER] as const);
+    const [word, limit] = control.value.startsWith("-")
+      ? (["tooSmall", Number.MIN_SAFE_INTEGER] as const)
+      : (["tooLarge", Number.MAX_SAFE_INTEGER] as const);
     return ruleMessage || t(word, { limit: t.number(limit) });
   }
   const [least, most] = [number(rules.min_length), number(rules.max_length)];
@@ -93,7 +95,8 @@ export function valueText({ kind, choices }: FormField, value: Json | undefined,
   if (kind === "password") return value == null ? "" : "••••••";
   if (typeof value === "boolean") return t(value ? "confirm" : "deny");
   if (isObject(value)) return text(value.name);
-  if (kind === "date" && typeof value === "string") return t.date(`${value}T12:00:00`, { dateStyle: "medium" }) || value;
+  if (kind === "date" && typeof value === "string")
+    return t.date(`${value}T12:00:00`, { dateStyle: "medium" }) || value;
   if (kind === "select") return choices.find((choice) => choice.value === value)?.label ?? text(value);
   return typeof value === "number" ? t.number(value, { maximumFractionDigits: 20, useGrouping: false }) : text(value);
 }
@@ -118,7 +121,13 @@ export function fieldRow(field: FormField, id: string, fault: string, t: Transla
 
 // What an agent gives as value is in `value`/`checked` attributes: Lit sets an attribute only when it
 // changes, so what somebody has typed stays when the form is drawn again.
-function controlOf(field: FormField, id: string, isWrong: boolean, described: string | typeof nothing, check: () => void): TemplateResult {
+function controlOf(
+  field: FormField,
+  id: string,
+  isWrong: boolean,
+  described: string | typeof nothing,
+  check: () => void,
+): TemplateResult {
   const { name, kind, value, choices, isRequired, placeholder, rules } = field;
   const invalid = isWrong ? "true" : nothing;
   const hint = placeholder || nothing;

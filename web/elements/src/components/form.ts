@@ -31,13 +31,22 @@ export class ArpForm extends QuestionElement {
     const shown = objects(fields).flatMap((given) => fieldOf(given) ?? []);
     if (!this.open) return this.frame(title, description, this.#summary(shown), "form");
     const count = this.faults.size;
-    return this.frame(title, description, html`<form novalidate @submit=${(event: Event) => this.#submit(event, shown)}>
-      ${repeat(shown, ({ name }) => name, (field) => fieldRow(field, this.#idOf(field), this.#faultOf(field), t, () => this.#recheck(field)))}
+    return this.frame(
+      title,
+      description,
+      html`<form novalidate @submit=${(event: Event) => this.#submit(event, shown)}>
+      ${repeat(
+        shown,
+        ({ name }) => name,
+        (field) => fieldRow(field, this.#idOf(field), this.#faultOf(field), t, () => this.#recheck(field)),
+      )}
       <div class="arp-actions">
         <button type="submit" class="arp-button">${text(label) || t("submit")}</button>
         <span class="arp-note arp-error" role="alert">${count === 0 ? nothing : html`${icon("error")}<span>${t("fixErrors", { count })}</span>`}</span>
       </div>
-    </form>`, "form");
+    </form>`,
+      "form",
+    );
   }
 
   #idOf({ name }: FormField): string {
@@ -79,7 +88,8 @@ export class ArpForm extends QuestionElement {
       if (fault !== "") faults.set(field.name, fault);
       const value = valueOf(field, control);
       if (value !== undefined) Object.defineProperty(values, field.name, { value, enumerable: true });
-      if (field.kind === "file") for (const file of control.files ?? []) files.push({ part: `fields.${field.name}`, file });
+      if (field.kind === "file")
+        for (const file of control.files ?? []) files.push({ part: `fields.${field.name}`, file });
     }
     this.faults = faults;
     const first = fields.find(({ name }) => faults.has(name));
@@ -105,7 +115,9 @@ export class ArpForm extends QuestionElement {
     const rows = fields.flatMap((field) => {
       const value = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
       const shownValue = valueText(field, value, t);
-      return shownValue === "" ? [] : [html`<div><dt dir="auto">${field.label}</dt><dd class="arp-plain" dir="auto">${shownValue}</dd></div>`];
+      return shownValue === ""
+        ? []
+        : [html`<div><dt dir="auto">${field.label}</dt><dd class="arp-plain" dir="auto">${shownValue}</dd></div>`];
     });
     return rows.length === 0 ? nothing : html`<dl class="arp-answers">${rows}</dl>`;
   }

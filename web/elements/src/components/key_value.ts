@@ -26,7 +26,8 @@ export class ArpKeyValue extends ComponentElement {
 
   #item({ key, value, style }: JsonObject): unknown {
     const kind = oneOf(style, STYLES);
-    const shownValue = typeof value === "number" ? this.t.number(withoutNoise(value), { maximumFractionDigits: 20 }) : text(value);
+    const shownValue =
+      typeof value === "number" ? this.t.number(withoutNoise(value), { maximumFractionDigits: 20 }) : text(value);
     const isNamed = kind !== "default" && kind !== "muted";
     return html`<div data-state=${kind}>
       <dt dir="auto">${text(key)}</dt>

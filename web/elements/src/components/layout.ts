@@ -116,7 +116,12 @@ export class ArpSplit extends LayoutElement {
   #key(event: KeyboardEvent, part: number): void {
     const isMirrored = getComputedStyle(this).direction === "rtl";
     const more = isMirrored ? "ArrowLeft" : "ArrowRight";
-    const step = { [more]: STEP, [more === "ArrowRight" ? "ArrowLeft" : "ArrowRight"]: -STEP, ArrowDown: STEP, ArrowUp: -STEP }[event.key];
+    const step = {
+      [more]: STEP,
+      [more === "ArrowRight" ? "ArrowLeft" : "ArrowRight"]: -STEP,
+      ArrowDown: STEP,
+      ArrowUp: -STEP,
+    }[event.key];
     const next = event.key === "Home" ? 0.1 : event.key === "End" ? 0.9 : step === undefined ? null : part + step;
     if (next === null) return;
     event.preventDefault();
@@ -138,7 +143,9 @@ export class ArpSplit extends LayoutElement {
       this.#move(isRow && getComputedStyle(frame).direction === "rtl" ? 1 - along : along);
     };
     divider.addEventListener("pointermove", follow);
-    divider.addEventListener("lostpointercapture", () => divider.removeEventListener("pointermove", follow), { once: true });
+    divider.addEventListener("lostpointercapture", () => divider.removeEventListener("pointermove", follow), {
+      once: true,
+    });
     event.preventDefault();
     divider.focus();
   };

@@ -62,7 +62,10 @@ export abstract class QuestionElement extends ComponentElement {
     if (!this.isConnected || this.#watched === client) return;
     this.#stop?.();
     this.#watched = client;
-    const stops = client === null ? [] : [client.store.outgoing, client.store.status].map((cell) => cell.subscribe(() => this.requestUpdate()));
+    const stops =
+      client === null
+        ? []
+        : [client.store.outgoing, client.store.status].map((cell) => cell.subscribe(() => this.requestUpdate()));
     this.#stop = () => stops.forEach((stop) => stop());
   }
 
@@ -102,7 +105,9 @@ export abstract class QuestionElement extends ComponentElement {
     const id = send(component) ?? null;
     this.sent = { value, id };
     context.announce(this.t(this.#isOffline() ? "answerQueued" : "answerSent"));
-    this.dispatchEvent(new CustomEvent("arp-action", { bubbles: true, composed: true, detail: { component, name, payload: value } }));
+    this.dispatchEvent(
+      new CustomEvent("arp-action", { bubbles: true, composed: true, detail: { component, name, payload: value } }),
+    );
     void this.updateComplete.then(() => this.#keepFocus());
   }
 
@@ -123,7 +128,8 @@ export abstract class QuestionElement extends ComponentElement {
     const state = component && questionState(component);
     const late = this.late === null ? nothing : this.#refusal(this.late);
     if (state === "answered") return html`${note("check", t("answered"))}${late}`;
-    if (state === "declined" || state === "expired" || state === "cancelled") return html`${note("cross", t(state))}${late}`;
+    if (state === "declined" || state === "expired" || state === "cancelled")
+      return html`${note("cross", t(state))}${late}`;
     if (pending?.phase === "refused") return this.#refusal(pending.error);
     if (pending === null && this.sent === null) return nothing;
     const waits = pending?.phase === "sent" ? html`<arp-late>· ${t("notDelivered")}</arp-late>` : nothing;
@@ -159,4 +165,3 @@ export abstract class QuestionElement extends ComponentElement {
 function note(sign: "check" | "cross", words: string, more: unknown = nothing): TemplateResult {
   return html`<p class="arp-note arp-standing">${icon(sign)}<span>${words} ${more}</span></p>`;
 }
-

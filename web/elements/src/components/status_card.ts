@@ -25,9 +25,10 @@ export class ArpStatusCard extends ComponentElement {
 
   #section({ label, content, style }: JsonObject): unknown {
     const kind = oneOf(style, STYLES);
-    const shown = kind === "code"
-      ? html`<div class="arp-section-code"><pre dir="ltr" tabindex="0" role="group" aria-label=${text(label) || this.t("code")}>${text(content)}</pre>${copyButton(this.context, this.t("copy"), () => text(content))}</div>`
-      : html`<p class="arp-plain" data-state=${kind}>${kind === "default" ? nothing : html`${icon(kind)}<span class="arp-hidden">${this.t(kind)}: </span>`}<span dir="auto">${text(content)}</span></p>`;
+    const shown =
+      kind === "code"
+        ? html`<div class="arp-section-code"><pre dir="ltr" tabindex="0" role="group" aria-label=${text(label) || this.t("code")}>${text(content)}</pre>${copyButton(this.context, this.t("copy"), () => text(content))}</div>`
+        : html`<p class="arp-plain" data-state=${kind}>${kind === "default" ? nothing : html`${icon(kind)}<span class="arp-hidden">${this.t(kind)}: </span>`}<span dir="auto">${text(content)}</span></p>`;
     return html`<div><dt dir="auto">${text(label)}</dt><dd>${shown}</dd></div>`;
   }
 }

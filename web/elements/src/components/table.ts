@@ -113,7 +113,9 @@ export class ArpTable extends QuestionElement {
       const { props } = this.component;
       const tabs = objects(props.tabs);
       // Where rows are selected they are its own, which then are before those of its tabs.
-      this.#sheets = (tabs.length === 0 ? [props] : asks ? [{ ...props, name: text(props.title) || "–" }, ...tabs] : tabs).map(sheetOf);
+      this.#sheets = (
+        tabs.length === 0 ? [props] : asks ? [{ ...props, name: text(props.title) || "–" }, ...tabs] : tabs
+      ).map(sheetOf);
       this.picked = new Set([...this.picked].filter((at) => at < (this.#sheets[0]?.rows.length ?? 0)));
       if (this.sorting) void this.#sort(this.sorting, false);
     }
@@ -157,7 +159,11 @@ export class ArpTable extends QuestionElement {
 
   /** Whether rows can be selected, or could be: those of tabs cannot. */
   get #picks(): boolean {
-    return this.component !== null && questionState(this.component) !== null && Math.min(this.chosen, this.#sheets.length - 1) === 0;
+    return (
+      this.component !== null &&
+      questionState(this.component) !== null &&
+      Math.min(this.chosen, this.#sheets.length - 1) === 0
+    );
   }
 
   /** The rows that are selected, or that were. */
@@ -232,7 +238,12 @@ export class ArpTable extends QuestionElement {
     const { t } = this;
     const copies: Format[] = ["CSV", "TSV", "Markdown"];
     const offers: Offer[] = copies.map((format) => [t("copyAs", { format }), (event) => this.#copy(event, format)]);
-    return exportMenu("copy", t("copy"), [...offers, [`${t("download")} (CSV)`, () => this.#save(name)]], () => void exporters());
+    return exportMenu(
+      "copy",
+      t("copy"),
+      [...offers, [`${t("download")} (CSV)`, () => this.#save(name)]],
+      () => void exporters(),
+    );
   }
 
   async #as(format: Format): Promise<string> {
@@ -273,7 +284,8 @@ export class ArpTable extends QuestionElement {
     if (run !== this.#runs) return;
     this.order = order;
     const column = headers[sorting.column] ?? "";
-    if (isAnnounced) this.context.announce(this.t(sorting.direction === "ascending" ? "sortedUp" : "sortedDown", { column }));
+    if (isAnnounced)
+      this.context.announce(this.t(sorting.direction === "ascending" ? "sortedUp" : "sortedDown", { column }));
   }
 
   #visible(): readonly number[] {
@@ -282,7 +294,9 @@ export class ArpTable extends QuestionElement {
     const all = isFit && this.order ? Array.from(this.order) : rows.map((_, at) => at);
     const words = this.#lower(this.wanted).split(/\s+/).filter(Boolean);
     if (words.length === 0) return all;
-    const searchTexts = (this.#searchable ??= rows.map((row) => this.#lower(row.map((cell, column) => this.#searchText(cell, column)).join("\n"))));
+    const searchTexts = (this.#searchable ??= rows.map((row) =>
+      this.#lower(row.map((cell, column) => this.#searchText(cell, column)).join("\n")),
+    ));
     return all.filter((at) => words.every((word) => searchTexts[at]?.includes(word)));
   }
 
@@ -291,7 +305,9 @@ export class ArpTable extends QuestionElement {
   }
 
   #cellText(cell: CellValue | undefined, column = 0): string {
-    return typeof cell === "boolean" ? this.t(cell ? "confirm" : "deny") : written(cell, this.#sheet.decimals[column] ?? null);
+    return typeof cell === "boolean"
+      ? this.t(cell ? "confirm" : "deny")
+      : written(cell, this.#sheet.decimals[column] ?? null);
   }
 
   /** A cell as it shows, and all of its digits where some do not. */
@@ -302,7 +318,9 @@ export class ArpTable extends QuestionElement {
 
   /** All digits of a number that is shown rounded; `null` of any other cell. */
   #wholeText(cell: CellValue | undefined, column: number): string | null {
-    return typeof cell === "number" && Number(this.#cellText(cell, column)) !== withoutNoise(cell) ? String(withoutNoise(cell)) : null;
+    return typeof cell === "number" && Number(this.#cellText(cell, column)) !== withoutNoise(cell)
+      ? String(withoutNoise(cell))
+      : null;
   }
 
   protected override drawn(): void {
@@ -329,7 +347,11 @@ export class ArpTable extends QuestionElement {
 function sheetOf({ name, headers, rows, highlight }: JsonObject): Sheet {
   const names = list(headers).map(text);
   // Rows as they are stay the same arrays, by which their nodes are known again.
-  const cells = list(rows).map((row) => (Array.isArray(row) && row.every(isCell) ? (row as Row) : list(row).map((cell) => (isCell(cell) ? cell : JSON.stringify(cell)))));
+  const cells = list(rows).map((row) =>
+    Array.isArray(row) && row.every(isCell)
+      ? (row as Row)
+      : list(row).map((cell) => (isCell(cell) ? cell : JSON.stringify(cell))),
+  );
   const columns = cells.slice(0, 1000).reduce((most, row) => Math.max(most, row.length), names.length);
   const kinds = Array.from({ length: columns }, (_, column) => columnKind(cells, column));
   const decimals = kinds.map((_, column) => decimalsOf(cells, column));
@@ -350,14 +372,18 @@ function isCell(value: Json): value is CellValue {
 
 /** How wide columns are, in characters, by what is in them. */
 function widths(sheet: Sheet): number[] {
-  return sheet.headers.map((header, at) => Math.min(WIDEST, Math.max(NARROWEST, [...header].length + 5, longest(sheet, at) + 3)));
+  return sheet.headers.map((header, at) =>
+    Math.min(WIDEST, Math.max(NARROWEST, [...header].length + 5, longest(sheet, at) + 3)),
+  );
 }
 
 /** How wide columns of words must be at least, in characters, so that none is squeezed to a word a line. */
 function leastWidths(sheet: Sheet): number[] {
   return sheet.headers.map((_, at) => {
     const most = sheet.kinds[at] === "text" ? longest(sheet, at) : 0;
-    return most <= WORDS ? 0.9 * most : Math.min(LONGEST_LINE, LEAST_LINE + (sheet.headers.length < MANY ? 0 : Math.round(most / 10)));
+    return most <= WORDS
+      ? 0.9 * most
+      : Math.min(LONGEST_LINE, LEAST_LINE + (sheet.headers.length < MANY ? 0 : Math.round(most / 10)));
   });
 }
 

@@ -9,7 +9,8 @@ import { text } from "../values.js";
 /** `<arp-text>`: a text as it is, or Markdown if it says so. */
 export class ArpText extends ComponentElement {
   protected override draw({ content, format }: JsonObject): unknown {
-    if (format === "markdown") return html`<arp-prose .text=${text(content)} .streaming=${this.context.streaming} .context=${this.context}></arp-prose>`;
+    if (format === "markdown")
+      return html`<arp-prose .text=${text(content)} .streaming=${this.context.streaming} .context=${this.context}></arp-prose>`;
     return html`<p class="arp-plain" dir="auto">${text(content)}</p>`;
   }
 }

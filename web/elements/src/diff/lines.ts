@@ -51,11 +51,22 @@ export async function changesOf(before: readonly string[], after: readonly strin
 }
 
 function gap(before: readonly string[], after: readonly string[]): Change[] {
-  if (before.length === 0 || after.length === 0) return [{ kind: "removed", lines: before }, { kind: "added", lines: after }];
+  if (before.length === 0 || after.length === 0)
+    return [
+      { kind: "removed", lines: before },
+      { kind: "added", lines: after },
+    ];
   // Without types that fit read-only arrays; it changes neither.
   const parts = diffArrays(before as string[], after as string[], { timeout: GAP_TIMEOUT_MS });
-  if (parts === undefined) return [{ kind: "removed", lines: before }, { kind: "added", lines: after }];
-  return parts.map(({ value, added, removed }) => ({ kind: added ? "added" : removed ? "removed" : "same", lines: value }));
+  if (parts === undefined)
+    return [
+      { kind: "removed", lines: before },
+      { kind: "added", lines: after },
+    ];
+  return parts.map(({ value, added, removed }) => ({
+    kind: added ? "added" : removed ? "removed" : "same",
+    lines: value,
+  }));
 }
 
 /** Pairs of numbers of lines that are the same for certain: the longest rising run of unique common lines. */

@@ -48,15 +48,37 @@ export async function difference(before: string, after: string): Promise<Differe
   changes.forEach(({ kind, lines }, at) => {
     const next = changes[at + 1];
     if (kind === "same") {
-      const same = lines.map((text, line): DiffLine => ({ kind, before: old + line, after: now + line, text, segments: null }));
+      const same = lines.map((text, line): DiffLine => ({
+        kind,
+        before: old + line,
+        after: now + line,
+        text,
+        segments: null,
+      }));
       rows.push(...folded(same, at > 0, next !== undefined));
     } else if (kind === "removed") {
       const partners = next?.kind === "added" ? next.lines : [];
-      rows.push(...lines.map((text, line): DiffLine => ({ kind, before: old + line, after: null, text, segments: words(text, partners[line], (pairs += 1), "added") })));
+      rows.push(
+        ...lines.map((text, line): DiffLine => ({
+          kind,
+          before: old + line,
+          after: null,
+          text,
+          segments: words(text, partners[line], (pairs += 1), "added"),
+        })),
+      );
     } else {
       const last = changes[at - 1];
       const partners = last?.kind === "removed" ? last.lines : [];
-      rows.push(...lines.map((text, line): DiffLine => ({ kind, before: null, after: now + line, text, segments: words(partners[line], text, (pairs += 1), "removed") })));
+      rows.push(
+        ...lines.map((text, line): DiffLine => ({
+          kind,
+          before: null,
+          after: now + line,
+          text,
+          segments: words(partners[line], text, (pairs += 1), "removed"),
+        })),
+      );
     }
     if (kind !== "added") old += lines.length;
     if (kind !== "removed") now += lines.length;
@@ -75,13 +97,20 @@ function folded(lines: readonly DiffLine[], hasBefore: boolean, hasAfter: boolea
   return [...lines.slice(0, head), { kind: "fold", lines: middle }, ...lines.slice(lines.length - tail)];
 }
 
-function words(before: string | undefined, after: string | undefined, pair: number, leftOut: "added" | "removed"): Segment[] | null {
+function words(
+  before: string | undefined,
+  after: string | undefined,
+  pair: number,
+  leftOut: "added" | "removed",
+): Segment[] | null {
   if (before === undefined || after === undefined || pair > 2 * MOST_PAIRS) return null;
   if (before.length > LONGEST_LINE || after.length > LONGEST_LINE) return null;
   const parts = diffWordsWithSpace(before, after);
   const same = parts.reduce((sum, { added, removed, value }) => sum + (added || removed ? 0 : value.trim().length), 0);
   if (same < LIKENESS * Math.max(before.trim().length, after.trim().length)) return null;
-  return parts.filter((part) => !part[leftOut]).map(({ value, added, removed }) => ({ text: value, isChanged: added || removed }));
+  return parts
+    .filter((part) => !part[leftOut])
+    .map(({ value, added, removed }) => ({ text: value, isChanged: added || removed }));
 }
 
 const SIGNS = { same: " ", removed: "-", added: "+" } as const;
@@ -102,5 +131,8 @@ export function patchOf({ rows }: Difference, oldFileName: string, newFileName: 
     if (row.kind !== "added") [old, hunk.oldLines] = [old + 1, hunk.oldLines + 1];
     if (row.kind !== "removed") [now, hunk.newLines] = [now + 1, hunk.newLines + 1];
   }
-  return formatPatch({ oldFileName, newFileName, oldHeader: undefined, newHeader: undefined, hunks }, FILE_HEADERS_ONLY);
+  return formatPatch(
+    { oldFileName, newFileName, oldHeader: undefined, newHeader: undefined, hunks },
+    FILE_HEADERS_ONLY,
+  );
 }

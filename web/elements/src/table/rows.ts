@@ -65,7 +65,12 @@ export class TableRows {
   show(rows: readonly Row[], order: ArrayLike<number>, look: RowLook): void {
     const isSameLook = JSON.stringify(this.#look) === JSON.stringify(look) && !this.#look?.lead === !look.lead;
     for (const [number, node] of this.#made) {
-      if (isSameLook && rows[number] === this.#rows[number] && node.classList.contains(MARKED) === look.isMarked(number)) continue;
+      if (
+        isSameLook &&
+        rows[number] === this.#rows[number] &&
+        node.classList.contains(MARKED) === look.isMarked(number)
+      )
+        continue;
       node.remove();
       this.#made.delete(number);
     }
@@ -114,7 +119,8 @@ export class TableRows {
     this.#isNew = false;
     const wanted = Array.from({ length: end - first }, (_, at) => this.#order[first + at] as number);
     // Rows then keep their places and show others: new ones would want their styles again. What is selected stays what it was.
-    const free = anew && !this.#isSelected() ? [...this.#made.values()].filter((node) => node.className !== MARKED) : [];
+    const free =
+      anew && !this.#isSelected() ? [...this.#made.values()].filter((node) => node.className !== MARKED) : [];
     const kept = free.length > 0 ? new Map<number, HTMLTableRowElement>() : this.#made;
     this.#made = new Map(wanted.map((number) => [number, kept.get(number) ?? this.#make(number, free.shift())]));
     const nodes = [...this.#made.values()];
@@ -171,7 +177,8 @@ export class TableRows {
       const whole = look.whole?.(row[column], column) ?? null;
       if (whole !== null) cell.setAttribute("title", whole);
       else if (old) cell.removeAttribute("title");
-      if (isMarked && column === 0) cell.append(Object.assign(document.createElement("strong"), { textContent: shown }));
+      if (isMarked && column === 0)
+        cell.append(Object.assign(document.createElement("strong"), { textContent: shown }));
       else say(cell, shown);
     }
     return node;

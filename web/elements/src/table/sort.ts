@@ -8,7 +8,8 @@ export type Direction = "ascending" | "descending";
 export type ColumnKind = "number" | "date" | "text";
 
 const DATE = /^\d{4}-\d{2}(?:-\d{2})?(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
-const NUMBER = /^[-+−]?\s*[$€£¥]?\s*[-+−]?\d{1,3}(?:[, \u00a0\u202f']?\d{3})*(?:\.\d+)?\s*[%€]?$|^[-+−]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+const NUMBER =
+  /^[-+−]?\s*[$€£¥]?\s*[-+−]?\d{1,3}(?:[, \u00a0\u202f']?\d{3})*(?:\.\d+)?\s*[%€]?$|^[-+−]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 /** So many rows decide what a column holds. */
 const SAMPLE = 200;
 /** Longer sorts are done in pieces. */
@@ -16,9 +17,13 @@ const SLICE_MS = 8;
 
 /** What most of a column is, looking at its first rows. */
 export function columnKind(rows: readonly Row[], column: number): ColumnKind {
-  const sample = rows.slice(0, SAMPLE).map((row) => row[column]).filter((value) => value != null && value !== "");
+  const sample = rows
+    .slice(0, SAMPLE)
+    .map((row) => row[column])
+    .filter((value) => value != null && value !== "");
   if (sample.length === 0) return "text";
-  if (sample.every((value) => typeof value === "number" || (typeof value === "string" && NUMBER.test(value.trim())))) return "number";
+  if (sample.every((value) => typeof value === "number" || (typeof value === "string" && NUMBER.test(value.trim()))))
+    return "number";
   return sample.every((value) => typeof value === "string" && DATE.test(value.trim())) ? "date" : "text";
 }
 
@@ -35,7 +40,12 @@ function bareOf(value: string): string {
 }
 
 /** The numbers of the rows in sorted order; equal rows keep their order, empty cells come last. */
-export async function sorted(rows: readonly Row[], column: number, direction: Direction, locale: string): Promise<Int32Array> {
+export async function sorted(
+  rows: readonly Row[],
+  column: number,
+  direction: Direction,
+  locale: string,
+): Promise<Int32Array> {
   const kind = columnKind(rows, column);
   const sign = direction === "ascending" ? 1 : -1;
   if (kind === "text") {
@@ -48,7 +58,9 @@ export async function sorted(rows: readonly Row[], column: number, direction: Di
       return sign * compare(first, second);
     });
   }
-  const keys = Float64Array.from(rows, (row) => (kind === "number" ? numberOf(row[column]) : Date.parse(String(row[column] ?? ""))));
+  const keys = Float64Array.from(rows, (row) =>
+    kind === "number" ? numberOf(row[column]) : Date.parse(String(row[column] ?? "")),
+  );
   return mergeSorted(keys.length, (one, other) => {
     const [first, second] = [keys[one] as number, keys[other] as number];
     if (Number.isNaN(first) || Number.isNaN(second)) return Number(Number.isNaN(first)) - Number(Number.isNaN(second));
@@ -58,7 +70,8 @@ export async function sorted(rows: readonly Row[], column: number, direction: Di
 
 /** The order of two whole numbers that are the same number here, since they have too many digits; 0 of all others. */
 function orderOfDigits(first: CellValue | undefined, second: CellValue | undefined): number {
-  if (typeof first !== "string" || typeof second !== "string" || Math.abs(numberOf(first)) <= Number.MAX_SAFE_INTEGER) return 0;
+  if (typeof first !== "string" || typeof second !== "string" || Math.abs(numberOf(first)) <= Number.MAX_SAFE_INTEGER)
+    return 0;
   const [one, other] = [bareOf(first), bareOf(second)];
   if (!/^-?\d+$/.test(one) || !/^-?\d+$/.test(other)) return 0;
   const difference = BigInt(one) - BigInt(other);
@@ -83,7 +96,14 @@ async function mergeSorted(length: number, compare: (one: number, other: number)
   return from;
 }
 
-function merge(from: Int32Array, to: Int32Array, start: number, middle: number, end: number, compare: (one: number, other: number) => number): void {
+function merge(
+  from: Int32Array,
+  to: Int32Array,
+  start: number,
+  middle: number,
+  end: number,
+  compare: (one: number, other: number) => number,
+): void {
   let [left, right] = [start, middle];
   for (let at = start; at < end; at += 1) {
     const takesLeft = left < middle && (right >= end || compare(from[left] as number, from[right] as number) <= 0);

@@ -75,7 +75,8 @@ const MARKDOWN = "Some **bold** words.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\
 /** An answer as it shows, with what is there to be pressed. */
 function shown(): HTMLElement {
   const reply = document.createElement("article");
-  const add = (tag: string, className: string, text: string) => reply.append(Object.assign(document.createElement(tag), { className, textContent: text }));
+  const add = (tag: string, className: string, text: string) =>
+    reply.append(Object.assign(document.createElement(tag), { className, textContent: text }));
   add("h2", "arp-hidden", "Agent said");
   add("strong", "", "bold");
   add("button", "", "Copy");
