@@ -43,7 +43,9 @@ test("the components fit into their budget", { timeout: 120_000 }, async () => {
   for (const { fileName, isEntry } of all.values()) if (isEntry) follow(fileName);
   const sum = [...first].reduce((bytes, name) => bytes + gzipped(all.get(name) as Chunk), 0);
   console.log(`first load of the components: ${(sum / KIB).toFixed(1)} KiB`);
-  expect(sum).toBeLessThanOrEqual(57.05 * KIB); // the styles of text, code and cards are apart, for pages that begin with the chat alone
+  // The styles of text, code and cards are apart, for pages that begin with the chat alone. Subscriptions that survive a
+  // move of the element are 0.25 KiB of it.
+  expect(sum).toBeLessThanOrEqual(57.3 * KIB);
   const size = (part: string) => {
     const chunk = [...all.values()].find(({ name, fileName }) => name === part && !first.has(fileName));
     if (chunk === undefined) throw new Error(`${part} is not loaded later`);

@@ -1,8 +1,8 @@
 /** `<arp-link-state>`: whether there is a connection, in a word and a dot; by which way, in its title. */
 
 import type { ArpClient } from "@agent-rendering/core";
-import { createContext, type ArpContext } from "@agent-rendering/elements/chat";
-import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { CellController, createContext, type ArpContext } from "@agent-rendering/elements/chat";
+import { html, LitElement, nothing, type TemplateResult } from "lit";
 
 const NAMES = { websocket: "WebSocket", sse: "SSE" } as const;
 
@@ -11,7 +11,7 @@ export class ArpLinkState extends LitElement {
 
   declare client: ArpClient | null;
   declare context: ArpContext;
-  #stop: (() => void) | null = null;
+  readonly #cells = new CellController(this);
 
   constructor() {
     super();
@@ -23,16 +23,8 @@ export class ArpLinkState extends LitElement {
     return this;
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#stop?.();
-    this.#stop = null;
-  }
-
-  protected override willUpdate(changed: PropertyValues): void {
-    if (!changed.has("client")) return;
-    this.#stop?.();
-    this.#stop = this.client?.store.status.subscribe(() => this.requestUpdate()) ?? null;
+  protected override willUpdate(): void {
+    this.#cells.observe(...(this.client === null ? [] : [this.client.store.status]));
   }
 
   protected override render(): TemplateResult {

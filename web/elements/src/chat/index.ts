@@ -4,6 +4,7 @@
  * with the first turn.
  */
 
+export { CellController } from "../cell_controller.js";
 export { createContext } from "../context.js";
 export type { ArpContext } from "../context.js";
 export type { SignIn } from "./banner.js";

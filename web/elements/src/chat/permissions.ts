@@ -16,6 +16,7 @@ import {
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
+import { CellController } from "../cell_controller.js";
 import { renderComponent } from "../components/render.js";
 import { createContext, showsRecording, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
@@ -35,7 +36,7 @@ export class ArpPermissions extends ArpElement {
   declare client: ArpClient | null;
   declare context: ArpContext;
   declare protected asked: readonly OpenPermission[];
-  #stop: (() => void) | null = null;
+  readonly #cells = new CellController(this, () => this.#updatePending());
   /** The inputs that answer them, by component. */
   readonly #answered = new Map<string, string>();
   /** What is written of an input that is being changed, by component. */
@@ -54,22 +55,24 @@ export class ArpPermissions extends ArpElement {
     this.asked = [];
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.#runClock(); // it was stopped if the element was moved
+  }
+
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.#stop?.();
-    this.#stop = null;
     clearInterval(this.#clock);
     this.#clock = undefined;
   }
 
   protected override willUpdate(changed: PropertyValues): void {
     if (!changed.has("client")) return;
-    this.#stop?.();
-    this.#stop = this.client?.store.subscribe(() => this.#look()) ?? null;
-    this.#look();
+    this.#cells.observe(...(this.client === null ? [] : [this.client.store]));
+    this.#updatePending();
   }
 
-  #look(): void {
+  #updatePending(): void {
     this.#forgetOtherSession();
     for (const { id, error } of this.client?.store.outgoing.get() ?? []) {
       const refused = error && [...this.#answered].find(([, input]) => input === id)?.[0];
@@ -90,10 +93,15 @@ export class ArpPermissions extends ArpElement {
     if (isSame) return;
     const isNew = next.some(({ component }) => !this.asked.some((one) => one.component.id === component.id));
     this.asked = next;
-    const counts = next.some(({ permission }) => permission.expires_at);
+    this.#runClock();
+    if (isNew) void this.updateComplete.then(() => this.#offer());
+  }
+
+  /** Count down once a second while a shown permission expires. */
+  #runClock(): void {
+    const counts = this.isConnected && this.asked.some(({ permission }) => permission.expires_at);
     clearInterval(this.#clock);
     this.#clock = counts ? setInterval(() => this.requestUpdate(), 1000) : undefined;
-    if (isNew) void this.updateComplete.then(() => this.#offer());
   }
 
   /** Components of another session have the same ids. */
@@ -235,7 +243,7 @@ export class ArpPermissions extends ArpElement {
     const input = act();
     if (input !== undefined) this.#answered.set(component.id, input);
     this.context.announce(this.context.t("answerSent"));
-    this.#look();
+    this.#updatePending();
     this.dispatchEvent(new CustomEvent("arp-settled", { bubbles: true }));
   }
 }

@@ -11,6 +11,7 @@ import type { ArpClient, Component, Wire } from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
+import { CellController } from "../cell_controller.js";
 import { renderComponents } from "../components/render.js";
 import { createContext, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
@@ -45,6 +46,7 @@ export class ArpPopups extends ArpElement {
   readonly #shown = new Map<string, Shown>();
   /** Those that the reader has closed, until the agent side says so. */
   readonly #closing = new Set<string>();
+  readonly #cells = new CellController(this, () => this.#updateNames());
   readonly #stops: (() => void)[] = [];
   #sizes: ResizeObserver | null = null;
   readonly #told = new Map<string, ReturnType<typeof setTimeout>>();
@@ -59,6 +61,7 @@ export class ArpPopups extends ArpElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    this.requestUpdate();
     const on = (target: EventTarget, type: string, listener: EventListener) => {
       target.addEventListener(type, listener, true);
       this.#stops.push(() => target.removeEventListener(type, listener, true));
@@ -74,24 +77,25 @@ export class ArpPopups extends ArpElement {
     for (const stop of this.#stops.splice(0)) stop();
     for (const timer of this.#told.values()) clearTimeout(timer);
     this.#sizes?.disconnect();
+    // The browser closes popovers that leave the document. Without this mark they would count as open and stay
+    // invisible when the chat is moved within the document.
+    for (const name of this.names) delete this.#card(name)?.dataset.state;
   }
 
   /** Closes one, for every renderer. */
   close(name: string): void {
     this.#closing.add(name);
     this.client?.closeSurface(name);
-    this.#look();
+    this.#updateNames();
   }
 
   protected override willUpdate(changed: PropertyValues): void {
     if (!changed.has("client")) return;
-    const { client } = this;
-    if (client === null) return;
-    this.#stops.push(client.store.popupNames.subscribe(() => this.#look()));
-    this.#look();
+    this.#cells.observe(...(this.client === null ? [] : [this.client.store.popupNames]));
+    this.#updateNames();
   }
 
-  #look(): void {
+  #updateNames(): void {
     const names = this.client?.store.popupNames.get() ?? [];
     for (const name of this.#closing) if (!names.includes(name)) this.#closing.delete(name);
     const next = names.filter((name) => !this.#closing.has(name));

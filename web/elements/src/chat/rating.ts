@@ -2,6 +2,7 @@
 
 import { html, nothing, type PropertyValues } from "lit";
 
+import { CellController } from "../cell_controller.js";
 import { createContext, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import { visible } from "../values.js";
@@ -41,7 +42,7 @@ export class ArpRating extends ArpElement {
   declare protected given: Rating;
   /** Whether there is a box for a comment. */
   declare protected asks: boolean;
-  #unwatch: (() => void) | null = null;
+  readonly #changes = new CellController(this, () => this.asks || void this.#read()); // what somebody is writing stays
   /** Counts what was asked and given: an answer that is older than the newest of these says nothing. */
   #newest = 0;
 
@@ -54,31 +55,17 @@ export class ArpRating extends ArpElement {
     this.asks = false;
   }
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    if (this.hasUpdated) this.#watch(); // it was moved
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#unwatch?.();
-    this.#unwatch = null;
-  }
-
   protected override willUpdate(changed: PropertyValues): void {
     if (!changed.has("turnId") && !changed.has("source")) return;
     if (this.hasUpdated) {
       this.given = NONE;
       this.asks = false;
     }
-    this.#watch();
+    if (changed.has("source")) {
+      const { source } = this;
+      this.#changes.observe(...(source?.watch ? [{ subscribe: source.watch.bind(source) }] : []));
+    }
     void this.#read();
-  }
-
-  #watch(): void {
-    this.#unwatch?.();
-    // What somebody is writing stays.
-    this.#unwatch = this.source?.watch?.(() => this.asks || void this.#read()) ?? null;
   }
 
   async #read(): Promise<void> {

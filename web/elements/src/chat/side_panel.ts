@@ -13,6 +13,7 @@ import { questionState, type ArpClient, type Component, type Storage, type Wire 
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
+import { CellController } from "../cell_controller.js";
 import { renderComponents } from "../components/render.js";
 import { createContext, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
@@ -63,7 +64,7 @@ export class ArpSidePanel extends ArpElement {
   #titles = "";
   #lists: readonly (readonly Component[])[] = [];
   #session: string | null = null;
-  #stop: (() => void) | null = null;
+  readonly #cells = new CellController(this, () => this.#updateNews());
   #sizes: ResizeObserver | null = null;
   #telling: ReturnType<typeof setTimeout> | undefined;
   #toldNames = "";
@@ -81,6 +82,7 @@ export class ArpSidePanel extends ArpElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    this.requestUpdate(); // after a move: what is below the open panel is unreachable again
     this.#chat = this.parentElement;
     this.#measure();
     if (this.#chat !== null && typeof ResizeObserver !== "undefined") {
@@ -95,8 +97,6 @@ export class ArpSidePanel extends ArpElement {
     this.removeEventListener("keydown", this.#key);
     this.#sizes?.disconnect();
     clearTimeout(this.#telling);
-    this.#stop?.();
-    this.#stop = null;
     this.#cover(false);
     this.#chat?.style.removeProperty("--_arp-gutter");
     this.#chat = null;
@@ -133,18 +133,15 @@ export class ArpSidePanel extends ArpElement {
 
   protected override willUpdate(changed: Map<PropertyKey, unknown>): void {
     if (this.width === 0) this.width = readWidth(this.storage);
-    if (changed.has("client") || this.#stop === null) this.#listen();
+    if (changed.has("client")) {
+      this.#cells.observe(...(this.client === null ? [] : [this.client.store]));
+      this.#updateNews();
+    }
     if (this.#isOpen) this.#seen = new Set(this.#shown);
   }
 
-  #listen(): void {
-    this.#stop?.();
-    this.#stop = this.client?.store.subscribe(() => this.#look()) ?? null;
-    this.#look();
-  }
-
   /** Looks whether something came that the reader has not seen. */
-  #look(): void {
+  #updateNews(): void {
     const { client } = this;
     if (client === null) return;
     const lists = client.store.surfaceNames.get().map((name) => client.store.surface(name).get());

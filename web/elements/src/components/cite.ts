@@ -4,6 +4,7 @@
  */
 
 import { html, LitElement, nothing, type TemplateResult } from "lit";
+import { CellController } from "../cell_controller.js";
 import { NOWHERE, type ArpContext } from "../context.js";
 import type { Source } from "../citations.js";
 import { define } from "../element.js";
@@ -25,7 +26,7 @@ export class ArpCite extends LitElement {
   declare context: ArpContext;
   declare protected isShown: boolean;
   readonly #card = freshId("cited");
-  #stop: (() => void) | null = null;
+  readonly #cells = new CellController(this);
 
   constructor() {
     super();
@@ -43,16 +44,14 @@ export class ArpCite extends LitElement {
     return this;
   }
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this.#stop = this.context.citations?.subscribe(() => this.requestUpdate()) ?? null;
-    this.requestUpdate();
-  }
-
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.#stop?.();
     this.#hide();
+  }
+
+  protected override willUpdate(): void {
+    const { citations } = this.context;
+    this.#cells.observe(...(citations ? [citations] : []));
   }
 
   protected override render(): TemplateResult {

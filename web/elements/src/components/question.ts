@@ -6,6 +6,7 @@
 import { questionState, type Component, type ErrorPayload, type Json, type Outgoing } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from "lit";
 import type { AnswerFile } from "../context.js";
+import { CellController } from "../cell_controller.js";
 import { ComponentElement } from "../component_element.js";
 import { icon } from "../icons.js";
 import "../late.js";
@@ -25,8 +26,7 @@ export abstract class QuestionElement extends ComponentElement {
   /** Why an answer from here did not count: another screen was first, or its time was over. */
   declare protected late: ErrorPayload | null;
   protected readonly titleId = freshId("question");
-  #stop: (() => void) | null = null;
-  #watched: unknown = null;
+  readonly #cells = new CellController(this);
 
   constructor() {
     super();
@@ -34,15 +34,10 @@ export abstract class QuestionElement extends ComponentElement {
     this.late = null;
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#stop?.();
-    this.#stop = this.#watched = null;
-  }
-
   protected override willUpdate(changed: PropertyValues): void {
     if (changed.has("component") && this.component && questionState(this.component) !== "open") this.sent = null;
-    this.#watch();
+    const { client } = this.context;
+    this.#cells.observe(...(client === null ? [] : [client.store.outgoing, client.store.status]));
     this.#takeRefusal();
   }
 
@@ -54,19 +49,6 @@ export abstract class QuestionElement extends ComponentElement {
     if (state === "open" || state === null) return;
     this.late = pending.error;
     this.context.client?.discard(pending.id);
-  }
-
-  /** Follows the answer on its way. */
-  #watch(): void {
-    const { client } = this.context;
-    if (!this.isConnected || this.#watched === client) return;
-    this.#stop?.();
-    this.#watched = client;
-    const stops =
-      client === null
-        ? []
-        : [client.store.outgoing, client.store.status].map((cell) => cell.subscribe(() => this.requestUpdate()));
-    this.#stop = () => stops.forEach((stop) => stop());
   }
 
   /** The answer that is on its way, from here or from before a reload. */
