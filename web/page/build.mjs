@@ -27,32 +27,32 @@ const sha256 = (data) => createHash("sha256").update(data).digest("hex");
 
 /** The files of a place, in a fixed order, with slashes. */
 function filesBelow(place) {
-    let entries;
-    try {
-        entries = readdirSync(place, { withFileTypes: true });
-    } catch {
-        return [place];
-    }
-    return entries
-        .sort((one, other) => (one.name < other.name ? -1 : 1))
-        .flatMap((entry) => (entry.isDirectory() ? filesBelow(join(place, entry.name)) : [join(place, entry.name)]));
+  let entries;
+  try {
+    entries = readdirSync(place, { withFileTypes: true });
+  } catch {
+    return [place];
+  }
+  return entries
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .flatMap((entry) => (entry.isDirectory() ? filesBelow(join(place, entry.name)) : [join(place, entry.name)]));
 }
 
 /** One hash over all that goes into the page; `tools/check_page.py` computes the same. */
 function hashOfSources() {
-    const hash = createHash("sha256");
-    const names = SOURCES.flatMap((place) => filesBelow(source(place))).map((path) =>
-        relative(WEB, path).split(sep).join("/"),
-    );
-    for (const name of names.sort()) hash.update(`${name}\0${sha256(readFileSync(source(name)))}\n`);
-    return hash.digest("hex");
+  const hash = createHash("sha256");
+  const names = SOURCES.flatMap((place) => filesBelow(source(place))).map((path) =>
+    relative(WEB, path).split(sep).join("/"),
+  );
+  for (const name of names.sort()) hash.update(`${name}\0${sha256(readFileSync(source(name)))}\n`);
+  return hash.digest("hex");
 }
 
 /** The page is ours alone: nothing that a host says of bare elements is to be kept out, which costs time at every element. */
 const unshielded = {
-    name: "unshielded",
-    enforce: "pre",
-    load: (id) => (/\/style\/shield\.css\?inline$/.test(id) ? "" : null),
+  name: "unshielded",
+  enforce: "pre",
+  load: (id) => (/\/style\/shield\.css\?inline$/.test(id) ? "" : null),
 };
 
 /** Leaves out all modules that are only imported dynamically. */
@@ -60,51 +60,51 @@ const withoutLater = { name: "without-later", resolveDynamicImport: (name) => ({
 
 /** Bundles the page. */
 async function bundle({ plugins = [], codeSplitting } = {}) {
-    const result = await build({
-        root: source("page"),
-        configFile: false,
-        logLevel: "warn",
-        plugins: [unshielded, ...plugins],
-        resolve: {
-            alias: [
-                { find: /^@agent-rendering\/elements$/, replacement: source("elements/src/index.ts") },
-                {
-                    find: /^@agent-rendering\/elements\/sessions$/,
-                    replacement: source("elements/src/chat/sessions.ts"),
-                },
-                {
-                    find: /^@agent-rendering\/elements\/(chat|components)$/,
-                    replacement: source("elements/src/$1/index.ts"),
-                },
-                { find: /^@agent-rendering\/core$/, replacement: source("core/src/index.ts") },
-                { find: /^@agent-rendering\/core\/(.*)$/, replacement: source("core/src/$1.ts") },
-            ],
-            conditions: ["module", "browser", "production"],
+  const result = await build({
+    root: source("page"),
+    configFile: false,
+    logLevel: "warn",
+    plugins: [unshielded, ...plugins],
+    resolve: {
+      alias: [
+        { find: /^@agent-rendering\/elements$/, replacement: source("elements/src/index.ts") },
+        {
+          find: /^@agent-rendering\/elements\/sessions$/,
+          replacement: source("elements/src/chat/sessions.ts"),
         },
-        build: {
-            write: false,
-            target: "es2022",
-            cssTarget: CSS_TARGET,
-            modulePreload: false,
-            cssMinify: true,
-            rolldownOptions: {
-                input: { page: source("page/src/main.ts") },
-                output: {
-                    entryFileNames: "[name]-[hash].js",
-                    chunkFileNames: "[name]-[hash].js",
-                    ...(codeSplitting && { codeSplitting }),
-                },
-            },
+        {
+          find: /^@agent-rendering\/elements\/(chat|components)$/,
+          replacement: source("elements/src/$1/index.ts"),
         },
-    });
-    return result.output.filter(({ type }) => type === "chunk");
+        { find: /^@agent-rendering\/core$/, replacement: source("core/src/index.ts") },
+        { find: /^@agent-rendering\/core\/(.*)$/, replacement: source("core/src/$1.ts") },
+      ],
+      conditions: ["module", "browser", "production"],
+    },
+    build: {
+      write: false,
+      target: "es2022",
+      cssTarget: CSS_TARGET,
+      modulePreload: false,
+      cssMinify: true,
+      rolldownOptions: {
+        input: { page: source("page/src/main.ts") },
+        output: {
+          entryFileNames: "[name]-[hash].js",
+          chunkFileNames: "[name]-[hash].js",
+          ...(codeSplitting && { codeSplitting }),
+        },
+      },
+    },
+  });
+  return result.output.filter(({ type }) => type === "chunk");
 }
 
 /** All modules that a chunk needs to run, other than some. */
 function modulesOf(chunks, chunk, without = new Set()) {
-    const seen = new Set([chunk]);
-    for (const one of seen) for (const name of one.imports) seen.add(chunks.find(({ fileName }) => fileName === name));
-    return new Set([...seen].flatMap(({ moduleIds }) => moduleIds).filter((id) => !without.has(id)));
+  const seen = new Set([chunk]);
+  for (const one of seen) for (const name of one.imports) seen.add(chunks.find(({ fileName }) => fileName === name));
+  return new Set([...seen].flatMap(({ moduleIds }) => moduleIds).filter((id) => !without.has(id)));
 }
 
 /**
@@ -112,47 +112,47 @@ function modulesOf(chunks, chunk, without = new Set()) {
  * and what asks for lists a third. Two earlier runs find out which modules those are.
  */
 async function bundleInFew() {
-    const chunks = await bundle();
-    const entry = new Set((await bundle({ plugins: [withoutLater] })).flatMap(({ moduleIds }) => moduleIds));
-    const others = (path) =>
-        modulesOf(
-            chunks,
-            chunks.find(({ facadeModuleId }) => facadeModuleId === source(path)),
-            entry,
-        );
-    const named = [
-        ["page", entry],
-        ["drawing", others("elements/src/index.ts")],
-        ["chats", others("core/src/chats.ts")],
-    ];
-    const groups = named.map(([name, modules], at) => ({
-        name,
-        priority: named.length - at,
-        test: (id) => modules.has(id),
-    }));
-    // With the dependencies of its modules, the first group would include modules that `elements/chat` exports and the page does not use.
-    const made = await bundle({ codeSplitting: { groups, includeDependenciesRecursively: false } });
-    const { imports } = made.find(({ isEntry }) => isEntry);
-    if (imports.length > 0) throw new Error(`page: the first file imports others: ${imports.join(", ")}`);
-    return made;
+  const chunks = await bundle();
+  const entry = new Set((await bundle({ plugins: [withoutLater] })).flatMap(({ moduleIds }) => moduleIds));
+  const others = (path) =>
+    modulesOf(
+      chunks,
+      chunks.find(({ facadeModuleId }) => facadeModuleId === source(path)),
+      entry,
+    );
+  const named = [
+    ["page", entry],
+    ["drawing", others("elements/src/index.ts")],
+    ["chats", others("core/src/chats.ts")],
+  ];
+  const groups = named.map(([name, modules], at) => ({
+    name,
+    priority: named.length - at,
+    test: (id) => modules.has(id),
+  }));
+  // With the dependencies of its modules, the first group would include modules that `elements/chat` exports and the page does not use.
+  const made = await bundle({ codeSplitting: { groups, includeDependenciesRecursively: false } });
+  const { imports } = made.find(({ isEntry }) => isEntry);
+  if (imports.length > 0) throw new Error(`page: the first file imports others: ${imports.join(", ")}`);
+  return made;
 }
 
 /** A style sheet with all that it imports. */
 async function style(path) {
-    const result = await build({
-        root: source("page"),
-        configFile: false,
-        logLevel: "warn",
-        build: {
-            write: false,
-            cssMinify: true,
-            target: "es2022",
-            cssTarget: CSS_TARGET,
-            rolldownOptions: { input: source(path) },
-        },
-    });
-    const [asset] = result.output.filter(({ fileName }) => fileName.endsWith(".css"));
-    return String(asset.source).trim();
+  const result = await build({
+    root: source("page"),
+    configFile: false,
+    logLevel: "warn",
+    build: {
+      write: false,
+      cssMinify: true,
+      target: "es2022",
+      cssTarget: CSS_TARGET,
+      rolldownOptions: { input: source(path) },
+    },
+  });
+  const [asset] = result.output.filter(({ fileName }) => fileName.endsWith(".css"));
+  return String(asset.source).trim();
 }
 
 /**
@@ -160,44 +160,43 @@ async function style(path) {
  * of ours, that does not stand in it. What a script draws later brings its own styles.
  */
 function styleOf(css, html) {
-    const stands = new Set([...html.matchAll(/class="([^"]*)"/g)].flatMap(([, names]) => names.split(" ")));
-    const known = (part) => {
-        if (part.type === "class") return stands.has(part.name);
-        if (part.type === "type") return !part.name.includes("-") || html.includes(`<${part.name}>`);
-        const inner = part.type === "pseudo-class" && ["is", "where"].includes(part.kind) ? part.selectors : null;
-        return inner === null || inner.some((selector) => selector.every(known));
-    };
-    const { code } = transform({
-        filename: "early.css",
-        code: Buffer.from(css),
-        minify: true,
-        visitor: {
-            Rule: {
-                style: ({ value: { selectors } }) =>
-                    selectors.some((selector) => selector.every(known)) ? undefined : [],
-            },
-        },
-    });
-    return code.toString().trim();
+  const stands = new Set([...html.matchAll(/class="([^"]*)"/g)].flatMap(([, names]) => names.split(" ")));
+  const known = (part) => {
+    if (part.type === "class") return stands.has(part.name);
+    if (part.type === "type") return !part.name.includes("-") || html.includes(`<${part.name}>`);
+    const inner = part.type === "pseudo-class" && ["is", "where"].includes(part.kind) ? part.selectors : null;
+    return inner === null || inner.some((selector) => selector.every(known));
+  };
+  const { code } = transform({
+    filename: "early.css",
+    code: Buffer.from(css),
+    minify: true,
+    visitor: {
+      Rule: {
+        style: ({ value: { selectors } }) => (selectors.some((selector) => selector.every(known)) ? undefined : []),
+      },
+    },
+  });
+  return code.toString().trim();
 }
 
 /** What reads the output of programs, as a module of its own. */
 async function printedModule() {
-    const { output } = await build({
-        configFile: false,
-        logLevel: "warn",
-        build: {
-            write: false,
-            target: "es2022",
-            minify: false,
-            rolldownOptions: {
-                input: { printed: source("core/src/printed.ts") },
-                preserveEntrySignatures: "strict",
-                output: { entryFileNames: "[name].js" },
-            },
-        },
-    });
-    return `// Made by make web from web/core/src/printed.ts.\n${output[0].code.trim()}\n`;
+  const { output } = await build({
+    configFile: false,
+    logLevel: "warn",
+    build: {
+      write: false,
+      target: "es2022",
+      minify: false,
+      rolldownOptions: {
+        input: { printed: source("core/src/printed.ts") },
+        preserveEntrySignatures: "strict",
+        output: { entryFileNames: "[name].js" },
+      },
+    },
+  });
+  return `// Made by make web from web/core/src/printed.ts.\n${output[0].code.trim()}\n`;
 }
 
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 22 } };
@@ -210,12 +209,12 @@ files.set("icon.svg", Buffer.from(`${icon}\n`));
 const frame = readFileSync(source("page/index.html"), "utf8");
 const early = readFileSync(source("page/src/early.js"), "utf8").replace("%SCRIPT%", entry.fileName);
 const parts = {
-    PRELOADS: [entry.fileName, ...entry.imports]
-        .map((name) => `<link rel="modulepreload" href="_static/${name}">`)
-        .join("\n"),
-    EARLY: (await minify("early.js", early)).code.trim(),
-    STYLE: (await style("page/src/page.css")) + styleOf(await style("page/src/early.css"), frame),
-    ICON: icon.replace("<svg ", '<svg aria-hidden="true" '),
+  PRELOADS: [entry.fileName, ...entry.imports]
+    .map((name) => `<link rel="modulepreload" href="_static/${name}">`)
+    .join("\n"),
+  EARLY: (await minify("early.js", early)).code.trim(),
+  STYLE: (await style("page/src/page.css")) + styleOf(await style("page/src/early.css"), frame),
+  ICON: icon.replace("<svg ", '<svg aria-hidden="true" '),
 };
 const page = frame.replace(/%([A-Z]+)%/g, (_, name) => parts[name]);
 files.set("index.html", Buffer.from(page));
@@ -223,16 +222,16 @@ files.set("index.html", Buffer.from(page));
 for (const name of readdirSync(STATIC)) if (!KEPT.has(name)) rmSync(join(STATIC, name), { recursive: true });
 const manifest = { sources: hashOfSources(), first: ["index.html", entry.fileName, ...entry.imports], files: {} };
 for (const [name, data] of [...files].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    const made = { sha256: sha256(data), bytes: data.length };
-    writeFileSync(join(STATIC, name), data);
-    if (data.length >= LEAST_COMPRESSED) {
-        const packed = { br: brotliCompressSync(data, BROTLI), gz: gzipSync(data, { level: 9 }) };
-        for (const [ending, bytes] of Object.entries(packed)) {
-            writeFileSync(join(STATIC, `${name}.${ending}`), bytes);
-            made[ending] = bytes.length;
-        }
+  const made = { sha256: sha256(data), bytes: data.length };
+  writeFileSync(join(STATIC, name), data);
+  if (data.length >= LEAST_COMPRESSED) {
+    const packed = { br: brotliCompressSync(data, BROTLI), gz: gzipSync(data, { level: 9 }) };
+    for (const [ending, bytes] of Object.entries(packed)) {
+      writeFileSync(join(STATIC, `${name}.${ending}`), bytes);
+      made[ending] = bytes.length;
     }
-    manifest.files[name] = made;
+  }
+  manifest.files[name] = made;
 }
 writeFileSync(join(STATIC, "inspect", "printed.js"), await printedModule());
 writeFileSync(join(STATIC, "manifest.json"), `${JSON.stringify(manifest, null, 1)}\n`);

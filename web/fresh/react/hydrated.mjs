@@ -6,21 +6,21 @@ import { createElement as h, StrictMode, useId } from "react";
 import { CHAT, parts } from "./parts.mjs";
 
 function Rating({ stars, action }) {
-    return h("button", { id: useId(), onClick: () => action("rate", { stars }) }, "★".repeat(stars));
+  return h("button", { id: useId(), onClick: () => action("rate", { stars }) }, "★".repeat(stars));
 }
 
 function Reading() {
-    const { messages, isConnected } = useArpChat();
-    return h("p", { className: "reading" }, `${isConnected ? "online" : "away"}, ${messages.length} messages`);
+  const { messages, isConnected } = useArpChat();
+  return h("p", { className: "reading" }, `${isConnected ? "online" : "away"}, ${messages.length} messages`);
 }
 
 export const page = h(
-    StrictMode,
-    null,
-    h(
-        ArpProvider,
-        { url: "/", components: { "x-demo-rating": Rating } },
-        h("div", { style: { height: 500 } }, h(ArpChat, CHAT)),
-        ...parts(h, { ArpMessage, ArpRenderer, Table, Reading }),
-    ),
+  StrictMode,
+  null,
+  h(
+    ArpProvider,
+    { url: "/", components: { "x-demo-rating": Rating } },
+    h("div", { style: { height: 500 } }, h(ArpChat, CHAT)),
+    ...parts(h, { ArpMessage, ArpRenderer, Table, Reading }),
+  ),
 );
