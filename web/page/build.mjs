@@ -123,7 +123,7 @@ async function bundleInFew() {
   const named = [
     ["page", entry],
     ["drawing", others("elements/src/index.ts")],
-    ["chats", others("core/src/chats.ts")],
+    ["chats", others("core/src/sessions/chats.ts")],
   ];
   const groups = named.map(([name, modules], at) => ({
     name,

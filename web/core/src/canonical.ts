@@ -1,8 +1,8 @@
 /** What shows as plain JSON: for tests and conformance cases. Source: schemas/README.md. */
 
-import type { Json, JsonObject } from "./generated/wire.js";
-import { storyOf } from "./story.js";
-import { isTextPart, type Screen, type ToolRun, type TurnState } from "./screen.js";
+import type { Json, JsonObject } from "./protocol/generated/wire.js";
+import { storyOf } from "./protocol/story.js";
+import { isTextPart, type Screen, type ToolRun, type TurnState } from "./protocol/screen.js";
 
 /** All that shows, equal for equal screens however they came about. */
 export function canonical(screen: Screen): JsonObject {

@@ -3,11 +3,11 @@
  * its own (`@agent-rendering/core/export`), so that it loads when somebody asks for it.
  */
 
-import { parseJson } from "./exact_json.js";
-import type { Component, Json, JsonObject } from "./generated/wire.js";
-import { isObject } from "./is_object.js";
-import { AUTHOR } from "./drawn.js";
-import { isTextPart, type TurnState } from "./screen.js";
+import { parseJson } from "./protocol/exact_json.js";
+import type { Component, Json, JsonObject } from "./protocol/generated/wire.js";
+import { isObject } from "./protocol/is_object.js";
+import { AUTHOR } from "./chat/drawn.js";
+import { isTextPart, type TurnState } from "./protocol/screen.js";
 import { controlsVisible, printed } from "./printed.js";
 
 export type Cell = string | number | boolean | null;

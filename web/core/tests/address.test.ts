@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { parseAddress } from "../src/address.js";
+import { parseAddress } from "../src/transport/address.js";
 
 afterEach(() => {
   vi.unstubAllGlobals();

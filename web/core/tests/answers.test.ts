@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { answerOfValue } from "../src/answers.js";
+import { answerOfValue } from "../src/protocol/answers.js";
 import { isGreeting, questionState, type TurnState } from "../src/index.js";
 
 const dial = (props: object = {}) => ({ id: "q", type: "x-acme-dial", props: props as never });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import { parseJson } from "../src/exact_json.js";
-import { readFrame } from "../src/shape.js";
+import { parseJson } from "../src/protocol/exact_json.js";
+import { readFrame } from "../src/protocol/shape.js";
 
 describe("parseJson", () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fileAddress } from "../src/file_address.js";
+import { fileAddress } from "../src/client/file_address.js";
 
 const sha256 = "ab".repeat(32);
 const path = (session: string, name: string) =>

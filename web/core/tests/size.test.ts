@@ -29,7 +29,7 @@ test(
 );
 
 test.each([
-  ["sse_link.ts", 3.55], // 36 bytes over 3.5 KiB: numbers that are not rounded; what the draft leaves out; its table of messages has the terms of permissions, the choices of commands and what surfaces are
+  ["transport/sse_link.ts", 3.55], // 36 bytes over 3.5 KiB: numbers that are not rounded; what the draft leaves out; its table of messages has the terms of permissions, the choices of commands and what surfaces are
   ["export.ts", 4],
   ["strings.ts", 4],
   ["chat.ts", 3.1], // a little over 3 KiB: the name of who speaks, which is drawn too, and the generated tables

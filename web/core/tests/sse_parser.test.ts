@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readEvents, SseParser, type SseEvent } from "../src/sse_parser.js";
+import { readEvents, SseParser, type SseEvent } from "../src/transport/sse_parser.js";
 
 function parsed(...pieces: string[]): SseEvent[] {
   const parser = new SseParser();

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { ArpClient, isTextPart, type ArpClientCallbacks, type TurnState } from "../src/index.js";
-import { nextFrame } from "../src/cells.js";
+import { nextFrame } from "../src/client/cells.js";
 import { delta, FakeSocket, message, SESSION, text } from "./fakes.js";
 
 let flushes: (() => void)[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import * as CODES from "../src/generated/codes.js";
+import * as CODES from "../src/protocol/generated/codes.js";
 import { EN, loadStrings, LOCALES, pseudoStrings, translator, type Plural, type Strings } from "../src/strings.js";
 
 test("values are filled in, numbers as people write them", () => {

@@ -1,9 +1,9 @@
 /** The reading of the draft's workflow stream; see `stream_sse.ts`. */
 
-import { guarded } from "./cells.js";
-import type { StepEvent, ToolRenderEvent } from "./draft_types.js";
-import { parseJson } from "./exact_json.js";
-import { readEvents, type SseEvent } from "./sse_parser.js";
+import { guarded } from "../client/cells.js";
+import type { StepEvent, ToolRenderEvent } from "../protocol/draft_types.js";
+import { parseJson } from "../protocol/exact_json.js";
+import { readEvents, type SseEvent } from "../transport/sse_parser.js";
 
 export interface ToolEvent {
   tool: string;

@@ -6,11 +6,11 @@
  * store notifies its watchers; callbacks are called as things happen.
  */
 
-import { parseAddress, type Address } from "./address.js";
-import { answerOfValue, type InputType } from "./answers.js";
+import { parseAddress, type Address } from "../transport/address.js";
+import { answerOfValue, type InputType } from "../protocol/answers.js";
 import { Calls, type ArpClientCallbacks } from "./callbacks.js";
 import { RendererConnection } from "./connection.js";
-import { createDriver, type Driver } from "./driver.js";
+import { createDriver, type Driver } from "../transport/driver.js";
 import {
   INVALID_MESSAGE,
   PERMISSION_DENIED,
@@ -18,7 +18,7 @@ import {
   SESSION_NOT_FOUND,
   UNAUTHENTICATED,
   VERSION_MISMATCH,
-} from "./generated/codes.js";
+} from "../protocol/generated/codes.js";
 import type {
   AgentCapabilities,
   AgentMessage,
@@ -30,14 +30,15 @@ import type {
   Permission,
   RendererAck,
   SessionReady,
-} from "./generated/wire.js";
-import { newId, rendererHello, resolveOptions, type ArpClientOptions, type Resolved } from "./options.js";
+} from "../protocol/generated/wire.js";
+import { newId } from "../protocol/new_id.js";
+import { rendererHello, resolveOptions, type ArpClientOptions, type Resolved } from "./options.js";
 import { Outbox, type Attachment, type Outgoing } from "./outbox.js";
-import type { Screen } from "./screen.js";
+import type { Screen } from "../protocol/screen.js";
 import { activeTurn, Store, type Status } from "./store.js";
-import { ArpError, type SessionAPI } from "./session_types.js";
-import { createSessionAPI } from "./sessions.js";
-import { onWake } from "./wake.js";
+import { ArpError, type SessionAPI } from "../sessions/session_types.js";
+import { createSessionAPI } from "../sessions/sessions.js";
+import { onWake } from "../transport/wake.js";
 
 /** What goes with an input. */
 export interface SendOptions {

@@ -13,12 +13,19 @@
  * Source: protocol.md 2.3.
  */
 
-import { NO_CODE } from "./draft_fields.js";
-import { DraftTurns } from "./draft_turns.js";
-import { INVALID_MESSAGE, INVALID_PATCH, RESOURCE_LIMIT } from "./generated/codes.js";
-import type { AgentHello, AgentMessage, Input, JsonObject, RendererHello, SessionReady } from "./generated/wire.js";
-import { Screen } from "./screen.js";
-import { readFrame } from "./shape.js";
+import { NO_CODE } from "../protocol/draft_fields.js";
+import { DraftTurns } from "../protocol/draft_turns.js";
+import { INVALID_MESSAGE, INVALID_PATCH, RESOURCE_LIMIT } from "../protocol/generated/codes.js";
+import type {
+  AgentHello,
+  AgentMessage,
+  Input,
+  JsonObject,
+  RendererHello,
+  SessionReady,
+} from "../protocol/generated/wire.js";
+import { Screen } from "../protocol/screen.js";
+import { readFrame } from "../protocol/shape.js";
 
 /** These have no place of their own: applied twice, they show twice. */
 const SHOWN_ONCE = ["delta", "tool_start", "commit", "input", "surface"];

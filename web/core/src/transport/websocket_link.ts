@@ -4,7 +4,7 @@
  * does. Source: protocol.md 1 and 6.
  */
 
-import type { RendererMessage } from "./generated/wire.js";
+import type { RendererMessage } from "../protocol/generated/wire.js";
 import { lossByClose, type Link, type Opening } from "./link.js";
 
 /** Opens a socket and sends the hello. */

@@ -8,7 +8,7 @@
  * protocol.md 2.2.
  */
 
-import type { ErrorPayload, Input } from "./generated/wire.js";
+import type { ErrorPayload, Input } from "../protocol/generated/wire.js";
 
 export type SendPhase = "waiting" | "sent" | "accepted" | "refused";
 

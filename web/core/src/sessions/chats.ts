@@ -1,9 +1,9 @@
 /** The inside of the sessions API, loaded when it is first asked. Source: server.md, "HTTP". */
 
 import { watchChats } from "./chat_watch.js";
-import type { ChatSessionDetail } from "./draft_types.js";
-import { parseJson } from "./exact_json.js";
-import { authorization, errorOf } from "./link.js";
+import type { ChatSessionDetail } from "../protocol/draft_types.js";
+import { parseJson } from "../protocol/exact_json.js";
+import { authorization, errorOf } from "../transport/link.js";
 import {
   ArpError,
   type ChatListener,

@@ -4,7 +4,7 @@
  * Source: protocol.md 6.
  */
 
-import type { RendererHello, RendererMessage } from "./generated/wire.js";
+import type { RendererHello, RendererMessage } from "../protocol/generated/wire.js";
 import {
   answerOf,
   authorization,

@@ -3,8 +3,8 @@
  * `message` is the input as JSON. Source: protocol.md 6.
  */
 
-import type { Input } from "./generated/wire.js";
-import { answerOf, authorization } from "./link.js";
+import type { Input } from "../protocol/generated/wire.js";
+import { answerOf, authorization } from "../transport/link.js";
 import type { Attachment } from "./outbox.js";
 
 export interface Upload {

@@ -1,10 +1,10 @@
 /** The options of a client, and their defaults. */
 
-import type { Transport } from "./address.js";
+import type { Transport } from "../transport/address.js";
 import { nextFrame, type Schedule } from "./cells.js";
-import { VERSIONS } from "./generated/tables.js";
-import type { RendererHello, RendererLimits, Viewport } from "./generated/wire.js";
-import type { Surroundings } from "./link.js";
+import { VERSIONS } from "../protocol/generated/tables.js";
+import type { RendererHello, RendererLimits, Viewport } from "../protocol/generated/wire.js";
+import type { Surroundings } from "../transport/link.js";
 import type { Storage } from "./outbox.js";
 
 export interface ArpClientOptions {
@@ -103,12 +103,6 @@ export function rendererHello({ renderer, sessionId }: Resolved): RendererHello 
     locale: locale ?? own.locale,
     time_zone: timeZone ?? own.timeZone,
   } as RendererHello;
-}
-
-/** A fresh id of 128 random bits; works on plain http too. */
-export function newId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => (byte + 0x100).toString(16).slice(1)).join("");
 }
 
 /** This tab's storage; `null` where there is none or it is forbidden. */

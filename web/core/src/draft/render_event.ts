@@ -1,6 +1,6 @@
 /** The draft's view of a `render`. */
 
-import type { ArpMessage, ToolRenderEvent } from "./draft_types.js";
+import type { ArpMessage, ToolRenderEvent } from "../protocol/draft_types.js";
 
 /** The first component of a `render` message; `null` for every other message. */
 export function arpMessageToToolRenderEvent(message: ArpMessage): ToolRenderEvent | null {

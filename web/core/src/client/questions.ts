@@ -3,10 +3,10 @@
  * turn: a restart of the agent side ends the turn and leaves its questions open. Source: protocol.md 2.2.
  */
 
-import { questionState } from "./answers.js";
-import type { Component, Permission } from "./generated/wire.js";
+import { questionState } from "../protocol/answers.js";
+import type { Component, Permission } from "../protocol/generated/wire.js";
 import type { Outgoing } from "./outbox.js";
-import type { Screen, ToolRun, TurnState } from "./screen.js";
+import type { Screen, ToolRun, TurnState } from "../protocol/screen.js";
 
 /** A tool that waits for permission. */
 export interface OpenPermission {

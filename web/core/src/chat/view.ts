@@ -3,11 +3,11 @@
  * same object until something in it changes, so a view redraws only the ones that changed.
  */
 
-import type { Cell } from "./cells.js";
-import { messagesOf, outgoingMessage, type ChatMessage, type MessagePart } from "./chat_messages.js";
-import type { ArpClient } from "./client.js";
-import type { Outgoing } from "./outbox.js";
-import type { ToolRun, TurnState } from "./screen.js";
+import type { Cell } from "../client/cells.js";
+import { messagesOf, outgoingMessage, type ChatMessage, type MessagePart } from "./messages.js";
+import type { ArpClient } from "../client/client.js";
+import type { Outgoing } from "../client/outbox.js";
+import type { ToolRun, TurnState } from "../protocol/screen.js";
 
 /** One use of a tool, as the draft's packages show it. */
 export interface ToolCardState {

@@ -1,6 +1,6 @@
 /** What the elements draw. */
 
-import { VERSIONS } from "./generated/tables.js";
+import { VERSIONS } from "../protocol/generated/tables.js";
 
 /** What an answer rests on: an experiment, so not of the catalog. */
 export const SOURCES = "x-arp-sources";

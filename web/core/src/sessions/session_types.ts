@@ -1,7 +1,7 @@
 /** What the lists over HTTP hold, and what asks for them. Source: protocol.md 6. */
 
-import type { ChatMessage, ChatSession, ChatSessionDetail, ToolRenderEvent } from "./draft_types.js";
-import type { Behind, ErrorPayload } from "./generated/wire.js";
+import type { ChatMessage, ChatSession, ChatSessionDetail, ToolRenderEvent } from "../protocol/draft_types.js";
+import type { Behind, ErrorPayload } from "../protocol/generated/wire.js";
 
 export interface WorkflowInfo {
   name: string;

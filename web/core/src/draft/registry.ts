@@ -1,7 +1,7 @@
 /** Which component draws which type, for any framework. */
 
-import { VERSIONS } from "./generated/tables.js";
-import type { BuiltInComponentType } from "./draft_types.js";
+import { VERSIONS } from "../protocol/generated/tables.js";
+import type { BuiltInComponentType } from "../protocol/draft_types.js";
 
 /** Maps component types to what draws them. */
 export interface ComponentRegistry<T = unknown> {

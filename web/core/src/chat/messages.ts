@@ -3,11 +3,11 @@
  * and fields of the draft's packages, with more beside them.
  */
 
-import type { ToolRenderEvent } from "./draft_types.js";
-import type { Component, ErrorPayload, InputEcho, JsonObject } from "./generated/wire.js";
-import type { Outgoing, SendPhase } from "./outbox.js";
-import type { Mark, ToolRun, TurnState, TurnStatus } from "./screen.js";
-import { storyOf } from "./story.js";
+import type { ToolRenderEvent } from "../protocol/draft_types.js";
+import type { Component, ErrorPayload, InputEcho, JsonObject } from "../protocol/generated/wire.js";
+import type { Outgoing, SendPhase } from "../client/outbox.js";
+import type { Mark, ToolRun, TurnState, TurnStatus } from "../protocol/screen.js";
+import { storyOf } from "../protocol/story.js";
 
 /** A stretch of a message, in the order in which it is to be read. */
 export type MessagePart =

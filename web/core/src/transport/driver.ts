@@ -11,9 +11,9 @@
  */
 
 import type { Address, Transport } from "./address.js";
-import type { ErrorPayload, RendererHello, RendererMessage } from "./generated/wire.js";
+import type { ErrorPayload, RendererHello, RendererMessage } from "../protocol/generated/wire.js";
+import { newId } from "../protocol/new_id.js";
 import type { Link, Listener, Loss, Surroundings } from "./link.js";
-import { newId } from "./options.js";
 import { openSocket } from "./websocket_link.js";
 
 export type Phase = "idle" | "connecting" | "online" | "waiting" | "refused";

@@ -6,7 +6,7 @@
  */
 
 import type { ChatListener, ChatRow } from "./session_types.js";
-import { readEvents } from "./sse_parser.js";
+import { readEvents } from "../transport/sse_parser.js";
 
 type Request = (path: string, init?: RequestInit) => Promise<Response>;
 

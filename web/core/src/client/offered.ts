@@ -1,6 +1,6 @@
 /** What a user may do, by what the agent side has announced; a server of the draft announces less. Source: protocol.md 2.2. */
 
-import type { AgentCapabilities } from "./generated/wire.js";
+import type { AgentCapabilities } from "../protocol/generated/wire.js";
 
 export interface Offered {
   /** Say and answer something: not where a recording is shown. */

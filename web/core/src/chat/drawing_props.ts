@@ -1,7 +1,7 @@
 /** What a component of an application's own gets as properties, from what the agent side sent. */
 
-import { questionState } from "./answers.js";
-import type { Component } from "./generated/wire.js";
+import { questionState } from "../protocol/answers.js";
+import type { Component } from "../protocol/generated/wire.js";
 
 /** Names that mean something to React, Vue or the DOM itself, wherever they are passed on; in small letters. */
 const NEVER = new Set([

@@ -1,11 +1,18 @@
 /** What an application watches: cells over a client's screen, connection and inputs. */
 
 import { Changes, type Cell, type Schedule } from "./cells.js";
-import type { LinkState } from "./driver.js";
-import type { AgentCapabilities, Command, Component, ErrorPayload, JsonObject, SurfaceInfo } from "./generated/wire.js";
+import type { LinkState } from "../transport/driver.js";
+import type {
+  AgentCapabilities,
+  Command,
+  Component,
+  ErrorPayload,
+  JsonObject,
+  SurfaceInfo,
+} from "../protocol/generated/wire.js";
 import type { Outgoing } from "./outbox.js";
 import { openPermissions, type OpenPermission } from "./questions.js";
-import type { Screen, TurnState } from "./screen.js";
+import type { Screen, TurnState } from "../protocol/screen.js";
 
 /** The connection and the session. */
 export interface Status extends LinkState {

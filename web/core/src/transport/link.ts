@@ -10,9 +10,9 @@ import {
   RESOURCE_LIMIT,
   SESSION_NOT_FOUND,
   UNAUTHENTICATED,
-} from "./generated/codes.js";
-import type { ErrorPayload, RendererHello, RendererMessage } from "./generated/wire.js";
-import { readFrame } from "./shape.js";
+} from "../protocol/generated/codes.js";
+import type { ErrorPayload, RendererHello, RendererMessage } from "../protocol/generated/wire.js";
+import { readFrame } from "../protocol/shape.js";
 
 export interface Link {
   /** Whether it can say which renderer displayed what (feature `frame-ack`). */

@@ -6,7 +6,7 @@
 
 import { guarded } from "./cells.js";
 import type { RendererConnection } from "./connection.js";
-import type { ArpCapabilities, ToolRenderEvent } from "./draft_types.js";
+import type { ArpCapabilities, ToolRenderEvent } from "../protocol/draft_types.js";
 import type {
   AgentMessage,
   Commit,
@@ -16,7 +16,7 @@ import type {
   SessionReady,
   ToolEndPayload,
   ToolProgressPayload,
-} from "./generated/wire.js";
+} from "../protocol/generated/wire.js";
 
 export interface ArpClientCallbacks {
   /** At every connection that has a session; `session` is `null` on a server of the draft. */
