@@ -70,7 +70,7 @@ async function bundle({ plugins = [], codeSplitting } = {}) {
         { find: /^@agent-rendering\/elements$/, replacement: source("elements/src/index.ts") },
         {
           find: /^@agent-rendering\/elements\/sessions$/,
-          replacement: source("elements/src/chat/sessions.ts"),
+          replacement: source("elements/src/chat/sessions/sessions.ts"),
         },
         {
           find: /^@agent-rendering\/elements\/(chat|components)$/,

@@ -2,7 +2,7 @@
 
 import { LitElement } from "lit";
 import { afterEach, expect, test, vi } from "vitest";
-import { CellController, type Observable } from "../src/cell_controller.js";
+import { CellController, type Observable } from "../src/base/cell_controller.js";
 
 class Watcher extends LitElement {
   readonly changed = vi.fn();

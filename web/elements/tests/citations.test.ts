@@ -3,9 +3,9 @@
 import type { Component, Json } from "@agent-rendering/core";
 import { SOURCES } from "@agent-rendering/core/chat";
 import { expect, test } from "vitest";
-import { Citations, sourcesOf } from "../src/citations.js";
+import { Citations, sourcesOf } from "../src/base/citations.js";
 import "../src/components/sources.js";
-import { createContext } from "../src/context.js";
+import { createContext } from "../src/base/context.js";
 import { ProseView } from "../src/markdown/view.js";
 import { component, drawn, noting, ready, words } from "./context.js";
 

@@ -3,22 +3,22 @@
 import type { ArpClient } from "@agent-rendering/core";
 import { describe, expect, test } from "vitest";
 import { translator } from "@agent-rendering/core/strings";
-import { chartData } from "../src/chart/data.js";
-import { cut, namesBelow, widthOf, type Names } from "../src/chart/names.js";
-import { figure, percent } from "../src/chart/numbers.js";
-import { nearestPoint, walked } from "../src/chart/pick.js";
-import { slicesOf } from "../src/chart/pie.js";
-import { scaleOver, tickFormat } from "../src/chart/scale.js";
-import { areaPath, linePath, lookOf, thinned, type Point } from "../src/chart/shapes.js";
+import { chartData } from "../src/components/chart/data.js";
+import { cut, namesBelow, widthOf, type Names } from "../src/components/chart/names.js";
+import { figure, percent } from "../src/components/chart/numbers.js";
+import { nearestPoint, walked } from "../src/components/chart/pick.js";
+import { slicesOf } from "../src/components/chart/pie.js";
+import { scaleOver, tickFormat } from "../src/components/chart/scale.js";
+import { areaPath, linePath, lookOf, thinned, type Point } from "../src/components/chart/shapes.js";
 import { codeFileName } from "../src/components/code_block.js";
 import { partOf } from "../src/components/layout.js";
-import { difference, patchOf } from "../src/diff/rows.js";
-import { fileName } from "../src/clipboard.js";
+import { difference, patchOf } from "../src/components/diff/rows.js";
+import { fileName } from "../src/base/clipboard.js";
 import { linesOf } from "../src/code/highlight.js";
-import { missing, tailOf } from "../src/table/decimals.js";
-import { columnKind, numberOf, sorted, type Row } from "../src/table/sort.js";
-import { imageSource, linkTarget } from "../src/url.js";
-import { visible } from "../src/values.js";
+import { missing, tailOf } from "../src/components/table/decimals.js";
+import { columnKind, numberOf, sorted, type Row } from "../src/components/table/sort.js";
+import { imageSource, linkTarget } from "../src/base/url.js";
+import { visible } from "../src/base/values.js";
 
 async function order(rows: Row[], direction: "ascending" | "descending" = "ascending"): Promise<unknown[]> {
   return [...(await sorted(rows, 0, direction, "de"))].map((at) => rows[at]?.[0]);

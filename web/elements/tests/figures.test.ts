@@ -3,9 +3,9 @@
 import { translator } from "@agent-rendering/core/strings";
 import { expect, test } from "vitest";
 import { clockText } from "../src/chat/clock.js";
-import { isLong } from "../src/chat/fold.js";
-import { tokenIn } from "../src/chat/token_form.js";
-import { decimalsOf, withoutNoise, written } from "../src/table/figures.js";
+import { isLong } from "../src/chat/message/fold.js";
+import { tokenIn } from "../src/chat/status/token_form.js";
+import { decimalsOf, withoutNoise, written } from "../src/components/table/figures.js";
 
 const shown = (...values: (string | number | null)[]) => {
   const rows = values.map((value) => [value]);

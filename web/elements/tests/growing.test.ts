@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createContext } from "../src/context.js";
+import { createContext } from "../src/base/context.js";
 import "../src/components/index.js";
 import { ProseBuilder } from "../src/markdown/builder.js";
 import { lex, noLinks } from "../src/markdown/lexer.js";

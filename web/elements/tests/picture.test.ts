@@ -13,7 +13,7 @@ async function allowed(host: string, frame: string | null): Promise<HTMLElement>
   const place = await drawn(image(host), noting({ pictureFrame: frame }).context);
   expect(place.querySelectorAll("img, iframe").length).toBe(0);
   place.querySelector("button")?.click();
-  await import("../src/picture_frame.js");
+  await import("../src/base/picture_frame.js");
   await ready(place);
   return place;
 }

@@ -1,7 +1,7 @@
 /** Prose that grows: nodes stay, text is whole, nothing is run. */
 
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { createContext } from "../src/context.js";
+import { createContext } from "../src/base/context.js";
 import "../src/components/index.js";
 import { isBearable, lex, safeCut } from "../src/markdown/lexer.js";
 import { decodeEntities } from "../src/markdown/entities.js";

@@ -1,10 +1,10 @@
 /** The rows of a long table as it is scrolled: which are drawn, and with which nodes. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createContext } from "../src/context.js";
-import type { ArpTable } from "../src/components/table.js";
-import "../src/components/table.js";
-import { TableRows, type RowLook } from "../src/table/rows.js";
+import { createContext } from "../src/base/context.js";
+import type { ArpTable } from "../src/components/table/table.js";
+import "../src/components/table/table.js";
+import { TableRows, type RowLook } from "../src/components/table/rows.js";
 
 const ROWS = Array.from({ length: 1_000 }, (_, at) => [`name ${at}`, at]);
 const ORDER = ROWS.map((_, at) => at);

@@ -4,8 +4,8 @@ import type { TurnState } from "@agent-rendering/core";
 import { translator } from "@agent-rendering/core/strings";
 import { render } from "lit";
 import { expect, test, vi } from "vitest";
-import { turnsOf } from "../src/chat/history.js";
-import { dayLines, timeOf } from "../src/chat/times.js";
+import { turnsOf } from "../src/chat/timeline/history.js";
+import { dayLines, timeOf } from "../src/chat/timeline/times.js";
 import { words } from "./context.js";
 
 const NOW = new Date(2026, 10, 21, 15, 0);

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import { withoutCodes } from "../src/values.js";
+import { withoutCodes } from "../src/base/values.js";
 
 const CASES = JSON.parse(
   readFileSync(new URL("../../../schemas/cases/program_output.json", import.meta.url), "utf8"),

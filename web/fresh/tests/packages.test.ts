@@ -181,6 +181,6 @@ describe("W87 side effects", () => {
       if (defines) expect([file, isNamed]).toEqual([file, true]);
     }
     const pure = files.filter((file) => !patterns.some((pattern) => pattern.test(`dist/${file}`)));
-    expect(pure).toEqual(expect.arrayContaining(["context.js", "url.js", "values.js"]));
+    expect(pure).toEqual(expect.arrayContaining(["base/context.js", "base/url.js", "base/values.js"]));
   });
 });

@@ -20,38 +20,44 @@ import { DRAWN } from "@agent-rendering/core/chat";
 import type { Strings, Translator } from "@agent-rendering/core/strings";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 
-import { componentsOf, createContext, showsRecording, type ArpContext, type ComponentFactory } from "../context.js";
-import { ArpElement, define } from "../element.js";
-import type { agentPicker } from "./agent_picker.js";
-import { Announcer } from "./announcer.js";
-import { asksNow, isAwaited, waitsForAnswer } from "./awaited.js";
-import { LastInput } from "./last_input.js";
-import { UNAUTHENTICATED, type SignIn } from "./banner.js";
-import type { ArpComposer, ComposerHost } from "./composer.js";
-import "./composer.js";
-import type { Command } from "./command_list.js";
-import { Drafts, browserStorage } from "./drafts.js";
-import { Follow } from "./follow.js";
-import { Older } from "./older.js";
+import {
+  componentsOf,
+  createContext,
+  showsRecording,
+  type ArpContext,
+  type ComponentFactory,
+} from "../base/context.js";
+import { ArpElement, define } from "../base/element.js";
+import type { agentPicker } from "./composer/agent_picker.js";
+import { Announcer } from "./status/announcer.js";
+import { asksNow, isAwaited, waitsForAnswer } from "./status/awaited.js";
+import { LastInput } from "./timeline/last_input.js";
+import { UNAUTHENTICATED, type SignIn } from "./status/banner.js";
+import type { ArpComposer, ComposerHost } from "./composer/composer.js";
+import "./composer/composer.js";
+import type { Command } from "./composer/command_list.js";
+import { Drafts, browserStorage } from "./composer/drafts.js";
+import { Follow } from "./timeline/follow.js";
+import { Older } from "./timeline/older.js";
 import { icon } from "./icons.js";
-import { keepPlace, toEnd } from "./keep_place.js";
+import { keepPlace, toEnd } from "./timeline/keep_place.js";
 import { CHAT_KEYS, isPressed, type ChatKeys } from "./keys.js";
-import type { MessageActions } from "./message.js";
-import { Moments } from "./moments.js";
-import { jumpButton, noticeList, type Notice } from "./notices.js";
-import { showsItsError } from "./outgoing.js";
-import { endLine, openFiles } from "./outcome.js";
-import { Recent } from "./recent.js";
+import type { MessageActions } from "./message/message.js";
+import { Moments } from "./timeline/moments.js";
+import { jumpButton, noticeList, type Notice } from "./status/notices.js";
+import { showsItsError } from "./composer/outgoing.js";
+import { endLine, openFiles } from "./message/outcome.js";
+import { Recent } from "./timeline/recent.js";
 import { adoptChatStyles } from "./styles.js";
-import type { FeedbackSource } from "./rating.js";
-import { serverFeedback } from "./server_feedback.js";
-import { popups, sidePanel } from "./surfaces.js";
-import { isUnused, loadMessages, timeline } from "./timeline.js";
-import { lastInput, NO_ACTIONS, turnActions } from "./turn_actions.js";
-import { walk } from "./walk.js";
-import { introduced, welcome } from "./welcome.js";
+import type { FeedbackSource } from "./message/rating.js";
+import { serverFeedback } from "./message/server_feedback.js";
+import { popups, sidePanel } from "./surfaces/surfaces.js";
+import { isUnused, loadMessages, timeline } from "./timeline/timeline.js";
+import { lastInput, NO_ACTIONS, turnActions } from "./message/turn_actions.js";
+import { walk } from "./timeline/walk.js";
+import { introduced, welcome } from "./status/welcome.js";
 import { wordsFor, wordsNow } from "./words.js";
-import { sentence } from "../wrong.js";
+import { sentence } from "../base/wrong.js";
 
 type Agent = Wire.Workflow;
 
@@ -480,7 +486,7 @@ export class ArpChat extends ArpElement {
     this.#agent = undefined;
     this.#look(client.store.status.get());
     if (agents.length < 2) return;
-    this.#picker = (await import("./agent_picker.js")).agentPicker;
+    this.#picker = (await import("./composer/agent_picker.js")).agentPicker;
     this.requestUpdate();
   }
 
@@ -565,7 +571,8 @@ export class ArpChat extends ArpElement {
   /** Loads their windows; the place of these is there. */
   #permissionsChanged(): void {
     this.requestUpdate(); // the message box says that they wait
-    if (this.#active?.store.permissions.get().length) void import("./permissions.js").catch(() => undefined); // tried again with the next change
+    if (this.#active?.store.permissions.get().length)
+      void import("./permissions/permissions.js").catch(() => undefined); // tried again with the next change
   }
 
   #turnsChanged(): void {
@@ -593,7 +600,7 @@ export class ArpChat extends ArpElement {
 
   /** Has an answer read aloud, as it shows. */
   async #read(turn: TurnState, line: string): Promise<void> {
-    const { drawnText } = await import("./drawn_text.js");
+    const { drawnText } = await import("./message/drawn_text.js");
     const lines = await drawnText(this, turn);
     this.#announcer.finish(line, turn.status === "completed" ? lines : []);
   }

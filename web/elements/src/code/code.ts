@@ -1,11 +1,11 @@
 /** Code with its tools: copy, wrap, line numbers, save. */
 
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { saveFile } from "../clipboard.js";
-import { NOWHERE, type ArpContext } from "../context.js";
-import { ArpElement, define } from "../element.js";
+import { saveFile } from "../base/clipboard.js";
+import { NOWHERE, type ArpContext } from "../base/context.js";
+import { ArpElement, define } from "../base/element.js";
 import "../style/content.js";
-import { copyButton, iconButton } from "../toolbar.js";
+import { copyButton, iconButton } from "../base/toolbar.js";
 import { hasGrammars, turnToColour, wantsColours } from "./highlight.js";
 import { CodeLines } from "./lines.js";
 

@@ -2,9 +2,9 @@
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { define } from "../element.js";
-import { givenIcon, icon } from "../icons.js";
-import { isObject, list, oneOf, text } from "../values.js";
+import { define } from "../base/element.js";
+import { givenIcon, icon } from "../base/icons.js";
+import { isObject, list, oneOf, text } from "../base/values.js";
 import { QuestionElement } from "./question.js";
 
 interface Choice {

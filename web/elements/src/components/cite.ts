@@ -4,12 +4,12 @@
  */
 
 import { html, LitElement, nothing, type TemplateResult } from "lit";
-import { CellController } from "../cell_controller.js";
-import { NOWHERE, type ArpContext } from "../context.js";
-import type { Source } from "../citations.js";
-import { define } from "../element.js";
-import { linkTarget } from "../url.js";
-import { freshId, visible } from "../values.js";
+import { CellController } from "../base/cell_controller.js";
+import { NOWHERE, type ArpContext } from "../base/context.js";
+import type { Source } from "../base/citations.js";
+import { define } from "../base/element.js";
+import { linkTarget } from "../base/url.js";
+import { freshId, visible } from "../base/values.js";
 
 /** The card and the window's edge. */
 const MARGIN_PX = 8;

@@ -2,11 +2,11 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, type PropertyDeclarations } from "lit";
-import { fileName } from "../clipboard.js";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { tabList } from "../tablist.js";
-import { freshId, objects, text } from "../values.js";
+import { fileName } from "../base/clipboard.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { tabList } from "../base/tablist.js";
+import { freshId, objects, text } from "../base/values.js";
 
 const EXTENSIONS: { readonly [language: string]: string } = {
   bash: "sh",

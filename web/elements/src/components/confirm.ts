@@ -2,9 +2,9 @@
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { define } from "../element.js";
-import { icon } from "../icons.js";
-import { isObject, text } from "../values.js";
+import { define } from "../base/element.js";
+import { icon } from "../base/icons.js";
+import { isObject, text } from "../base/values.js";
 import { QuestionElement } from "./question.js";
 
 /** `<arp-confirm>`: what was answered stays marked. */

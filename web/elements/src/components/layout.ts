@@ -2,13 +2,13 @@
 
 import type { Component, JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
-import type { ArpContext } from "../context.js";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { givenIcon } from "../icons.js";
-import { styled } from "../styled.js";
-import { tabList } from "../tablist.js";
-import { components, freshId, isComponent, objects, oneOf, text, whole } from "../values.js";
+import type { ArpContext } from "../base/context.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { givenIcon } from "../base/icons.js";
+import { styled } from "../base/styled.js";
+import { tabList } from "../base/tablist.js";
+import { components, freshId, isComponent, objects, oneOf, text, whole } from "../base/values.js";
 import { renderComponent, renderComponents } from "./render.js";
 
 /** The protocol nests three levels; what is deeper came from somewhere else and is not drawn. */

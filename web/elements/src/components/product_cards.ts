@@ -2,11 +2,11 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { icon } from "../icons.js";
-import { leadsAway, linkTarget } from "../url.js";
-import { freshId, objects, text } from "../values.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { icon } from "../base/icons.js";
+import { leadsAway, linkTarget } from "../base/url.js";
+import { freshId, objects, text } from "../base/values.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/products.css?inline";
 

@@ -5,15 +5,15 @@
 
 import { questionState, type Component, type ErrorPayload, type Json, type Outgoing } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from "lit";
-import type { AnswerFile } from "../context.js";
-import { CellController } from "../cell_controller.js";
-import { ComponentElement } from "../component_element.js";
-import { icon } from "../icons.js";
-import "../late.js";
-import { freshId, text } from "../values.js";
+import type { AnswerFile } from "../base/context.js";
+import { CellController } from "../base/cell_controller.js";
+import { ComponentElement } from "../base/component_element.js";
+import { icon } from "../base/icons.js";
+import "../base/late.js";
+import { freshId, text } from "../base/values.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/questions.css?inline";
-import { wrong } from "../wrong.js";
+import { wrong } from "../base/wrong.js";
 
 addStyles(styles);
 

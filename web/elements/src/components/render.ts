@@ -4,7 +4,7 @@ import type { Component } from "@agent-rendering/core";
 import { SOURCES } from "@agent-rendering/core/chat";
 import { html, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import type { ArpContext } from "../context.js";
+import type { ArpContext } from "../base/context.js";
 
 type Draw = (component: Component, context: ArpContext) => TemplateResult;
 
@@ -47,11 +47,11 @@ const DRAWN = new Map<string, Draw>([
 
 /** What is loaded with the first component of its type: it is large, and many chats never show it. */
 const LATER = new Map<string, () => Promise<unknown>>([
-  ["chart", () => import("./chart.js")],
-  ["diff", () => import("./diff.js")],
-  ["form", () => import("./form.js")],
+  ["chart", () => import("./chart/chart.js")],
+  ["diff", () => import("./diff/diff.js")],
+  ["form", () => import("./form/form.js")],
   ["product-cards", () => import("./product_cards.js")],
-  ["table", () => import("./table.js")],
+  ["table", () => import("./table/table.js")],
   [SOURCES, () => import("./sources.js")],
 ]);
 

@@ -2,11 +2,11 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { icon } from "../icons.js";
-import { copyButton } from "../toolbar.js";
-import { objects, oneOf, text } from "../values.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { icon } from "../base/icons.js";
+import { copyButton } from "../base/toolbar.js";
+import { objects, oneOf, text } from "../base/values.js";
 
 const STATES = ["info", "success", "error", "warning"] as const;
 const STYLES = ["default", "code", "error", "success"] as const;

@@ -2,8 +2,8 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { define } from "../element.js";
-import { number, text } from "../values.js";
+import { define } from "../base/element.js";
+import { number, text } from "../base/values.js";
 import { QuestionElement } from "./question.js";
 
 /** `<arp-text-input>`: a line, or more of them. */

@@ -1,8 +1,8 @@
 /** Tokens to nodes. Everything an agent wrote becomes a text node; addresses go through the list of what may be followed. */
 
 import type { Token, Tokens } from "marked";
-import type { ArpContext } from "../context.js";
-import { leadsAway, linkTarget } from "../url.js";
+import type { ArpContext } from "../base/context.js";
+import { leadsAway, linkTarget } from "../base/url.js";
 import { decodeEntities } from "./entities.js";
 import type { MathToken } from "./lexer.js";
 

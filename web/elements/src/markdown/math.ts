@@ -1,7 +1,7 @@
 /** Math as MathML; what makes it is loaded with the first formula. */
 
 import { html, type PropertyDeclarations } from "lit";
-import { ArpElement, define } from "../element.js";
+import { ArpElement, define } from "../base/element.js";
 import "../style/content.js";
 
 type Render = (source: string, place: HTMLElement, options: object) => void;

@@ -9,7 +9,7 @@
  */
 
 import type { Token } from "marked";
-import type { ArpContext } from "../context.js";
+import type { ArpContext } from "../base/context.js";
 import { ProseBuilder } from "./builder.js";
 import { complete } from "./complete.js";
 import { isBearable, lex, noLinks, roughCut, safeCut } from "./lexer.js";

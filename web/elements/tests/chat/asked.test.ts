@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket, message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { Follow } from "../../src/chat/follow.js";
+import { Follow } from "../../src/chat/timeline/follow.js";
 import { entered, left, report } from "./stage.js";
 
 let chat: ArpChat;

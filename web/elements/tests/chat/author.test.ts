@@ -3,11 +3,11 @@
 import type { Component, TurnState } from "@agent-rendering/core";
 import { expect, test } from "vitest";
 
-import { initialsOf } from "../../src/chat/author.js";
-import { ArpMessage } from "../../src/chat/message.js";
-import { sectionsOf } from "../../src/chat/sections.js";
+import { initialsOf } from "../../src/chat/message/author.js";
+import { ArpMessage } from "../../src/chat/message/message.js";
+import { sectionsOf } from "../../src/chat/message/sections.js";
 import { ArpOwn } from "../../src/components/own.js";
-import { createComponents, createContext } from "../../src/context.js";
+import { createComponents, createContext } from "../../src/base/context.js";
 
 const said = (part: number, content: string): Component => ({
   id: `t1/${part}`,

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket, message } from "../../../core/tests/fakes.js";
-import { isAwaited } from "../../src/chat/awaited.js";
+import { isAwaited } from "../../src/chat/status/awaited.js";
 import type { ArpChat } from "../../src/chat/chat.js";
 import { entered, left, report } from "./stage.js";
 

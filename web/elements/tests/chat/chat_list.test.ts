@@ -2,7 +2,7 @@
 
 import type { ArpClient, ChatRow } from "@agent-rendering/core";
 import { beforeEach, expect, test } from "vitest";
-import { ChatList } from "../../src/chat/chat_list.js";
+import { ChatList } from "../../src/chat/sessions/chat_list.js";
 
 interface Page {
   sessions: ChatRow[];

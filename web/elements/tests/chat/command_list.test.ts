@@ -1,7 +1,7 @@
 /** What Enter does to a command that is typed. */
 
 import { expect, test } from "vitest";
-import { CommandList } from "../../src/chat/command_list.js";
+import { CommandList } from "../../src/chat/composer/command_list.js";
 
 const COMMANDS = [
   { name: "help" },

@@ -2,7 +2,7 @@
 
 import type { TurnState } from "@agent-rendering/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { copyMessage, copyText } from "../../src/chat/copying.js";
+import { copyMessage, copyText } from "../../src/chat/message/copying.js";
 
 const TURN: TurnState = {
   id: "t",

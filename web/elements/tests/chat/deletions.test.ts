@@ -3,7 +3,7 @@
 import { ArpError, type ArpClient } from "@agent-rendering/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { Deletions, UNDO_MS, type Deleted } from "../../src/chat/deletions.js";
+import { Deletions, UNDO_MS, type Deleted } from "../../src/chat/sessions/deletions.js";
 
 let kept: Map<string, string>;
 let sent: string[];

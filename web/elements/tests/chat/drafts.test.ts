@@ -1,7 +1,7 @@
 /** W27: what is written and not sent, by server and session. */
 
 import { expect, test } from "vitest";
-import { browserStorage, Drafts } from "../../src/chat/drafts.js";
+import { browserStorage, Drafts } from "../../src/chat/composer/drafts.js";
 
 /** A storage that notes what is in it. */
 function storage(): {

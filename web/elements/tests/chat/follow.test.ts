@@ -1,7 +1,7 @@
 /** W15, W16: who is at the bottom stays there, who reads further up is left alone. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Follow } from "../../src/chat/follow.js";
+import { Follow } from "../../src/chat/timeline/follow.js";
 
 let scroller: HTMLElement;
 let content: HTMLElement;

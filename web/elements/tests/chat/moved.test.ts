@@ -3,10 +3,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket, message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import "../../src/chat/permissions.js";
-import "../../src/chat/popups.js";
-import "../../src/chat/side_panel.js";
-import { loadMessages } from "../../src/chat/timeline.js";
+import "../../src/chat/permissions/permissions.js";
+import "../../src/chat/surfaces/popups.js";
+import "../../src/chat/surfaces/side_panel.js";
+import { loadMessages } from "../../src/chat/timeline/timeline.js";
 import "../../src/components/index.js";
 import { entered, left, report, soon } from "./stage.js";
 

@@ -2,7 +2,7 @@
 
 import type { ArpClient, HistoryMessage } from "@agent-rendering/core";
 import { expect, test } from "vitest";
-import { Older, PAGE_TURNS, type Gap } from "../../src/chat/older.js";
+import { Older, PAGE_TURNS, type Gap } from "../../src/chat/timeline/older.js";
 
 /** A turn as the history has it: two messages. */
 function pair(number: number): HistoryMessage[] {

@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { anchorOf, inside } from "../../src/chat/popup_place.js";
-import "../../src/chat/popups.js";
-import { loadMessages } from "../../src/chat/timeline.js";
+import { anchorOf, inside } from "../../src/chat/surfaces/popup_place.js";
+import "../../src/chat/surfaces/popups.js";
+import { loadMessages } from "../../src/chat/timeline/timeline.js";
 import "../../src/components/index.js";
 import { entered, left, report, soon } from "./stage.js";
 

@@ -2,9 +2,9 @@
 
 import { expect, test, vi } from "vitest";
 
-import { createContext } from "../../src/context.js";
-import { ArpRating, type FeedbackSource, type Rating } from "../../src/chat/rating.js";
-import { serverFeedback } from "../../src/chat/server_feedback.js";
+import { createContext } from "../../src/base/context.js";
+import { ArpRating, type FeedbackSource, type Rating } from "../../src/chat/message/rating.js";
+import { serverFeedback } from "../../src/chat/message/server_feedback.js";
 
 async function shownOf(source: FeedbackSource): Promise<ArpRating> {
   const element = document.createElement("arp-rating") as ArpRating;

@@ -4,9 +4,9 @@ import type { Json, ToolRun } from "@agent-rendering/core";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { turnsOf } from "../../src/chat/history.js";
-import { codeLanguage } from "../../src/chat/tool_code.js";
-import { ArpToolDetail } from "../../src/chat/tool_detail.js";
+import { turnsOf } from "../../src/chat/timeline/history.js";
+import { codeLanguage } from "../../src/chat/message/tool_code.js";
+import { ArpToolDetail } from "../../src/chat/message/tool_detail.js";
 import { noting, ready, words } from "../context.js";
 import { entered, left, report } from "./stage.js";
 

@@ -2,7 +2,7 @@
 
 import type { ArpClient, TurnState } from "@agent-rendering/core";
 import { expect, test } from "vitest";
-import { turnActions } from "../../src/chat/turn_actions.js";
+import { turnActions } from "../../src/chat/message/turn_actions.js";
 
 const TURN = { id: "t1", final: true } as TurnState;
 
