@@ -4,10 +4,10 @@
     python -m tools.gen_schemas --check    fails if that would change a byte
 
 `schemas/components/` has the props of every core component as JSON Schema, `schemas/messages/` the
-messages of both directions, `web/core/src/protocol/generated/` the same as TypeScript. The messages of the
-object dialect are made of `schemas/arp-core.protocol.yaml`. `schemas/openapi.json` has the HTTP
-routes; the server serves its own copy, and copies of `arp.proto`, of the object dialect and of the
-conformance cases, which are in the wheel so.
+messages of both directions, `web/core/src/protocol/generated/` the same as TypeScript. The messages
+of the object dialect are made of `schemas/arp-core.protocol.yaml`. `schemas/openapi.json` has the
+HTTP routes; the server serves its own copy, and copies of `arp.proto`, of the object dialect and of
+the conformance cases, which are in the wheel so.
 """
 
 from __future__ import annotations

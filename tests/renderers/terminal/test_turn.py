@@ -12,11 +12,11 @@ from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import InputEcho
 from arp.protocol.screen import ToolRun, TurnScreen
-from arp_terminal.blocks import stack
-from arp_terminal.entries import EntrySource, Item, entry_of
+from arp_terminal.drawing.blocks import stack
+from arp_terminal.drawing.turn import draw_end, is_said
+from arp_terminal.log.entries import EntrySource, Item, entry_of
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from arp_terminal.turn import draw_end, is_said
 from tests.renderers.terminal.drawing import PROMPT, picture
 
 

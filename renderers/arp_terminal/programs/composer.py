@@ -36,8 +36,8 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 from rich.cells import cell_len
 
-from arp_terminal.dialogue import Prompt
-from arp_terminal.palette import PROMPT_SIGN
+from arp_terminal.asking.dialogue import Prompt
+from arp_terminal.drawing.palette import PROMPT_SIGN
 
 MAX_INPUT_LINES = 8
 """Of what is typed, so many lines are in sight."""

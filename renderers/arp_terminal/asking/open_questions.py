@@ -11,8 +11,8 @@ from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import FINAL_STATUSES, Permission
 from arp.protocol.screen import Screen
-from arp_terminal.permission import input_of
-from arp_terminal.questions import is_open
+from arp_terminal.drawing.permission import input_of
+from arp_terminal.drawing.questions import is_open
 
 _QUESTION_TYPES = frozenset(("form", "confirm", "choices", "text-input"))
 

@@ -6,7 +6,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from arp.protocol.safe_text import sanitise_line
 from arp.protocol.screen import TurnScreen
-from arp_terminal.conversation import Conversation
+from arp_terminal.programs.conversation import Conversation
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ASCII_SPINNER = "|/-\\"

@@ -12,8 +12,8 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
-from arp_terminal.blocks import stack
-from arp_terminal.palette import DIM
+from arp_terminal.drawing.blocks import stack
+from arp_terminal.drawing.palette import DIM
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of the braille dots by row and column of a cell."""

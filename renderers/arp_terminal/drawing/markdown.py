@@ -18,13 +18,23 @@ from rich.text import Text
 
 from arp.protocol.blob_path import PREFIX as FILES
 from arp.protocol.safe_text import sanitise
-from arp_terminal.blocks import Hanging, indented, rail, stack
-from arp_terminal.code_block import draw_code
-from arp_terminal.inline_rules import has_open_math, parser
+from arp_terminal.drawing.blocks import Hanging, indented, rail, stack
+from arp_terminal.drawing.code_block import draw_code
+from arp_terminal.drawing.inline_rules import has_open_math, parser
+from arp_terminal.drawing.palette import (
+    ACCENT,
+    BOLD,
+    CODE,
+    DIM,
+    HEADING,
+    ITALIC,
+    LINK,
+    PLAIN,
+    STRUCK,
+)
+from arp_terminal.drawing.props import line, output
+from arp_terminal.drawing.table import Grid
 from arp_terminal.options import Options
-from arp_terminal.palette import ACCENT, BOLD, CODE, DIM, HEADING, ITALIC, LINK, PLAIN, STRUCK
-from arp_terminal.props import line, output
-from arp_terminal.table import Grid
 
 MAX_SOURCE = 64 << 10
 """Characters of one piece that are read as markdown; a longer piece is shown as it is written."""

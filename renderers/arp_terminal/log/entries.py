@@ -13,22 +13,22 @@ from rich.text import Text
 
 from arp.protocol.components import Component
 from arp.protocol.screen import ToolRun, TurnScreen
-from arp_terminal.blocks import indented, stack
-from arp_terminal.markdown import markdown
-from arp_terminal.open_questions import is_open_question
-from arp_terminal.options import Options
-from arp_terminal.palette import BOLD, DIM
-from arp_terminal.permission import draw_permission, input_of
-from arp_terminal.props import line
-from arp_terminal.render import render
-from arp_terminal.tool_run import draw_tool
-from arp_terminal.turn import (
+from arp_terminal.asking.open_questions import is_open_question
+from arp_terminal.drawing.blocks import indented, stack
+from arp_terminal.drawing.markdown import markdown
+from arp_terminal.drawing.palette import BOLD, DIM
+from arp_terminal.drawing.permission import draw_permission, input_of
+from arp_terminal.drawing.props import line
+from arp_terminal.drawing.tool_run import draw_tool
+from arp_terminal.drawing.turn import (
     INDENT,
     draw_end,
     draw_error,
     draw_input,
     draw_thought,
 )
+from arp_terminal.options import Options
+from arp_terminal.render import render
 
 Kind = Literal[
     "title",

@@ -7,12 +7,23 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.json_value import JsonObject
-from arp_terminal.blocks import Hanging, cut, indented, rail, stack
-from arp_terminal.code_block import draw_code
-from arp_terminal.markdown import shown_address
+from arp_terminal.drawing.blocks import Hanging, cut, indented, rail, stack
+from arp_terminal.drawing.code_block import draw_code
+from arp_terminal.drawing.markdown import shown_address
+from arp_terminal.drawing.palette import (
+    ACCENT,
+    BOLD,
+    DIM,
+    HEADING,
+    LINK,
+    PLAIN,
+    TITLE,
+    WARN,
+    series,
+    tone,
+)
+from arp_terminal.drawing.props import label, line, lines, objects, output, paragraph
 from arp_terminal.options import Options
-from arp_terminal.palette import ACCENT, BOLD, DIM, HEADING, LINK, PLAIN, TITLE, WARN, series, tone
-from arp_terminal.props import label, line, lines, objects, output, paragraph
 
 SIGNS = {
     "success": ("✓", "OK"),

@@ -10,11 +10,11 @@ from rich.text import Text
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Permission
 from arp.protocol.screen import TurnScreen
-from arp_terminal.blocks import indented, stack
+from arp_terminal.drawing.blocks import indented, stack
+from arp_terminal.drawing.palette import ACCENT, BAD, BOLD, DIM, GOOD, TITLE, WARN
+from arp_terminal.drawing.props import label, line, lines, paragraph
+from arp_terminal.drawing.questions import question_rail
 from arp_terminal.options import Options
-from arp_terminal.palette import ACCENT, BAD, BOLD, DIM, GOOD, TITLE, WARN
-from arp_terminal.props import label, line, lines, paragraph
-from arp_terminal.questions import question_rail
 
 
 def input_of(turn: TurnScreen, permission: Permission) -> str:

@@ -14,10 +14,10 @@ from rich.style import Style
 from rich.text import Text
 
 from arp.protocol.json_value import JsonObject
-from arp_terminal.blocks import indented, stack
+from arp_terminal.drawing.blocks import indented, stack
+from arp_terminal.drawing.palette import DIM, HEADING, PLAIN, TITLE
+from arp_terminal.drawing.props import label, line, objects, output
 from arp_terminal.options import Options
-from arp_terminal.palette import DIM, HEADING, PLAIN, TITLE
-from arp_terminal.props import label, line, objects, output
 
 MAX_HIGHLIGHTED = 60_000
 """Characters beyond which code is shown plain: lexers are regular expressions, code is anyone's."""

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from msgspec import Struct
 from rich.text import Text
 
-from arp_terminal.blocks import indented
-from arp_terminal.entries import Entry
+from arp_terminal.drawing.blocks import indented
+from arp_terminal.log.entries import Entry
+from arp_terminal.log.transcript import Transcript
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from arp_terminal.transcript import Transcript
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _TABLE = re.compile(r"[|─━│┃]")

@@ -11,8 +11,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.safe_text import sanitise
-from arp_terminal.blocks import stack
-from arp_terminal.markdown import MAX_SOURCE, block_nodes, has_open_mark, markdown
+from arp_terminal.drawing.blocks import stack
+from arp_terminal.drawing.markdown import MAX_SOURCE, block_nodes, has_open_mark, markdown
 from arp_terminal.options import Options
 
 _ENDED_BY_LINE = frozenset(("heading", "hr"))

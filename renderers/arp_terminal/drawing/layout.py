@@ -9,10 +9,10 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal.blocks import Beside, stack
+from arp_terminal.drawing.blocks import Beside, stack
+from arp_terminal.drawing.palette import BAND, DIM
+from arp_terminal.drawing.props import items, line, number, objects
 from arp_terminal.options import Options
-from arp_terminal.palette import BAND, DIM
-from arp_terminal.props import items, line, number, objects
 
 Draw = Callable[[Json, Options], RenderableType]
 """Draws a child, given as it is in the props of its parent."""

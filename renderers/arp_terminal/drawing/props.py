@@ -15,7 +15,7 @@ from rich.text import Text
 from arp.protocol.framing.program_output import printed
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.safe_text import sanitise, sanitise_line
-from arp_terminal.palette import PLAIN
+from arp_terminal.drawing.palette import PLAIN
 
 Number = int | float
 

@@ -10,10 +10,10 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal.blocks import Hanging, rail, stack
+from arp_terminal.drawing.blocks import Hanging, rail, stack
+from arp_terminal.drawing.palette import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, TITLE, WARN
+from arp_terminal.drawing.props import items, label, line, lines, objects, paragraph
 from arp_terminal.options import Options
-from arp_terminal.palette import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, TITLE, WARN
-from arp_terminal.props import items, label, line, lines, objects, paragraph
 
 STATES = {"declined": "declined", "expired": "not answered in time", "cancelled": "withdrawn"}
 """Shown with a question that ended without an answer."""

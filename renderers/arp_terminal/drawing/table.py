@@ -16,11 +16,11 @@ from rich.text import Text
 from arp.protocol.catalog import asks
 from arp.protocol.exact_integers import is_large_integer
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal.blocks import cut, cut_apart, stack
+from arp_terminal.drawing.blocks import cut, cut_apart, stack
+from arp_terminal.drawing.palette import ACCENT, DIM, HEADING, TITLE
+from arp_terminal.drawing.props import items, label, line, number, objects
+from arp_terminal.drawing.questions import row_selection
 from arp_terminal.options import Options
-from arp_terminal.palette import ACCENT, DIM, HEADING, TITLE
-from arp_terminal.props import items, label, line, number, objects
-from arp_terminal.questions import row_selection
 
 GAP = 2
 """Cells between two columns."""

@@ -11,11 +11,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.json_value import JsonObject
-from arp_terminal.blocks import Hanging, stack
-from arp_terminal.code_block import highlight
+from arp_terminal.drawing.blocks import Hanging, stack
+from arp_terminal.drawing.code_block import highlight
+from arp_terminal.drawing.palette import BAD, BAD_WORD, DIM, GOOD, GOOD_WORD, HEADING
+from arp_terminal.drawing.props import label, line, lines
 from arp_terminal.options import Options
-from arp_terminal.palette import BAD, BAD_WORD, DIM, GOOD, GOOD_WORD, HEADING
-from arp_terminal.props import label, line, lines
 
 CONTEXT = 3
 """Unchanged lines that are shown around a change."""

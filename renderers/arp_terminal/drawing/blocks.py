@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from arp_terminal.palette import PLAIN
+from arp_terminal.drawing.palette import PLAIN
 
 EMPTY = Text("")
 

@@ -31,8 +31,8 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Insert, Replace
 from arp.protocol.screen import Screen
-from arp_terminal.entries import Entry
-from arp_terminal.turn_log import TurnLog
+from arp_terminal.log.entries import Entry
+from arp_terminal.log.turn_log import TurnLog
 
 
 class Transcript:

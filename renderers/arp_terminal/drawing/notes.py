@@ -10,9 +10,9 @@ from rich.text import Text
 
 from arp.protocol.errors import sentence
 from arp.protocol.safe_text import sanitise
-from arp_terminal.blocks import Hanging
+from arp_terminal.drawing.blocks import Hanging
+from arp_terminal.drawing.palette import BAD, DIM, GOOD, WARN
 from arp_terminal.options import Options
-from arp_terminal.palette import BAD, DIM, GOOD, WARN
 
 _SIGNS = {
     "info": ("·", "-", DIM),

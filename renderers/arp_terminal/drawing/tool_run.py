@@ -15,10 +15,10 @@ from arp.protocol.framing.program_output import printed
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
 from arp.protocol.screen import ToolRun
-from arp_terminal.blocks import Hanging, cut, indented, stack
+from arp_terminal.drawing.blocks import Hanging, cut, indented, stack
+from arp_terminal.drawing.palette import BAD, BOLD, DIM, GOOD, WARN
+from arp_terminal.drawing.props import label, line, lines, output, paragraph
 from arp_terminal.options import Options
-from arp_terminal.palette import BAD, BOLD, DIM, GOOD, WARN
-from arp_terminal.props import label, line, lines, output, paragraph
 
 INDENT = 2
 """Cells before it, and before what is below its name."""

@@ -17,8 +17,8 @@ from arp.protocol.catalog import asks
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Permission
-from arp_terminal.props import items, line, number, objects
-from arp_terminal.questions import field_label, option_of
+from arp_terminal.drawing.props import items, line, number, objects
+from arp_terminal.drawing.questions import field_label, option_of
 
 
 class Prompt(Struct, frozen=True):

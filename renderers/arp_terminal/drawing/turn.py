@@ -15,10 +15,10 @@ from arp.protocol.errors import ErrorPayload, sentence
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import InputEcho
 from arp.protocol.screen import TurnScreen
-from arp_terminal.blocks import Hanging, cut, indented
+from arp_terminal.drawing.blocks import Hanging, cut, indented
+from arp_terminal.drawing.palette import BAD, BOLD, DIM, ITALIC, PROMPT_SIGN, USER
+from arp_terminal.drawing.props import items, line, lines, number, objects, output
 from arp_terminal.options import Options
-from arp_terminal.palette import BAD, BOLD, DIM, ITALIC, PROMPT_SIGN, USER
-from arp_terminal.props import items, line, lines, number, objects, output
 
 INDENT = 2
 """Cells before output of the agent."""

@@ -23,7 +23,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentHello, Delta, ErrorMessage
 from arp.protocol.messages import Command as Offered
 from arp.protocol.screen import Screen, TurnScreen
-from arp_terminal.commands import (
+from arp_terminal.asking.commands import (
     Command,
     completed,
     file_arguments,
@@ -31,7 +31,7 @@ from arp_terminal.commands import (
     is_misspelt,
     parse_command,
 )
-from arp_terminal.dialogue import (
+from arp_terminal.asking.dialogue import (
     ActionReply,
     Dialogue,
     FormDialogue,
@@ -44,11 +44,11 @@ from arp_terminal.dialogue import (
     TextReply,
     dialogue_for,
 )
-from arp_terminal.in_flight import InFlight
-from arp_terminal.notes import Note
-from arp_terminal.open_questions import Question, find, next_question, permission_of
-from arp_terminal.questions import STATES
-from arp_terminal.transcript import Transcript
+from arp_terminal.asking.in_flight import InFlight
+from arp_terminal.asking.open_questions import Question, find, next_question, permission_of
+from arp_terminal.drawing.notes import Note
+from arp_terminal.drawing.questions import STATES
+from arp_terminal.log.transcript import Transcript
 
 FREE = Prompt("")
 """Any text may be typed."""

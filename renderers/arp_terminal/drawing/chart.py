@@ -9,11 +9,11 @@ from rich.style import Style
 from rich.text import Text
 
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal.blocks import cut, cut_apart, stack
+from arp_terminal.drawing.blocks import cut, cut_apart, stack
+from arp_terminal.drawing.palette import DIM, HEADING, PLAIN, series
+from arp_terminal.drawing.plot import Plot, draw_plot
+from arp_terminal.drawing.props import items, label, line, number, objects
 from arp_terminal.options import Options
-from arp_terminal.palette import DIM, HEADING, PLAIN, series
-from arp_terminal.plot import Plot, draw_plot
-from arp_terminal.props import items, label, line, number, objects
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 FILLS = "█▓▒░"

@@ -10,12 +10,20 @@ from arp.protocol.components import AUTHOR, Component
 from arp.protocol.mark import Piece, pieces_of
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
-from arp_terminal.entries import Entry, EntrySource, Item, Kind, entry_of, fingerprint, update_of
-from arp_terminal.open_questions import is_question
+from arp_terminal.asking.open_questions import is_question
+from arp_terminal.drawing.pieces import Cut, finished, is_open_fence, lines_over
+from arp_terminal.drawing.questions import is_open
+from arp_terminal.drawing.turn import draw_end, is_said
+from arp_terminal.log.entries import (
+    Entry,
+    EntrySource,
+    Item,
+    Kind,
+    entry_of,
+    fingerprint,
+    update_of,
+)
 from arp_terminal.options import Options
-from arp_terminal.pieces import Cut, finished, is_open_fence, lines_over
-from arp_terminal.questions import is_open
-from arp_terminal.turn import draw_end, is_said
 
 OUTPUT_KINDS = ("text", "component", "author")
 """Kinds that follow the order of the output."""
