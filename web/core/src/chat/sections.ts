@@ -1,18 +1,12 @@
-/** A turn as it is laid out: what was sent, and answers made of prose, components, activity, errors. */
+/** The layout of a turn: inputs, and answers made of prose, components, activity and errors. */
 
-import {
-  isTextPart,
-  type Component,
-  type ErrorPayload,
-  type ToolRun,
-  type TurnState,
-  type Wire,
-} from "@agent-rendering/core";
-import { AUTHOR, storyOf } from "@agent-rendering/core/chat";
+import type { Component, ErrorPayload, InputEcho } from "../protocol/generated/wire.js";
+import { isTextPart, type ToolRun, type TurnState } from "../protocol/screen.js";
+import { storyOf } from "../protocol/story.js";
+import { childrenOf } from "./children.js";
+import { AUTHOR } from "./drawn.js";
 
-import { childrenOf } from "../../base/values.js";
-
-/** A use of a tool, or a stretch of thinking. */
+/** A tool call, or a stretch of thinking. */
 export type Step =
   | { readonly kind: "tool"; readonly key: string; readonly run: ToolRun; readonly number: number }
   | { readonly kind: "thinking"; readonly key: string; readonly text: string };
@@ -24,8 +18,8 @@ export type Block =
   | { readonly kind: "error"; readonly key: string; readonly error: ErrorPayload; readonly details: string | null };
 
 export type Section =
-  | { readonly kind: "said"; readonly key: string; readonly input: Wire.InputEcho; readonly first: boolean }
-  /** What one of them says: an author that the agent has named, else (`null`) the agent. */
+  | { readonly kind: "said"; readonly key: string; readonly input: InputEcho; readonly first: boolean }
+  /** Output of one author: one that the agent has named, or the agent itself (`null`). */
   | {
       readonly kind: "answer";
       readonly key: string;
@@ -126,7 +120,7 @@ export function isGrown(old: TurnState | undefined, turn: TurnState): boolean {
 }
 
 /** Whether a question of the same turn shows this answer itself. */
-function isShownElsewhere({ source_component: source }: Wire.InputEcho, { output }: TurnState): boolean {
+function isShownElsewhere({ source_component: source }: InputEcho, { output }: TurnState): boolean {
   if (source == null) return false;
   const holds = (component: Component | undefined): boolean =>
     component !== undefined && (component.id === source || childrenOf(component).some(holds));
