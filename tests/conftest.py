@@ -12,7 +12,9 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random, randrange
+from typing import Any
 
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
@@ -21,6 +23,8 @@ from hypothesis import HealthCheck, settings
 from arp.process.stop_signals import handlers_restored
 from tests import written_facts
 from tests.runtime import clis
+from tests.support.durations import Durations
+from tests.support.extended import PARTS, LeftOut, Part, kind_of, kind_of_file
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
@@ -73,13 +77,32 @@ for step in ("connect", "read", "write", "pool"):
 LOCAL = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """A loaded machine is slow, which is no fault of the code."""
 
-settings.register_profile("local", LOCAL)
+settings.register_profile("local", LOCAL, max_examples=25)
 settings.register_profile("ci", LOCAL, derandomize=True, print_blob=True)
 settings.register_profile("soak", LOCAL, max_examples=10_000, print_blob=True)
 settings.load_profile("ci" if IN_CI else "local")
 
 
+DURATIONS = ".ci/durations/{part}.txt"
+"""File with the durations of the last whole run of a part."""
+
+LEFT_OUT = pytest.StashKey[LeftOut]()
+RECORDED = pytest.StashKey[Durations]()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part",
+        choices=PARTS,
+        help="run the tests of make test (everyday) or all the others (extended); without effect "
+        "together with paths, -k or -m",
+    )
+    parser.addoption(
+        "--write-durations",
+        action="store_true",
+        default=IN_CI,
+        help=f"write the durations of a whole part to {DURATIONS} (default with CI=true)",
+    )
     parser.addoption(
         "--soak",
         action="store_true",
@@ -128,14 +151,62 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure() -> None:
-    """Programs that tests start can be interrupted, also where a shell began all this with `&`."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare the part of the tests, and make programs that tests start interruptible.
+
+    A shell that starts pytest with `&` makes it and its child processes ignore SIGINT.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.stash[LEFT_OUT] = LeftOut()
+    if hasattr(config, "workerinput"):
+        return  # a worker of xdist has the options that the controller has set below
+    names_tests = config.args_source is pytest.Config.ArgsSource.ARGS
+    if names_tests or config.option.keyword or config.option.markexpr:
+        config.option.part = None
+    is_whole_part = part_of(config) is not None and not config.getoption("lf", False)
+    if is_whole_part and config.getoption("--write-durations"):
+        config.stash[RECORDED] = Durations()
+        config.pluginmanager.register(config.stash[RECORDED])
+
+
+def part_of(config: pytest.Config) -> Part | None:
+    """Return the part of the tests that runs; `None` means both."""
+    part: Part | None = config.getoption("--part")
+    return part
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import a file that is not part of the everyday tests as a whole."""
+    if part_of(config) != "everyday" or not collection_path.match("test_*.py"):
+        return None
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    kind = kind_of_file(path)
+    if kind is None:
+        return None
+    config.stash[LEFT_OUT].add(kind, path, 0)
+    return True
+
+
+def choose_part(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that are not in the part that runs."""
+    part = part_of(config)
+    if part is None:
+        return
+    chosen: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        kind = kind_of(item)
+        (chosen if (kind is None) is (part == "everyday") else others).append(item)
+        if kind is not None and part == "everyday":
+            path = item.path.relative_to(config.rootpath).as_posix()
+            config.stash[LEFT_OUT].add(kind, path, 1)
+    config.hook.pytest_deselected(items=others)
+    items[:] = chosen
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only `--soak` runs.
+    """Leave out what only `--soak` runs, and what is not in the part that runs.
 
     In CI a test of a page may try twice, as in `web/e2e`; the closing line counts it.
 
@@ -146,6 +217,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("soak") is not None]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
+    choose_part(config, items)
     # These take longest; if one of them began last, the other processes would wait for it.
     items.sort(key=lambda item: item.path.name not in ("test_orphans.py", "test_stops.py"))
     for item in items:
@@ -261,7 +333,38 @@ def path_of(need: str) -> str:
     pytest.skip(reason)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what was left out to the controller of xdist, which has collected nothing itself."""
+    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash[LEFT_OUT].tests
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Keep what a worker of xdist has left out; every worker leaves out the same tests."""
+    output: dict[str, Any] = getattr(node, "workeroutput", {})
+    node.config.stash[LEFT_OUT].tests = output.get("left_out", {})
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print which tests were skipped, which were left to the other part, and which were slowest."""
+    durations = config.stash.get(RECORDED, None)
+    if durations is not None:
+        file = config.rootpath / DURATIONS.format(part=part_of(config))
+        durations.write(file)
+        terminalreporter.write_line(
+            f"slowest tests; all are in {file.relative_to(config.rootpath)}:"
+        )
+        for line in durations.slowest():
+            terminalreporter.write_line(line)
+    left_out = list(config.stash[LEFT_OUT].lines())
+    if left_out:
+        terminalreporter.write_line("left to make test-all, with the number of tests in files:")
+        for line in left_out:
+            terminalreporter.write_line(line)
     reasons = Counter(
         report.longrepr[2].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])
