@@ -9,7 +9,7 @@ VENV = .venv/bin
 NPM = $(or $(shell command -v npm),$(error arp: needs Node.js 20.19 or newer with npm; Debian: apt-get install nodejs npm))
 BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
-CORE = $(addprefix tests/,access audit ledger protocol record redact session surface turn values view)
+CORE = $(addprefix tests/,access audit/models ledger protocol record redact session surface turn values view)
 OPENCODE = tests/runtime/npm
 BENCH = stream paced fanout transports patch idle start ledger terminal frameworks
 
