@@ -343,7 +343,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_testnodedown(node: Any, error: object) -> None:
     """Keep what a worker of xdist has left out; every worker leaves out the same tests."""
     output: dict[str, Any] = getattr(node, "workeroutput", {})
-    node.config.stash[LEFT_OUT].tests = output.get("left_out", {})
+    if "left_out" in output:  # a worker that crashed has no output
+        node.config.stash[LEFT_OUT].tests = output["left_out"]
 
 
 def pytest_terminal_summary(
