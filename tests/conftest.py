@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, settings
 from arp.process.stop_signals import handlers_restored
 from tests import written_facts
 from tests.runtime import clis
+from tests.support import shared_tls_context
 from tests.support.durations import Durations
 from tests.support.extended import PARTS, LeftOut, Part, kind_of, kind_of_file
 
@@ -73,6 +74,8 @@ ANSWER_S = 30.0
 
 for step in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT_CONFIG, step, ANSWER_S)
+
+shared_tls_context.share()
 
 LOCAL = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """Settings without limits of time: on a loaded machine, slow examples are not a defect."""
