@@ -351,11 +351,11 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 
 def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
     """Print which tests were skipped, which were left to the other part, and which were slowest."""
     durations = config.stash.get(RECORDED, None)
-    if durations is not None:
+    if durations is not None and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         file = config.rootpath / DURATIONS.format(part=part_of(config))
         durations.write(file)
         terminalreporter.write_line(
