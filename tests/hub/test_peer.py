@@ -14,8 +14,9 @@ from arp.hub.peer import Peer
 from arp.protocol.codec import Encoding, agent_decoder, recode
 from arp.protocol.messages import Pong
 from tests.hub.rig import Box, running
+from tests.support.frames import hello
 
-HELLO = {"v": 1, "type": "hello", "session_id": "s", "capabilities": {"components": ["text"]}}
+HELLO = hello("text", session_id="s")
 SAID = {"v": 1, "type": "input", "session_id": "s", "input_type": "text", "data": {"text": "x"}}
 
 
