@@ -713,7 +713,7 @@ def split(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return two components side by side, or one above the other; `ratio` is a text such as `1:2`."""
+    """Return two components side by side, or one above the other; `ratio` is for example `1:2`."""
     props = {"direction": direction, "ratio": ratio, "left": left, "right": right}
     return _built("split", props, id, fallback)
 
