@@ -744,7 +744,7 @@ def sources(
 
 
 def author(name: str, *, id: str = "") -> Component:
-    """Return a mark of who speaks from here on, like that of `turn.say(text, author=…)`."""
+    """Return a component with the name of the author of what follows; see `turn.say(author=…)`."""
     named = to_plain(name, "ui.author: name")
     if not isinstance(named, str) or not named.strip():
         raise InvalidComponent("ui.author: name: expected the name of who speaks")

@@ -72,7 +72,8 @@ def parse_address(
             - `http+sse:` and `https+sse:`: the same, without WebSocket.
             - `unix:`: the path of a socket.
             - `grpc:` and `grpcs:`: a host and a port.
-            - `stdio:`: a child process, as a command line of a shell; alone if there is `command`.
+            - `stdio:`: the command line of a child process, as in a shell; nothing if there is
+              `command`.
         command: Program and arguments of the child process; only with `stdio:`.
         transport: Transport to use instead of those of the scheme.
 

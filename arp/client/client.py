@@ -74,7 +74,7 @@ class ArpClient:
         self, url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
     ) -> None:
         check_names(options)
-        if isinstance(url, str):  # `dialer` says what is wrong with anything else
+        if isinstance(url, str):  # `dialer` raises for other types
             url, options["token"] = split_token(url, options.get("token"))
         dial = self._dial = dialer(url, options)
         dial.on_stderr = options.get("on_stderr")
@@ -279,7 +279,7 @@ class ArpClient:
     ) -> str:
         """Allow or deny a tool call that asks for permission.
 
-        The server checks that what runs is what was shown.
+        The server allows only the call that was shown; the answer contains its digest.
 
         Args:
             permission: Permission from the screen: `client.screen.turns[…].permissions`.

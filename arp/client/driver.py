@@ -183,8 +183,7 @@ class Driver:
             loss = await self._serve(link, upload)
         finally:
             # A connection that ended because a message could not be applied counts as a failure.
-            # Otherwise a server that sends such a message each time is dialled without a growing
-            # wait.
+            # If a server sends such a message each time, the waits between attempts must grow.
             was_ready = self.ready.is_set() and not self.connection.is_desynchronised
             self.ready.clear()
             self._deadline = None
@@ -213,8 +212,8 @@ class Driver:
         for end in ends:
             if isinstance(end, Exception) and end not in losses:
                 raise end
-        # Several tasks may report the loss. One that says not to come back must not be hidden by
-        # another one that would make the client reconnect.
+        # Several tasks may report the loss. Prefer a loss with an error: otherwise the client
+        # would reconnect to a server that has refused it.
         return next((lost for lost in losses if lost.error is not None), losses[0])
 
     async def _read(self, link: Link) -> None:
@@ -369,8 +368,8 @@ class Driver:
 class FrameQueue:
     """A queue of outgoing frames with one reader.
 
-    It does not limit the number of frames, because `Inputs` limits the number of inputs. It keeps
-    only the newest acknowledgement.
+    The queue has no limit, because `Inputs` limits the number of inputs. Of acknowledgements, only
+    the newest is kept.
     """
 
     def __init__(self) -> None:

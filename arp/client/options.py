@@ -75,7 +75,7 @@ class Options(TypedDict, total=False):
     workflow: str | None
     """The agent of a new session, if the app has several. Default: the first one."""
     capabilities: RendererCapabilities
-    """What this renderer can show. Default: all core components."""
+    """Components and features that this renderer supports. Default: all core components."""
     token: str | None
     """Token, sent as `Authorization: Bearer …`; over a Unix socket in `hello`, since it has no
     headers."""
@@ -87,25 +87,26 @@ class Options(TypedDict, total=False):
     transport: Transport
     """The transport to use, if the scheme of the address allows several."""
     command: Sequence[str]
-    """With `stdio:`, the command that starts the child process."""
+    """Command that starts the child process; only with `stdio:`."""
     on_stderr: Callable[[str], None]
-    """With `stdio:`, a function that is called with each line that the child process writes to its
-    standard error, without control characters. Default: the child uses the standard error of this
-    process."""
+    """Function that is called with each line that the child process writes to its standard error,
+    without control characters; only with `stdio:`. Default: the child process uses the standard
+    error of this process."""
     reconnect: bool
     """Whether to connect again after a loss. Default: `True`."""
     listen: bool
-    """With `unix:`, listen on the socket and wait for a server to connect (`arp serve --dial`)."""
+    """Whether to listen on the socket and wait for a server that connects (`arp serve --dial`);
+    only with `unix:`. Default: `False`."""
     backoff: Backoff
     """How long to wait between attempts to connect."""
     viewport: Viewport | None
     """The size of the screen, for the agent."""
     locale: str | None
-    """For the agent, for example `de-CH`."""
+    """Locale of the user, for the agent, for example `de-CH`."""
     time_zone: str | None
-    """For the agent, for example `Europe/Zurich`."""
+    """Time zone of the user, for the agent, for example `Europe/Zurich`."""
     theme: str | None
-    """For the agent, for example `dark`."""
+    """Theme of the screen, for the agent, for example `dark`."""
     tls: ssl.SSLContext
     """A TLS context, for certificates that the system does not trust."""
     answer_timeout_s: float

@@ -124,7 +124,7 @@ def _not_opened(error: OSError | WebSocketException, url: str) -> LinkLost:
     if isinstance(error, TimeoutError):
         return LinkLost(f"{url}: no answer within {OPEN_TIMEOUT_S:g} s", unavailable=True)
     problem = f"{url}: {printable(str(error)) or type(error).__name__}"
-    # The server closed the connection without an answer, as some proxies do with WebSockets.
+    # The server closed the connection without an answer; another transport may still work.
     if isinstance(error, InvalidMessage) and isinstance(error.__cause__, EOFError):
         return LinkLost(problem, unavailable=True)
     if isinstance(error, InvalidHandshake):

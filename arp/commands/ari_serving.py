@@ -200,6 +200,8 @@ class _Listeners(NamedTuple):
 
 
 class _Serving:
+    """The servers of one runtime, from their start to their stop."""
+
     def __init__(
         self,
         runtime: RuntimeService,

@@ -182,7 +182,7 @@ def serve_tools(coder: str | None, flags: dict[str, Any]) -> None:
     flags["port"] = settings.fastapi_port if flags["port"] is None else flags["port"]
     serving = read_settings(None, flags)
     mcp_listener, mcp_port = None, None
-    # MCP is also at `/mcp` of the main port, so a second port is needed only if it is another one.
+    # The main port serves MCP too, at `/mcp`, so a listener is needed only for a different port.
     if settings.mcp_port not in (settings.fastapi_port, serving.port or None):
         mcp_listener = McpListener(serving.host, settings.mcp_port)
         mcp_port = mcp_listener.port

@@ -51,7 +51,10 @@ class Blob(msgspec.Struct, frozen=True):
 
 
 class Files(Protocol):
-    """The blobs of one session. It does not check who may read them: an id is no credential."""
+    """The blobs of one session.
+
+    The caller must check who may read them, because the id of a blob is not a credential.
+    """
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
         """Store a stream to its end; the blob is durable when this returns.
@@ -87,12 +90,12 @@ class Blobs(Protocol):
     """The blobs of all sessions; sessions share none, even if the bytes are equal."""
 
     def of(self, session_id: str) -> Files:
-        """Return the blobs of a session; a session without blobs uses no space."""
+        """Return the blobs of a session. A session without blobs uses no space."""
 
     def removing(self, session_id: str) -> AbstractAsyncContextManager[None]:
-        """Hide all blobs of a session while a block removes the session.
+        """Hide all blobs of a session while a `with` block removes the session.
 
-        They are deleted when the block ends, and restored if the block fails.
+        They are deleted when the block ends, and restored if the block raises.
 
         Raises:
             StoreUnwritable: The disk refuses; nothing has changed.

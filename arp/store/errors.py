@@ -129,7 +129,7 @@ def sqlite_reason(error: sqlite3.Error) -> str:
 
 
 _OPENING_BYTES = 1 << 20
-"""More free bytes than SQLite needs to open a file.
+"""Free bytes that are enough for SQLite to open a file.
 
 SQLite reports a full disk as `SQLITE_IOERR` if it notices it while it maps memory.
 """

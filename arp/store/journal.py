@@ -151,7 +151,7 @@ class Journal:
             StoreUnavailable: The file cannot be opened, or acknowledged facts are missing. Reads
                 still return the facts that are in memory.
         """
-        # Keep the old tails until the check is done: they are what was acknowledged.
+        # Keep the old tails until the check is done: they contain the acknowledged facts.
         tails = self._load()
         for session_id, tail in self.tails.by_session.items():
             if self.last_of(session_id) < tail.last:

@@ -38,7 +38,10 @@ Locked bytes cannot be read there, so it is not one of the bytes with the proces
 """
 
 _DATABASE_OFFSET: Final = 2**62
-"""Position of the byte to lock in the database: SQLite only locks bytes near 2^30."""
+"""Position of the byte to lock in the database.
+
+No database is that long, and SQLite locks only bytes near 2^30.
+"""
 
 _LOCKED_ERRNOS: Final = (errno.EAGAIN, errno.EACCES)
 """Error numbers for a lock that another process has."""

@@ -95,7 +95,7 @@ class SqliteStore:
             log.info("ledger %s closed", self.path)
 
     async def refresh(self) -> bool:
-        """Read what another process has written since the last call.
+        """Read what another process has written since `open` or the last `refresh`.
 
         Only for a read-only store.
 

@@ -1,8 +1,8 @@
 """The thread that writes a ledger: all waiting calls share one transaction and one sync.
 
 Theory of operation. Calls wait in a queue. The thread dequeues all of them, the `Journal` commits
-them together, and the thread reports their outcomes to the event loop at once. New calls are queued
-during the sync and share the next transaction (group commit).
+them together, and the thread reports their outcomes to the event loop together. New calls wait in
+the queue during the sync and share the next transaction (group commit).
 
 Under load, a `Pace` limits the rate of transactions. A sync costs the same for one fact as for a
 hundred (about 130 µs of CPU). So 60 syncs per second, each with the calls of 17 ms, are far cheaper
@@ -98,7 +98,7 @@ class Pace:
 
 
 class LedgerWriter:
-    """Runs calls on the journal in a thread of its own; waiting appends share one transaction.
+    """Runs calls on the journal in its own thread; waiting appends share one transaction.
 
     Args:
         journal: The journal. Only the thread of the writer may use it afterwards.

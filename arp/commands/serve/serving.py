@@ -167,7 +167,7 @@ def _hints(host: str, port: int, access: Access, *, has_tokens: bool) -> Iterato
     """Yield hints on how users get access; never with the token itself."""
     if host in EVERYWHERE and not access.hosts:
         yield "From other machines it answers only to names that you give with --allow-host NAME."
-    # A browser cannot open 0.0.0.0 or [::] everywhere.
+    # 0.0.0.0 and [::] are addresses to listen on; the hint needs one that a browser can open.
     here = "127.0.0.1" if host in EVERYWHERE else in_address(host)
     page = f"http://{here}:{port}/#token=…"
     if access.oidc is not None:
