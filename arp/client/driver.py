@@ -303,7 +303,7 @@ class Driver:
             and self.connection.is_desynchronised
             and self._has_feature("resume")
         ):
-            raise LinkLost("the server sent a message that cannot be applied; loading its screen")
+            raise LinkLost("the server sent a message that cannot be applied; reloading the screen")
 
     def _wants_acks(self) -> bool:
         return self._acks and self._has_feature("frame-ack")

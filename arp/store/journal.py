@@ -254,7 +254,7 @@ class Journal:
         found = session_id in tails
         with self._transaction():
             # Journal rows contain facts of several sessions, so the facts of this session cannot
-            # be deleted there. Sorting all tails removes every row.
+            # be deleted there. Sorting all tails removes every row that is not damaged.
             self._write_segments(tails)
             for statement in _DELETE_SESSION:
                 found = db.execute(statement, (session_id,)).rowcount > 0 or found
