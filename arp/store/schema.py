@@ -44,7 +44,7 @@ Usually the reader's checkpoints keep the log shorter.
 _MODEL: Final = """CREATE TABLE model (
         session TEXT NOT NULL,
         name TEXT NOT NULL,
-        sequence INTEGER NOT NULL,  -- sequence of the last fact that the model covers
+        sequence INTEGER NOT NULL,  -- of the last fact that it covers
         crc INTEGER NOT NULL,       -- CRC-32 of data
         data BLOB NOT NULL,
         PRIMARY KEY (session, name)
@@ -93,7 +93,7 @@ _TABLES: Final = (
 )
 
 _LEDGER: Final = """CREATE TABLE IF NOT EXISTS ledger (
-        name TEXT PRIMARY KEY,      -- name of a property of the whole file
+        name TEXT PRIMARY KEY,      -- of a property of the whole file
         value TEXT NOT NULL
     )"""
 
