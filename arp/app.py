@@ -1,4 +1,4 @@
-"""`App`: what an agent's author writes down, and the ASGI application that it becomes."""
+"""`App`: the agents of an author, and the ASGI application that serves them."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ AgentFunction = TypeVar(
     bound="Callable[[Turn], Coroutine[Any, Any, object]] | Callable[[SyncTurn], object]",
 )
 """An agent: `async def agent(turn: Turn)`, or `def agent(turn: SyncTurn)`, which runs in a thread.
-What it returns, a text or what `turn.show` takes, is said or shown."""
+A returned text is sent as by `turn.say`; another value is shown as by `turn.show`."""
 
 AnswerFunction = TypeVar("AnswerFunction", bound="Callable[..., object]")
-"""What takes an answer: `async def booked(turn: Turn, trip: Trip) -> None`; or a plain function,
-which runs in a thread with a `SyncTurn`."""
+"""A function that receives an answer: `async def booked(turn: Turn, trip: Trip) -> None`; or a
+plain function, which runs in a thread with a `SyncTurn`."""
 
 FeedbackFunction = TypeVar("FeedbackFunction", bound="Callable[[Feedback], object]")
 
@@ -61,28 +61,29 @@ _AGENT_NAME = re.compile(r"[\w.:@+-]{1,128}")
 
 
 class App:
-    """One or more agents, served together.
+    """One or more agents that are served together.
 
     Args:
-        title: What the page and lists call it.
-        description: One sentence for those who have not used it yet.
-        suggestions: What a user may say first.
-        ledger: Where facts live: `memory:`, or `sqlite:PATH`. `arp serve` has a default of its own.
-        access: Who may come in: a token, or a hook that tells users apart; host names, origins.
-        settings: How sessions behave: limits, what becomes of an input while a turn runs.
-        tools: Where the tools come from that agents call by `turn.use`.
-        mcp: MCP servers, whose tools come to them: addresses, commands such as `npx some-server`,
-            or `McpServer`s. Each session that calls one has a connection of its own.
-        lifespan: What is open as long as the app is served: an `@asynccontextmanager` that takes
-            the app. Agents find what it yields as `turn.app_state`, other code as `app.state`. It
-            is entered before the first session, also where a parent application does not run the
-            lifespan of a mounted one.
-        session_settings: What users may set for a session, such as a model: a dataclass, Struct or
-            pydantic model whose fields have defaults. Users change them by the command `/settings`,
-            on the page in its menu; agents have a value of it as `turn.settings`.
+        title: Name of the app on the page and in lists.
+        description: One sentence for users who do not know the app.
+        suggestions: Texts that the page offers as the first input.
+        ledger: Location of the facts: `memory:`, or `sqlite:PATH`. `arp serve` has its own default.
+        access: Who has access: a token, or a hook that identifies users; host names; origins.
+        settings: Behaviour of sessions: limits, and how to handle an input while a turn runs.
+        tools: Provider of the tools that agents call with `turn.use`.
+        mcp: MCP servers that provide more tools: addresses, commands such as `npx some-server`, or
+            `McpServer`s. Each session that calls a server has its own connection to it.
+        lifespan: Resources that are open while the app is served, as an `@asynccontextmanager`
+            with the app as its parameter. Agents read the yielded value as `turn.app_state`, other
+            code as `app.state`. It is entered before the first session, even if a parent
+            application does not run the lifespans of mounted applications.
+        session_settings: Settings that users can change in a session, such as a model: a
+            dataclass, Struct or pydantic model with a default for every field. Users change them
+            with the command `/settings`, or in the menu of the page. Agents read them as
+            `turn.settings`.
 
     Raises:
-        TypeError: Something of it is of another type.
+        TypeError: An argument has a wrong type.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class App:
         self.tools = self._with_mcp(tools, mcp) if mcp else tools
         self.handlers: dict[str, Handler] = {}
         self._described: dict[str, Workflow] = {}
-        """How each agent was described where it was registered, by its name."""
+        """Title, description and suggestions of each agent, as they were registered."""
         self._commands: dict[str, Command] = {}
         self._command_handlers: dict[str, Handler] = {}
         self._answer_handlers: dict[str, AnswerHandler] = {}
@@ -122,27 +123,30 @@ class App:
         self._feedback_handlers: list[Callable[[Feedback], Any]] = []
         self._user_settings = self._with_settings(session_settings)
         self._hub: Hub | None = None
-        """The hub that serves this app now."""
+        """Hub that serves this app; `None` while it is not served."""
         self._runtimes: list[RuntimeService] = []
         self._keepers: list[SessionKeeper] = []
-        """They keep something of sessions outside of the ledger."""
+        """Parts that store data of sessions outside of the ledger."""
         self._routes: list[BaseRoute] = []
         self._hub_watchers: list[Callable[[Hub | None], None]] = []
         self._last_agents: dict[str, tuple[Workflow, Handler]] = {}
+        """Agents of extensions, which are listed after those of the author."""
         self._origin_handlers: dict[str, Handler] = {}
-        """Agents that come behind those of the author."""
+        """Agents of extensions for turns of certain origins."""
         self._runs_commands = bool(getattr(tools, "runs_commands", False))
-        """Whether agents or tools of it run commands, which could use its server themselves."""
+        """Whether agents or tools run commands, which could send requests to this server."""
         if (attach := getattr(tools, "attach", None)) is not None:
             attach(self)
 
-    if not TYPE_CHECKING:  # type checkers know the attributes, and would allow all others
+    # Hidden from type checkers: if they saw `__setattr__`, they would accept every attribute.
+    if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: object) -> None:
-            """Set an attribute; refuse one that nothing reads, and a value of another type.
+            """Set an attribute, after checking its name and the type of its value.
 
             Raises:
-                AttributeError: There is no such attribute; the message names the nearest.
+                AttributeError: There is no such attribute; the message names a similar one.
+                TypeError: The value has a wrong type.
             """
             if type(self) is App and not name.startswith("_") and not hasattr(App, name):
                 _check_attribute(name, value)
@@ -171,22 +175,22 @@ class App:
         description: str = "",
         suggestions: Sequence[str] = (),
     ) -> Any:
-        """Register an agent: `@app.agent`, or `@app.agent("name")` where there are several.
+        """Register an agent: `@app.agent`, or `@app.agent("name")` if there are several.
 
-        The first is the one that a session gets which names none.
+        A session that names no agent uses the first one.
 
         Args:
-            name: What `?workflow=` and `hello.workflow` give; empty = the function's own name.
-            title: What pages and lists call it; empty = its name, or the app's title where there is
+            name: Value of `?workflow=` and `hello.workflow`. Default: the name of the function.
+            title: Name on pages and in lists. Default: `name`, or the title of the app if there is
                 no other agent.
-            description: One sentence; empty = the first line of the function's docstring, or the
-                app's description where there is no other agent.
-            suggestions: What a user may say first; empty = the app's.
+            description: One sentence. Default: the first line of the function's docstring, or the
+                description of the app if there is no other agent.
+            suggestions: Texts that the page offers as the first input. Default: those of the app.
 
         Raises:
-            TypeError: It is no function that takes a turn, or `suggestions` is one text; nothing is
-                registered.
-            ValueError: There is one of that name already, or no address can have the name.
+            TypeError: The object is not a function with a turn as its parameter, or `suggestions`
+                is a single text. Nothing is registered.
+            ValueError: There is an agent with that name, or the name cannot be part of an address.
         """
         if callable(name) or inspect.iscoroutine(name):
             return self._add(None, Workflow("", ""), name)
@@ -203,10 +207,10 @@ class App:
     def _add(self, name: str | None, described: Workflow, handler: Any) -> Any:
         if name is None:
             name = str(getattr(handler, "__name__", type(handler).__name__))
-        runs = _checked_handler(name, handler)
+        run = _runnable(name, handler)
         if name in self.handlers:
             raise ValueError(f"there is an agent {name!r} already; give this one another name")
-        self.handlers[name] = runs
+        self.handlers[name] = run
         self._described[name] = described
         return handler
 
@@ -225,25 +229,27 @@ class App:
         Its text, tools, permissions and costs are on every screen. It is closed with the server.
 
         Args:
-            runtime: A runtime of `arp.runtime`; or an agent of a framework: a compiled graph of
-                LangGraph, an `Agent` of the OpenAI Agents SDK or of Pydantic AI; one that speaks
-                AG-UI: `"ag-ui:URL"`, or a function whose parameter is a `RunAgentInput`. What it
-                remembers of sessions is kept beside the ledger.
-            name: What `?workflow=` and `hello.workflow` give; `None` = the runtime's name.
-            session: How its sessions are created: directory, model, mode, tools.
-            offers: Which models, modes and providers users may switch to; `None` = every model,
-                and the modes that ask before they change anything.
-            limits: How many of its sessions are open at once, and for how long without a turn.
-            listed: `False`: users cannot choose it; agents of this app hand turns to it.
+            runtime: A runtime of `arp.runtime`. Or an agent of a framework: a compiled graph of
+                LangGraph, or an `Agent` of the OpenAI Agents SDK or of Pydantic AI. Or an agent
+                with AG-UI: `"ag-ui:URL"`, or a function with a `RunAgentInput` as its parameter.
+                Its data about sessions is stored beside the ledger.
+            name: Value of `?workflow=` and `hello.workflow`. Default: the name of the runtime.
+            session: Settings of new sessions of the runtime: directory, model, mode, tools.
+            offers: Models, modes and providers that users can select. Default: every model, and the
+                modes that ask before they change anything.
+            limits: Maximum number of open sessions, and for how long a session without a turn stays
+                open.
+            listed: Whether users can choose the agent. If not, other agents of this app can still
+                pass turns to it.
 
         Returns:
-            The agent. Another agent hands a turn to it by `await agent(turn)`, which raises
+            The agent. Another agent passes a turn to it with `await agent(turn)`, which raises
             `ToolFailed` if it fails.
 
         Raises:
-            AriError: It is no runtime, and no agent of a known framework; or what the framework
-                needs is not installed. Nothing is registered.
-            ValueError: There is an agent of that name already.
+            AriError: The object is neither a runtime nor an agent of a known framework, or a
+                package of the framework is not installed. Nothing is registered.
+            ValueError: There is an agent with that name.
         """
         from arp.runtime.contract.types import CreateSessionRequest
         from arp.runtime.named import runtime_for
@@ -258,9 +264,9 @@ class App:
         _check_type("limits", limits, RuntimeLimits)
         runtime = runtime_for(runtime)
         agent = RuntimeAgent(runtime, session=session, offers=offers, limits=limits, app=self)
-        known = name or str(getattr(runtime, "name", "")) or "runtime"
+        agent_name = name or str(getattr(runtime, "name", "")) or "runtime"
         if listed:
-            self._add(well_formed(known), Workflow("", title=known), agent)
+            self._add(well_formed(agent_name), Workflow("", title=agent_name), agent)
         self._parts.add(agent.open, agent.aclose)
         self._runtimes.append(runtime)
         self._keepers.append(agent)
@@ -278,35 +284,35 @@ class App:
         name: str | None = None,
         listed: bool = True,
     ) -> RuntimeAgent:
-        """Register an agent from nothing: `app.model_agent("openai:gpt-5", tools=[weather])`.
+        """Register an agent that runs a model: `app.model_agent("openai:gpt-5", tools=[weather])`.
 
-        Needs the extra `llm`. The provider's key is read from the environment, such as
-        `OPENAI_API_KEY`.
+        Needs the extra `llm`. The key of the provider is read from the environment, for example
+        from `OPENAI_API_KEY`.
 
         Args:
-            model: `openai:NAME`, `anthropic:NAME`, `ollama:NAME`, or another that Pydantic AI
-                knows.
-            base_url: Where the model is, if not at its provider's: any server that speaks the
-                protocol of the provider.
-            instructions: What the model gets first; or a function that returns it for each
+            model: `openai:NAME`, `anthropic:NAME`, `ollama:NAME`, or another name that Pydantic AI
+                supports.
+            base_url: URL of the model, if it is not at its provider: any server with the API of
+                the provider.
+            instructions: Instructions for the model, or a function that returns them for each
                 request.
-            tools: Functions, `async def` or `def` (which run in threads), with types and a
-                docstring. One that returns a component shows it; a list of objects shows as a
-                table. `@tool(needs_approval=True)` above one: a person allows each call. One that
-                raises `ToolFailed` is shown as failed, and the model reads why. Or a catalog of
-                tools that may change, such as a `ToolAgent`.
-            mcp: MCP servers, whose tools the model may call too: addresses, commands, or
-                `McpServer`s.
-            name: What `?workflow=` and `hello.workflow` give; `None` = `model`.
-            listed: `False`: users cannot choose it; agents of this app hand turns to it.
+            tools: Functions with types and a docstring: `async def`, or `def`, which runs in a
+                thread. A returned component is shown, and a list of objects is shown as a table.
+                With `@tool(needs_approval=True)`, a person must allow each call. If a function
+                raises `ToolFailed`, it is shown as failed, and the model reads the reason. Or a
+                catalog of tools that may change, such as a `ToolAgent`.
+            mcp: MCP servers with more tools for the model: addresses, commands, or `McpServer`s.
+            name: Value of `?workflow=` and `hello.workflow`. Default: `model`.
+            listed: Whether users can choose the agent. If not, other agents of this app can still
+                pass turns to it.
 
         Returns:
-            The agent, as `runtime` returns it.
+            The agent; see `runtime`.
 
         Raises:
             AriError: There is no such model, its key is missing, or the extra is not installed; the
                 message says what to do. Nothing is registered.
-            ValueError: There is an agent of that name already.
+            ValueError: There is an agent with that name.
         """
         from arp.runtime.named import model_named
 
@@ -315,27 +321,28 @@ class App:
         if not isinstance(instructions, str) and not callable(instructions):
             what = type(instructions).__name__
             raise TypeError(f"instructions: expected a text or a function, got {what}")
-        made = model_named(
+        runtime = model_named(
             model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp
         )
-        return self.runtime(made, name=name or "model", listed=listed)
+        return self.runtime(runtime, name=name or "model", listed=listed)
 
     def command(
         self, name: str, *, description: str = "", hint: str = ""
     ) -> Callable[[AgentFunction], AgentFunction]:
-        """Register what a user gives as `/name …`: `@app.command("export", hint="csv or json")`.
+        """Register a slash command: `@app.command("export", hint="csv or json")`.
 
-        The function runs in the place of the session's agent; `turn.arguments` is what stands
-        behind the name.
+        When a user types `/export csv`, the function runs instead of the session's agent, with
+        `turn.arguments == "csv"`.
 
         Args:
-            name: Lower-case letters, digits, `-` and `_`; at most 32.
-            description: For people; empty = the first line of the function's docstring.
-            hint: What may stand behind the name.
+            name: At most 32 lower-case letters, digits, `-` and `_`.
+            description: Description for users. Default: the first line of the function's docstring.
+            hint: Description of the arguments.
 
         Raises:
-            TypeError: It is no function that takes a turn; nothing is registered.
-            ValueError: A name that nobody could type, or there is one of that name already.
+            TypeError: The object is not a function with a turn as its parameter. Nothing is
+                registered.
+            ValueError: The name is not valid, or there is a command with that name.
         """
         _refuse_function("command", name)
         name = _text("command", name)
@@ -346,10 +353,10 @@ class App:
             raise ValueError(f"there is a command {name!r} already; give this one another name")
 
         def add(handler: AgentFunction) -> AgentFunction:
-            runs = _checked_handler(name, handler, what="command")
+            run = _runnable(name, handler, what="command")
             described = Command(name, description or _first_line(handler), hint)
             self._commands[name] = described
-            self._command_handlers[name] = runs
+            self._command_handlers[name] = run
             return handler
 
         return add
@@ -357,23 +364,26 @@ class App:
     def on_answer(
         self, name: str, kind: type[Any] | None = None, /
     ) -> Callable[[AnswerFunction], AnswerFunction]:
-        """Register what takes the answer to a question when the process that asked is gone.
+        """Register a function that receives the answer to a question after a restart.
 
             @app.on_answer("trip", Trip)
             async def booked(turn: Turn, trip: Trip) -> None: ...
 
-        The question is asked with that name: `await turn.ask(Trip, name="trip")`. After a restart
-        nobody waits for its answer any more: it begins a new turn, in which this function runs in
-        the place of the session's agent. A question that somebody declines gives `DECLINED`.
+        Ask the question with the same name: `await turn.ask(Trip, name="trip")`. After a restart,
+        the turn that asked does not wait for the answer any more. The answer starts a new turn,
+        which runs this function instead of the session's agent. If the user declines the question,
+        the answer is `DECLINED`.
 
         Args:
-            name: Of the question.
-            kind: The type that was asked for; absent: the answer is given as `turn.ask` gives it.
+            name: Name of the question.
+            kind: Type of the answer. If it is absent, the answer has the form that `turn.ask`
+                returns.
 
         Raises:
             NoForm: There is no form for the type.
-            TypeError: It is no function that takes a turn and an answer; nothing is registered.
-            ValueError: There is one of that name already, or the name is empty.
+            TypeError: The object is not a function with a turn and an answer as its parameters.
+                Nothing is registered.
+            ValueError: There is a function for that name, or the name is empty.
         """
         from arp.hub.runner import AnswerHandler
         from arp.surface.answer_type import AnswerType
@@ -383,47 +393,48 @@ class App:
         if not name or name in self._answer_handlers:
             advice = "take a name" if not name else "give this one another name"
             raise ValueError(f"on_answer {name!r:.60}: {advice}")
-        wanted = None if kind is None else AnswerType(kind)
+        answer_type = None if kind is None else AnswerType(kind)
 
         def add(handler: AnswerFunction) -> AnswerFunction:
-            runs = _checked_handler(name, handler, ("turn", "answer"), "on_answer")
-            self._answer_handlers[name] = AnswerHandler(runs, wanted)
+            run = _runnable(name, handler, ("turn", "answer"), "on_answer")
+            self._answer_handlers[name] = AnswerHandler(run, answer_type)
             return handler
 
         return add
 
     def on_session_start(self, handler: AgentFunction, /) -> AgentFunction:
-        """Register what runs when a user begins a session: a greeting, first questions.
+        """Register a function that runs when a user starts a session, such as a greeting.
 
             @app.on_session_start
             async def greet(turn: Turn) -> None:
                 await turn.say(f"Hello {turn.user.display_name}!")
 
-        It runs as the first turn of the session, in the place of its agent, when a renderer opens a
-        new one; not for sessions that programs begin. A session in which nothing else happens goes
-        when the user leaves it for another one.
+        When a renderer opens a new session, the function runs as the first turn, instead of the
+        agent. It does not run for sessions that programs start. If nothing else happens in the
+        session, it is deleted when the user opens another session.
 
         Raises:
-            TypeError: It is no function that takes a turn; nothing is registered.
-            ValueError: There is one already.
+            TypeError: The object is not a function with a turn as its parameter. Nothing is
+                registered.
+            ValueError: There is such a function already.
         """
         if self._session_start is not None:
             raise ValueError("on_session_start: there is a function already")
-        self._session_start = _checked_handler("on_session_start", handler, what="function")
+        self._session_start = _runnable("on_session_start", handler, what="function")
         return handler
 
     def on_feedback(self, handler: FeedbackFunction, /) -> FeedbackFunction:
-        """Register what is called when a user rates an answer, with a `Feedback`.
+        """Register a function that is called with a `Feedback` when a user rates an answer.
 
             @app.on_feedback
             async def rated(feedback: Feedback) -> None:
                 await send(feedback.rating, feedback.comment, feedback.question, feedback.answer)
 
-        It is called when the rating is in the ledger; a plain function in a thread. What it raises
-        is in the log. `arp feedback` exports all of them.
+        It is called after the rating was recorded in the ledger; a plain function runs in a thread.
+        Its exceptions are logged. `arp feedback` exports all ratings.
 
         Raises:
-            TypeError: It is no function that takes one argument; nothing is registered.
+            TypeError: The object is not a function with one parameter. Nothing is registered.
         """
         if not callable(handler):
             what = type(handler).__name__
@@ -435,29 +446,29 @@ class App:
         return handler
 
     def _with_settings(self, kind: type[Any] | None) -> UserSettings | None:
-        """Return the type of the settings, and register the command that changes them."""
+        """Register the command `/settings` and return the settings; `None` if there are none."""
         if kind is None:
             return None
         from arp.turn.settings_command import change_settings
         from arp.turn.user_settings import UserSettings
 
-        made = UserSettings(kind)
+        settings = UserSettings(kind)
         self.command("settings", description="Change the settings of this chat")(change_settings)
-        return made
+        return settings
 
     def commands(self) -> tuple[Command, ...]:
-        """List the commands."""
+        """Return the slash commands, in the order of their registration."""
         return tuple(self._commands.values())
 
     def workflows(self) -> list[Workflow]:
-        """List the agents."""
+        """Return the agents with their titles, descriptions and suggestions."""
         several = len(self.handlers) > 1
-        found: list[Workflow] = []
+        workflows: list[Workflow] = []
         for name, handler in self.handlers.items():
             described = self._described.get(name, Workflow("", ""))
             title = name if several else self.title
             description = _first_line(handler) if several else self.description
-            found.append(
+            workflows.append(
                 Workflow(
                     name,
                     described.title or title,
@@ -465,7 +476,7 @@ class App:
                     described.suggestions or self.suggestions,
                 )
             )
-        return found
+        return workflows
 
     def served(
         self,
@@ -476,15 +487,24 @@ class App:
         debug: bool = False,
         start_token: Literal["no", "printed", "logged"] = "no",
     ) -> Served:
-        """Return what a server needs to know, with what its command line says instead."""
+        """Return the settings for a server; arguments replace the values of the app.
+
+        Args:
+            ledger: Location of the ledger.
+            access: Who has access.
+            settings: Behaviour of sessions.
+            debug: Whether clients see tracebacks.
+            start_token: Whether each start creates a token for an app that runs commands and has
+                no other access control, and where people find the token.
+        """
         for name, (described, handler) in self._last_agents.items():
             if name not in self.handlers:
                 self.handlers[name], self._described[name] = handler, described
-        place = ledger or self.ledger
+        location = ledger or self.ledger
         return Served(
             self.handlers,
             self.workflows,
-            place,
+            location,
             access or self.access,
             settings or self.settings,
             self.commands,
@@ -493,7 +513,7 @@ class App:
             self.tools,
             self._set_hub,
             self._command_handlers,
-            partial(self._open_parts, place),
+            partial(self._open_parts, location),
             self._parts.aclose,
             self._answer_handlers,
             tuple(self._routes),
@@ -508,7 +528,10 @@ class App:
         )
 
     async def _open_parts(self, ledger: str) -> None:
-        """Open what starts with a server; runtimes keep their sessions beside its ledger."""
+        """Open the parts of the app that start with a server.
+
+        Runtimes store their sessions beside the ledger of that server.
+        """
 
         def prepare() -> None:
             if self._runtimes:
@@ -521,21 +544,21 @@ class App:
     def _with_lifespan(
         self, lifespan: Callable[[App], AbstractAsyncContextManager[Any]]
     ) -> AppLifespan:
-        """Return what enters a context manager with the server, and leaves it after all else."""
+        """Return a lifespan that is entered with the server and exited after all other parts."""
         _check_lifespan(lifespan)
-        made = AppLifespan(lambda: lifespan(self))
-        self._parts.add(made.open, made.aclose)
-        return made
+        app_lifespan = AppLifespan(lambda: lifespan(self))
+        self._parts.add(app_lifespan.open, app_lifespan.aclose)
+        return app_lifespan
 
     @property
     def state(self) -> Any:
-        """What the lifespan yielded; `None` while the app is not served, or without a lifespan."""
+        """Value that the lifespan yielded; `None` while the app is not served, or without one."""
         return self._lifespan.value if self._lifespan is not None else None
 
     def _with_mcp(
         self, tools: ToolProvider | None, servers: Sequence[str | McpServer]
     ) -> ToolProvider:
-        """Return a provider of an app's own tools and those of MCP servers."""
+        """Return a provider of the app's own tools and the tools of MCP servers."""
         from arp.runtime.named import mcp_tools
 
         _check_servers(servers)
@@ -551,10 +574,11 @@ class App:
             watcher(hub)
 
     def extend(self, extension: AppExtension) -> None:
-        """Take what a part brings that is served with it: agents, routes, what starts and ends.
+        """Add agents, routes and parts that start and end with the server.
 
         Args:
-            extension: A `ToolProvider` with `attach(app)` hands it in when the app is made.
+            extension: The agents, routes and parts. A `ToolProvider` with a method `attach(app)`
+                calls `extend` when the app is created.
         """
         self._last_agents |= extension.agents
         self._origin_handlers |= extension.origins
@@ -572,31 +596,33 @@ class App:
         user: User | str | None = None,
         id: str | None = None,
     ) -> PushedTurn:
-        """Queue a turn that nobody typed: `await app.push(session_id, "The build failed")`.
+        """Queue a turn that a program starts: `await app.push(session_id, "The build failed")`.
 
-        The agent runs as for a typed turn; `turn.origin` says who began it, `turn.input.data` has
-        `text` and `data`. Renderers show the text with its origin; without a text they show only
-        what the agent outputs. It waits for the turns before it, and never interrupts one.
+        The agent runs as for a typed input. `turn.origin` is the program that started the turn, and
+        `turn.input.data` has `text` and `data`. Renderers show the text with its origin; without a
+        text they show only the output of the agent. The turn waits for the turns before it and
+        never interrupts one.
 
         Args:
-            session: The id of a session; it need not be in memory.
-            text: What the turn is about, as if somebody had typed it.
-            data: Whatever else the agent is to know, as JSON.
-            origin: What the program calls itself, for `turn.origin` and for the screens.
-            user: Who began it, for `turn.user`; the session has to be theirs. `None`: nobody is
-                known; the session may be anybody's. A session id that comes from outside is no
-                credential: give the user too.
-            id: 1 to 123 printable ASCII characters. With an id that came before in this session,
-                the turn of that time is returned.
+            session: Id of a session; it need not be in memory.
+            text: Text of the turn, as if a user had typed it.
+            data: Further data for the agent, as JSON.
+            origin: Name of the program, for `turn.origin` and the screens.
+            user: User for `turn.user`, who must be the owner of the session. `None` means no user,
+                and the session may have any owner. A session id from outside is not a credential:
+                pass the user too.
+            id: 1 to 123 printable ASCII characters. If this session already has a turn with that
+                id, that turn is returned.
 
         Returns:
-            The turn, as soon as it is durable; its `over()` waits for its end.
+            The turn, after it was stored durably; its `over()` waits until it has ended.
 
         Raises:
-            ArpError: There is no such session, or it is another user's (`SESSION_NOT_FOUND`); too
-                many turns are queued, or the data is too large; the session is read-only.
-            TypeError, ValueError: The data is no JSON, or another argument does not fit; nothing
-                happened.
+            ArpError: There is no such session, or it belongs to another user
+                (`SESSION_NOT_FOUND`); too many turns are queued, or the data is too large; or the
+                session is read-only.
+            TypeError, ValueError: The data is not JSON, or another argument is not valid. Nothing
+                has changed.
             StoreError: The ledger cannot be opened or read.
         """
         from arp.hub.pushed import PushRequest, push_turn
@@ -616,22 +642,23 @@ class App:
     ) -> None:
         """Set a property of a component without a turn, such as the progress of a job.
 
-        `await app.patch(session_id, "import", "props.value", 40)` shows on every screen, also while
-        a turn runs, and is durable when it returns. A program in another process uses
+        After `await app.patch(session_id, "import", "props.value", 40)` the change is durable and
+        on every screen, even while a turn runs. A program in another process uses
         `agentSession/surface/update` of the control plane.
 
         Args:
-            session: The id of a session; it need not be in memory.
-            target: The id of a component that a turn has shown.
-            path: The property, as in `turn.patch`.
-            value: The new value, as JSON.
-            surface: Where the component is.
-            user: Whose session it has to be; `None`: it may be anybody's.
+            session: Id of a session; it need not be in memory.
+            target: Id of a component that a turn has shown.
+            path: Path of the property, as in `turn.patch`.
+            value: New value, as JSON.
+            surface: Surface that shows the component.
+            user: User who must be the owner of the session; `None` allows any owner.
 
         Raises:
-            ArpError: There is no such session, surface or component, the value does not fit, or the
-                component is an open question, which its turn alone changes. Nothing has changed.
-            TypeError, ValueError: An argument does not fit; nothing has changed.
+            ArpError: There is no such session, surface or component; the value does not fit; or
+                the component is an open question, which only its turn may change. Nothing has
+                changed.
+            TypeError, ValueError: An argument is not valid. Nothing has changed.
             StoreError: The ledger cannot be opened or read.
         """
         from arp.hub.pushed import patch_shown
@@ -641,34 +668,35 @@ class App:
         await patch_shown(hub, session, surface, Update(target, path, value), user)
 
     async def sessions(self, *, user: User | str | None = None) -> AsyncIterator[SessionMeta]:
-        """Yield the sessions, newest use first: `async for one in app.sessions()`.
+        """Yield the sessions, newest use first: `async for session in app.sessions()`.
 
         Args:
-            user: Whose; `None`: those of all users.
+            user: Owner of the sessions; `None` means the sessions of all users.
 
         Raises:
             StoreError: The ledger cannot be opened or read.
         """
         from arp.hub.pushed import all_sessions
 
-        async for one in all_sessions(self._hub or await self.asgi.hub(), user):
-            yield one
+        async for session in all_sessions(self._hub or await self.asgi.hub(), user):
+            yield session
 
     async def delete_session(
         self, session: str, *, user: User | str | None = None
     ) -> list[Remainder]:
-        """Delete a session: its facts and files, and what runtimes keep of it.
+        """Delete a session: its facts and files, and the data of runtimes about it.
 
         Args:
-            session: The id of a session; it need not be in memory.
-            user: Whose it has to be; `None`: it may be anybody's, so a session id that comes from
-                outside is no credential.
+            session: Id of a session; it need not be in memory.
+            user: User who must be the owner of the session. `None` allows any owner; do not use it
+                with a session id from outside, which is not a credential.
 
         Returns:
-            What is still there, because a runtime could not remove it.
+            The data that a runtime could not delete.
 
         Raises:
-            ArpError: There is no such session, or it is another user's (`SESSION_NOT_FOUND`).
+            ArpError: There is no such session, or it belongs to another user
+                (`SESSION_NOT_FOUND`).
             StoreError: The ledger cannot be opened, read or written.
         """
         from arp.hub.pushed import delete_session
@@ -676,17 +704,17 @@ class App:
         return await delete_session(self._hub or await self.asgi.hub(), session, user)
 
     async def set_commands(self, session: str, commands: Iterable[Command]) -> None:
-        """Offer slash commands in a session: as `turn.set_commands`, also while no turn runs.
+        """Set the slash commands of a session, like `turn.set_commands` but outside of a turn.
 
-        They belong to the branch that shows.
+        They belong to the current branch of the session.
 
         Args:
-            session: The id of a session; it need not be in memory.
-            commands: All of them, in order, in the place of those that were set before.
+            session: Id of a session; it need not be in memory.
+            commands: All commands, in order; they replace those that were set before.
 
         Raises:
-            ArpError: There is no such session (`SESSION_NOT_FOUND`), or they are too large.
-            TypeError, ValueError: One of them is no command that people can type; nothing changed.
+            ArpError: There is no such session (`SESSION_NOT_FOUND`), or the commands are too large.
+            TypeError, ValueError: A command is not valid. Nothing has changed.
             StoreError: The ledger cannot be opened or read.
         """
         from arp.hub.pushed import offer_commands
@@ -694,10 +722,10 @@ class App:
         await offer_commands(self._hub or await self.asgi.hub(), session, commands)
 
     async def recorder(self, session: str) -> Recorder:
-        """Return what records facts of a session outside of its turns; see `turn.record`.
+        """Return the recorder of a session, for facts outside of its turns; see `turn.record`.
 
         Args:
-            session: The id of a session; it need not be in memory.
+            session: Id of a session; it need not be in memory.
 
         Raises:
             ArpError: There is no such session (`SESSION_NOT_FOUND`).
@@ -710,23 +738,23 @@ class App:
 
     @cached_property
     def asgi(self) -> Application:
-        """The ASGI application: mount it anywhere, also where nobody runs its lifespan."""
+        """ASGI application, which can be mounted even if the parent does not run its lifespan."""
         from arp.server.application import Application
 
         return Application(self.served(start_token="logged"), is_mounted=True)
 
     def mounted(self, path: str, *, inside: ASGIApp) -> Mounted:
-        """Return an ASGI application that serves this app below a path of another one.
+        """Return an ASGI application that serves this app below a path of another application.
 
-        For Django, and everything else that cannot mount an ASGI application itself. The lifespans
-        of both run.
+        Use it with Django and other frameworks that cannot mount an ASGI application. The lifespans
+        of both applications run.
 
         Args:
-            path: As `/agent`.
-            inside: The other application, such as `get_asgi_application()`.
+            path: Path of this app, for example `/agent`.
+            inside: The other application, for example `get_asgi_application()`.
 
         Raises:
-            ValueError: The path is none, or the other is no application.
+            ValueError: The path is not valid, or `inside` is not an application.
         """
         from arp.server.mounting import Mounted
 
@@ -734,7 +762,7 @@ class App:
 
 
 def _refuse_function(decorator: str, name: object) -> None:
-    """Refuse a decorator that is written without its name."""
+    """Raise `TypeError` if a decorator that needs a name was used without one."""
     if callable(name):
         raise TypeError(f'write the name too: @app.{decorator}("name")')
 
@@ -746,10 +774,10 @@ def _check_type(name: str, value: object, kind: type) -> None:
 
 
 def _check_functions(tools: object) -> None:
-    """Refuse what is neither a list of functions nor a catalog of tools.
+    """Check that `tools` is a list of functions or a catalog of tools.
 
     Raises:
-        TypeError: It says which one is wrong.
+        TypeError: It is not; the message names the wrong item.
     """
     if hasattr(tools, "tools") and not isinstance(tools, type):
         return
@@ -771,10 +799,10 @@ def _check_agent_name(name: str) -> None:
 
 
 def _check_servers(servers: object) -> None:
-    """Refuse what is no list of MCP servers.
+    """Check that `servers` is a list of MCP servers.
 
     Raises:
-        TypeError, ValueError: It says which one is wrong.
+        TypeError, ValueError: It is not; the message names the wrong item.
     """
     from arp.runtime.contract.types import McpServer
 
@@ -797,11 +825,11 @@ def _check_tools(tools: object) -> None:
 
 
 def _check_attribute(name: str, value: object) -> None:
-    """Refuse an attribute that nothing reads, and a value of another type.
+    """Check the name and the value of an attribute of `App` that is set.
 
     Raises:
-        AttributeError: There is no such attribute, or it is set when the app is made.
-        StoreUnavailable, TypeError: The value does not fit, as in `App(…)`.
+        AttributeError: There is no such attribute, or it can only be an argument of `App(…)`.
+        StoreUnavailable, TypeError: `App(…)` would refuse the value too.
     """
     match name:
         case "title" | "description":
@@ -834,7 +862,7 @@ def _unknown_attribute(name: str) -> str:
 
 
 def _text(name: str, value: object) -> str:
-    """Return a text; the message names what has another type."""
+    """Return a text, or raise a `TypeError` that names the argument."""
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected str, got {type(value).__name__}")
     return well_formed(value)
@@ -847,10 +875,10 @@ def _texts(name: str, values: object) -> tuple[str, ...]:
 
 
 def _check_lifespan(lifespan: Any) -> None:
-    """Refuse what the server could not enter when it starts.
+    """Check that the server can enter a lifespan when it starts.
 
     Raises:
-        TypeError: It says what to write.
+        TypeError: It cannot; the message says what to write.
     """
     write = "write @asynccontextmanager above async def lifespan(app)"
     if isinstance(lifespan, AbstractAsyncContextManager):
@@ -863,13 +891,14 @@ def _check_lifespan(lifespan: Any) -> None:
 
 
 def _check_ledger(ledger: str) -> None:
-    """Refuse a ledger that cannot be opened, where it is written.
+    """Check the location of a ledger, so that the error points to the line of the author.
 
     Raises:
         StoreUnavailable: There is no such kind of ledger.
     """
     scheme = ledger.partition(":")[0].lower()
-    if scheme not in ("memory", "sqlite"):  # whose modules are needed only when it is served
+    # The usual kinds are not checked here, because importing the store takes time.
+    if scheme not in ("memory", "sqlite"):
         from arp.store.location import path_of
 
         path_of(ledger)
@@ -880,21 +909,22 @@ def _first_line(handler: object) -> str:
 
 
 def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
-    """Serve an app until the process is asked to stop; `arp serve` is the same with more to set.
+    """Serve an app until the process is asked to stop; `arp serve` does the same with more options.
 
-    An app that runs commands of agents, and has no `Access` of its own, gets a token at each start:
-    its address is printed with it.
+    If agents of the app run commands and the app has no `Access`, each start creates a token, and
+    the printed address contains it.
 
     Args:
-        app: What to serve.
-        host: Address to listen on. Another than this machine's own needs `Access` with a token.
-        port: 0 picks a free one.
+        app: The app.
+        host: Address to listen on. An address that other machines can reach needs an `Access` with
+            a token.
+        port: Port to listen on; 0 selects a free one.
 
     Raises:
-        TypeError: It is no app, or the port is no number.
-        ValueError: Others can reach the address, or a name of the app, and nothing keeps them out;
-            or the app has no agent; or it is no address or port.
-        OSError: The address cannot be had.
+        TypeError: `app` is not an `App`, or the port is not a number.
+        ValueError: Others can reach the address or a host name of the app, and the app has no
+            access control; or the app has no agent; or the address or port is not valid.
+        OSError: The address cannot be used.
     """
     if not isinstance(app, App):
         what = type(app).__name__
@@ -919,29 +949,36 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
     token = application.state.start_token
 
     def ready() -> None:
-        if token:  # nobody could come in without it
-            place = f"[{host}]" if ":" in host else host
-            sys.stdout.write(f"ARP on http://{place}:{listener.getsockname()[1]}/#token={token}\n")
+        if token:  # print it, because without it no user has access
+            netloc = f"[{host}]" if ":" in host else host
+            sys.stdout.write(f"ARP on http://{netloc}:{listener.getsockname()[1]}/#token={token}\n")
             sys.stdout.flush()
 
     with handlers_restored():
         run(application, listener, ready)
 
 
-def _checked_handler(
+def _runnable(
     name: str, handler: Any, given: Sequence[str] = ("turn",), what: str = "agent"
 ) -> Any:
-    """Return what runs: the function itself, or for a plain one what runs it in a thread.
+    """Check a handler and return an async function that runs it.
 
-    It is refused if it cannot be called, as far as that can be seen without calling it. A function
-    that a decorator has wrapped passes if what it wraps is a coroutine function.
+    A coroutine function is returned as it is; a plain function is wrapped so that it runs in a
+    thread. A function that a decorator has wrapped is accepted if the wrapped function is a
+    coroutine function.
+
+    Args:
+        name: Name of the agent, command or question, for error messages.
+        handler: The handler.
+        given: Names of the arguments that it is called with.
+        what: Kind of handler, for error messages.
 
     Raises:
-        TypeError: It says what was given, and what to write.
+        TypeError: It cannot be called with these arguments. The message says what to write.
     """
-    runs = _kind(name, handler, given, what)
+    runs_in = _kind(name, handler, given, what)
     _check_signature(name, handler, given, what)
-    if runs == "loop":
+    if runs_in == "loop":
         return handler
     from arp.turn.sync_turn import in_thread
 
@@ -951,7 +988,7 @@ def _checked_handler(
 def _check_signature(name: str, handler: Any, given: Sequence[str], what: str) -> None:
     try:
         takes = inspect.signature(handler)
-    except ValueError:  # it tells none
+    except ValueError:  # some callables, such as those in C, have no signature
         return
     write = f"async def {name}({', '.join(given)})"
     try:
@@ -972,7 +1009,7 @@ def _check_signature(name: str, handler: Any, given: Sequence[str], what: str) -
 
 
 def _is_for_something_else(annotation: object) -> bool:
-    """Return whether a parameter is declared as a plain value, which a turn never is."""
+    """Return whether a parameter is annotated with a type that a turn never has."""
     if isinstance(annotation, str):
         return annotation in _PLAIN_NAMES
     return annotation in (str, int, float, bool, bytes, dict, list) or annotation is App
@@ -982,7 +1019,11 @@ _PLAIN_NAMES = frozenset(("str", "int", "float", "bool", "bytes", "dict", "list"
 
 
 def _kind(name: str, handler: Any, given: Sequence[str], what: str) -> Literal["loop", "thread"]:
-    """Return where a function runs."""
+    """Return whether a handler runs in the event loop or in a thread.
+
+    Raises:
+        TypeError: It is not a handler. The message says what to write.
+    """
     call: object = handler
     if not inspect.isroutine(handler) and callable(handler):
         call = type(handler).__call__

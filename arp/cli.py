@@ -38,15 +38,15 @@ INTERRUPTED = 130
 
 
 class _Commands(click.Group):
-    """Prints every error in one line."""
+    """The group of all commands; it prints every error on one line."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        r"""Add a command; `\b` in its help keeps the lines below as they are."""
+        r"""Add a command. After `\b` in its help text, click does not rewrap lines."""
         cmd.help = (cmd.help or "").replace("\\b", "\b")
         super().add_command(cmd, name)
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run a command; end the process."""
+        """Run a command and end the process."""
         options["standalone_mode"] = False
         try:
             code = super().main(*args, **options)
@@ -54,9 +54,9 @@ class _Commands(click.Group):
             click.echo(error.format_message(), err=True)
             code = error.exit_code
         except click.UsageError as error:
-            place = error.ctx.command_path if error.ctx is not None else "arp"
+            command = error.ctx.command_path if error.ctx is not None else "arp"
             text = error.format_message().rstrip(".")
-            fail(f"{text}. See {place} --help.", error.exit_code)
+            fail(f"{text}. See {command} --help.", error.exit_code)
         except click.ClickException as error:
             fail(error.format_message(), error.exit_code)
         except (ReaderError, LocalError) as error:
@@ -89,24 +89,24 @@ def main() -> None:
     metavar="NAME",
     help="Serve a model, in place of TARGET: openai:NAME, anthropic:NAME, ollama:NAME, …",
 )
-@click.option("--base-url", help="Where the model is.  [default: at its provider's]")
-@click.option("--instructions", help="What the model is told first.")
-@click.option("--cwd", help="Directory in which the agent of --runtime works.  [default: this one]")
-@click.option("--mode", help="Mode in which the agent of --runtime begins.")
-@click.option("--runtime-model", help="Model with which the agent of --runtime begins.")
+@click.option("--base-url", help="URL of the model.  [default: that of its provider]")
+@click.option("--instructions", help="System prompt of the model.")
+@click.option("--cwd", help="Working directory of the agent of --runtime.  [default: this one]")
+@click.option("--mode", help="Mode of new sessions of --runtime.")
+@click.option("--runtime-model", help="Model of new sessions of --runtime.")
 @click.option(
     "--provider",
     "providers",
     multiple=True,
     metavar="NAME",
-    help="Provider to which users of --runtime may switch by /provider. Repeatable.",
+    help="Provider that users of --runtime can select with /provider. Repeatable.",
 )
 @click.option(
     "--pass-env",
     "passed",
     multiple=True,
     metavar="NAME",
-    help="Variable that the agent of --runtime gets besides its own; NAME* for several.",
+    help="Additional environment variable for the agent of --runtime; NAME* for several.",
 )
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option(
@@ -119,7 +119,7 @@ def main() -> None:
 )
 @click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
 @click.option(
-    "--no-token", is_flag=True, help="Make no token at the start, though agents run commands."
+    "--no-token", is_flag=True, help="Create no token at the start, even if agents run commands."
 )
 @click.option(
     "--origin", "origins", multiple=True, help="Web origin whose pages may connect. Repeatable."
@@ -136,63 +136,63 @@ def main() -> None:
     multiple=True,
     help="Address or network of a proxy whose forwarding headers count. Repeatable.",
 )
-@click.option("--oidc-issuer", help="Provider at which people sign in.  [env: ARP_OIDC_ISSUER]")
-@click.option("--oidc-client-id", help="Id of this server there.  [env: ARP_OIDC_CLIENT_ID]")
+@click.option("--oidc-issuer", help="OpenID provider of the users.  [env: ARP_OIDC_ISSUER]")
+@click.option("--oidc-client-id", help="Client id of this server there.  [env: ARP_OIDC_CLIENT_ID]")
 @click.option(
     "--oidc-client-secret",
-    help="Its secret; better in the environment.  [env: ARP_OIDC_CLIENT_SECRET]",
+    help="Client secret; better set in the environment.  [env: ARP_OIDC_CLIENT_SECRET]",
 )
 @click.option("--oidc-user-claim", help="Claim that names the user.  [default: sub]")
 @click.option(
-    "--oidc-admin", metavar="CLAIM=VALUE", help="Who may read all sessions, as groups=arp-admins."
+    "--oidc-admin",
+    metavar="CLAIM=VALUE",
+    help="Claim of users who may read all sessions, for example groups=arp-admins.",
 )
-@click.option("--public-url", help="Address as browsers see it.  [env: ARP_PUBLIC_URL]")
-@click.option("--login-url", help="Where another application signs people in, for the page.")
-@click.option("--logout-url", help="Where it signs them out.")
-@click.option("--sign-in-text", help="What the page says to those who are not signed in.")
+@click.option("--public-url", help="Address of the server in browsers.  [env: ARP_PUBLIC_URL]")
+@click.option("--login-url", help="Login page of another application, for a link on the page.")
+@click.option("--logout-url", help="Logout page of that application.")
+@click.option("--sign-in-text", help="Text on the page for users who are not signed in.")
 @click.option(
     "--no-redact", "redact", flag_value=False, default=None, help="Keep secrets in facts and logs."
 )
 @click.option(
     "--otel", is_flag=True, help="Export spans and metrics (OpenTelemetry; OTEL_… says where)."
 )
-@click.option("--runtime-id", help="Name of this runtime in facts.  [default: the ledger's]")
+@click.option("--runtime-id", help="Id of this runtime in facts.  [default: that of the ledger]")
 @click.option(
     "--transfer-key",
-    help="Secret shared with servers whose surfaces come here.  [env: ARP_TRANSFER_KEY]",
+    help="Secret shared with servers that transfer surfaces to this one.  [env: ARP_TRANSFER_KEY]",
 )
 @click.option("--stdio", is_flag=True, help="Serve one renderer over standard input and output.")
 @click.option(
     "--unix",
     metavar="PATH",
-    help="Serve at a Unix socket, too; auto: $ARP_SOCKET, or one in $XDG_RUNTIME_DIR.",
+    help="Also serve at a Unix socket; auto: $ARP_SOCKET, or one in $XDG_RUNTIME_DIR.",
 )
 @click.option(
     "--dial",
     multiple=True,
     metavar="unix:PATH",
-    help="Dial a renderer that listens (arp connect --listen). Repeatable.",
+    help="Connect to a renderer that listens (arp connect --listen). Repeatable.",
 )
 @click.option(
     "--dialect",
     type=click.Choice(["session", "object"]),
-    help="What renderers speak over --stdio and Unix sockets.  [default: session]",
+    help="Protocol dialect over --stdio and Unix sockets.  [default: session]",
 )
 @click.option(
-    "--grpc", metavar="[HOST:]PORT", help="Serve over gRPC, too; HOST as --host if not given."
+    "--grpc", metavar="[HOST:]PORT", help="Also serve over gRPC; HOST defaults to --host."
 )
-@click.option("--grpc-cert", metavar="FILE", help="Certificate that --grpc shows (PEM).")
-@click.option("--grpc-key", metavar="FILE", help="Its key (PEM).")
-@click.option(
-    "--debug", is_flag=True, help="Show tracebacks to everybody connected; on this machine only."
-)
+@click.option("--grpc-cert", metavar="FILE", help="TLS certificate of --grpc (PEM).")
+@click.option("--grpc-key", metavar="FILE", help="Key of that certificate (PEM).")
+@click.option("--debug", is_flag=True, help="Show tracebacks to all clients; only on this machine.")
 @click.option("--reload", is_flag=True, help="Restart when a Python file beside TARGET changes.")
 @click.option("--config", type=click.Path(path_type=Path), help="TOML file with a [serve] table.")
 @click.option("-v", "--verbose", count=True, help="Log connections; twice: every frame.")
 def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -> None:
     r"""Serve an agent to every screen.
 
-    TARGET is a Python file or module that holds an App, optionally with its name:
+    TARGET is a Python file or module with an App, optionally followed by the name of the App:
 
     \b
       arp serve app.py
@@ -208,11 +208,11 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
       arp serve app.py --unix /run/user/1000/arp.sock --grpc 7001
       arp serve app.py --dial unix:/run/user/1000/screen.sock
 
-    Several agents can be served side by side: each TARGET has a ledger of its own, and a server
-    takes the next free port if 8080 is taken.
+    Several agents can be served at the same time: each TARGET has its own ledger, and if port 8080
+    is in use, a server uses the next free port.
 
     Settings come from the file, then from ARP_HOST, ARP_PORT, ARP_LEDGER, ARP_TOKEN,
-    ARP_RUNTIME_ID, ARP_ENCODING (of Unix sockets: msgpack or json), ARP_OIDC_ISSUER,
+    ARP_RUNTIME_ID, ARP_ENCODING (for Unix sockets: msgpack or json), ARP_OIDC_ISSUER,
     ARP_OIDC_CLIENT_ID, ARP_OIDC_CLIENT_SECRET, ARP_PUBLIC_URL, then from flags.
     """
     if reload:
@@ -230,31 +230,29 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
 
 @main.command(context_settings=CONTEXT)
 @click.argument("url")
-@click.option("--session", help="The session to open; without it, a new one.")
-@click.option(
-    "--workflow", metavar="NAME", help="The agent of a new session, if the app has several."
-)
+@click.option("--session", help="Id of the session to open.  [default: a new session]")
+@click.option("--workflow", metavar="NAME", help="Agent of a new session, if the app has several.")
 @click.option(
     "--level",
     type=click.Choice(["minimal", "basic", "standard"]),
     default="standard",
     show_default=True,
-    help="Components that this terminal asks for; it gets simpler ones for all others.",
+    help="Components that this terminal supports; others are replaced by simpler ones.",
 )
 @click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
-@click.option("--listen", is_flag=True, help="Wait at unix:PATH for an agent that dials.")
+@click.option("--listen", is_flag=True, help="Wait at unix:PATH for an agent that connects.")
 @click.option(
     "--encoding",
     type=click.Choice(["msgpack", "json"]),
     envvar="ARP_ENCODING",
-    help="Of a Unix socket.  [env: ARP_ENCODING; default: msgpack]",
+    help="Encoding over a Unix socket.  [env: ARP_ENCODING; default: msgpack]",
 )
 @click.option(
     "--dialect",
     type=click.Choice(["session", "object"]),
     default="session",
     show_default=True,
-    help="Of the protocol; an event stream carries the first alone.",
+    help="Protocol dialect; over event streams only session is available.",
 )
 def connect(url: str, **flags: Any) -> None:
     r"""Talk to an agent in the terminal.
@@ -268,29 +266,30 @@ def connect(url: str, **flags: Any) -> None:
       arp connect --listen unix:/run/user/1000/screen.sock
       arp connect stdio:"arp serve app.py --stdio"
 
-    unix: without a path is $ARP_SOCKET, or else a socket in $XDG_RUNTIME_DIR.
+    unix: without a path means $ARP_SOCKET, or a socket in $XDG_RUNTIME_DIR.
     """
     try:
         from arp_terminal.connect import run
     except ModuleNotFoundError as error:
         _missing_terminal(error)
-    more = _socket_options(url, flags.pop("listen"), flags.pop("encoding"))
+    client_options = _socket_options(url, flags.pop("listen"), flags.pop("encoding"))
     dialect = flags.pop("dialect")
     if dialect != "session":
-        more["dialect"] = dialect
+        client_options["dialect"] = dialect
     if url == "unix:":
         from arp.unix.socket_path import default_path
 
         url = f"unix:{default_path(os.environ, flags['session'])}"
-    raise SystemExit(run(url, **flags, more=more))
+    raise SystemExit(run(url, **flags, more=client_options))
 
 
 def _socket_options(url: str, listen: bool, encoding: Encoding | None) -> Options:
-    """Return the client's options that are about Unix sockets."""
-    found: Options = {"listen": True} if listen else {}
+    """Return the options of the client for Unix sockets."""
+    options: Options = {"listen": True} if listen else {}
+    # ARP_ENCODING may be set for Unix sockets while the address is another one.
     if encoding is not None and url.startswith("unix:"):
-        found["encoding"] = encoding
-    return found
+        options["encoding"] = encoding
+    return options
 
 
 @main.command(context_settings=CONTEXT)
@@ -299,7 +298,7 @@ def _socket_options(url: str, listen: bool, encoding: Encoding | None) -> Option
     type=click.Choice(["minimal", "basic", "standard"]),
     default="standard",
     show_default=True,
-    help="Components to draw as they are; all others become simpler ones.",
+    help="Components to draw; others are replaced by simpler ones.",
 )
 @click.option(
     "--width", type=click.IntRange(20, 500), help="Width in columns.  [default: the terminal's]"
@@ -321,7 +320,7 @@ def render(level: str, width: int | None) -> None:
 def degrader(level: str) -> Callable[[Component], list[Component]]:
     """Return a function that degrades components for a renderer of a level.
 
-    A component that does not fit its schema becomes a text that says so.
+    It replaces a component that does not fit its schema by a text with the problem.
     """
     from arp.protocol.capabilities import LEVELS
     from arp.protocol.components import Component
@@ -348,7 +347,7 @@ def degrader(level: str) -> Callable[[Component], list[Component]]:
 )
 @click.option("-v", "--verbose", count=True, help="Log to standard error.")
 def app_server(target: str, ledger: str | None, verbose: int) -> None:
-    r"""Serve an agent's control plane to one program: JSON-RPC 2.0, one message per line.
+    r"""Serve the control plane of an app to one program: JSON-RPC 2.0, one message per line.
 
     \b
       arp app-server app.py --ledger sqlite:.arp/app.db

@@ -1,14 +1,14 @@
 """Builders of the core components, with their props as keyword arguments.
 
-Each raises at once if a value is wrong, and returns a `Component` of plain JSON that shares nothing
-with its arguments. Arrays can be any iterable; rows can be mappings; cells can be dates, decimals
-and enums. `table` and `chart` take data frames and lists of models as they are.
+A builder raises immediately if a value is wrong. It returns a `Component` of plain JSON that shares
+no objects with the arguments. Arrays can be any iterable; rows can be mappings; cells can be dates,
+decimals and enums. `table` and `chart` accept data frames and lists of models.
 
-All accept `id` (for patches; empty = showing the component gives it one) and `fallback` (for
-renderers that do not know the type).
+All builders accept `id` (for patches; if it is empty, the component gets an id when it is shown)
+and `fallback` (for renderers that do not know the type).
 
-A builder of a part (`section`, `step`, `dataset`, …) returns a plain dict; one that you write
-yourself works too.
+A builder of a part (`section`, `step`, `dataset`, …) returns a plain dict. You can also write the
+dict yourself.
 
 Source: protocol.md 3.
 """
@@ -92,9 +92,9 @@ Cell: TypeAlias = str | int | float | bool | Decimal | date | None
 Rows: TypeAlias = Iterable[Iterable[Any] | Mapping[str, Any]]
 Data: TypeAlias = Any
 """A data frame or series of pandas or polars, a table of pyarrow, an array of numpy, a list of
-mappings, dataclasses or models, a mapping from names to lists."""
+mappings, dataclasses or models, or a mapping from names to lists."""
 Picture: TypeAlias = Any
-"""A figure of matplotlib, a picture of PIL, the bytes of an image, or the path of one."""
+"""A figure of matplotlib, a picture of PIL, the bytes of an image file, or its path."""
 Part: TypeAlias = Mapping[str, Any]
 
 Selectable: TypeAlias = Literal["none", "one", "many"]
@@ -135,7 +135,7 @@ def status_card(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return the result of an action; `ui.section` makes its `sections`."""
+    """Return the result of an action. Create its `sections` with `ui.section`."""
     props = {"status": status, "title": title, "message": message, "sections": sections}
     return _built("status-card", props, id, fallback)
 
@@ -161,27 +161,28 @@ def table(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return data as a table: `ui.table(df)`; or rows under headers: `ui.table(headers, rows)`.
+    """Return data as a table: `ui.table(df)`; or rows with headers: `ui.table(headers, rows)`.
 
-    A title may come first: `ui.table("Sales", df)`, `ui.table("Sales", headers, rows)`.
+    A title may be the first argument: `ui.table("Sales", df)`, `ui.table("Sales", headers, rows)`.
 
     Args:
-        headers: Data, see `Data`; or the names of the columns.
-        rows: Data, of which `headers` selects columns; or lists of cells, one for each header.
-        titled: The rows, if the title comes before the headers.
-        title: Shown above the table.
-        tabs: More tables in the same place, made by `ui.table_tab`.
-        highlight: Numbers of rows, from 0.
+        headers: Names of the columns; or data, see `Data`.
+        rows: Lists of cells, one cell for each header; or data, from which `headers` selects
+            columns.
+        titled: The rows, if the title is the first argument.
+        title: Title above the table.
+        tabs: More tables in the same place, created with `ui.table_tab`.
+        highlight: Numbers of the rows to highlight, from 0.
         searchable: Whether a renderer may offer a search.
         sortable: Whether a renderer may sort by a column.
-        selectable: Whether the user selects `one` of the rows, or `many`: `turn.ask` returns the
-            number of the row, or a list of them, from 0. Rows of `tabs` cannot be selected.
+        selectable: Whether the user selects `one` row or `many`. `turn.ask` returns the number of
+            the row or a list of numbers, from 0. Rows of `tabs` cannot be selected.
         can_decline: Whether the user can decline to select rows.
-        limit: How many rows of data are shown; where there are more, the title says so.
-        index: Whether the index of a pandas data frame is shown; `None`: if it has a name, or is
-            not of whole numbers.
-        id: For patches.
-        fallback: For renderers without tables.
+        limit: Maximum number of rows of data. If there are more, the title says so.
+        index: Whether to show the index of a pandas data frame. `None` shows an index that has a
+            name or is not of whole numbers.
+        id: Id for patches.
+        fallback: Component for renderers without tables.
     """
     if titled or (isinstance(headers, str) and _is_data(rows)):
         if not isinstance(headers, str) or title is not None or len(titled) > 1:
@@ -216,7 +217,7 @@ def table_tab(
     limit: int = MAX_ROWS,
     index: bool | None = None,
 ) -> JsonObject:
-    """Return one of several tables in the same place; data as for `ui.table`."""
+    """Return one of several tables in the same place. For the arguments see `ui.table`."""
     named, cells, mark = _table_of("ui.table_tab", headers, rows, limit, index)
     values = {"name": marked(name, mark), "headers": named, "rows": cells}
     made = _part(of.TableTab, "table_tab", {**values, "highlight": highlight})
@@ -233,7 +234,7 @@ def code_block(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return code, or tabs of code made by `ui.code_tab`."""
+    """Return code, or tabs of code that were created with `ui.code_tab`."""
     props = {"title": title, "language": language, "code": code, "tabs": tabs}
     return _built("code-block", props, id, fallback)
 
@@ -254,7 +255,7 @@ def diff(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return the difference of two texts, which the renderer computes."""
+    """Return two texts, for which the renderer computes and shows the differences."""
     props = {
         "title": title,
         "before": before,
@@ -273,7 +274,7 @@ def key_value(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return values with their names: a mapping, pairs, or `ui.item`s."""
+    """Return values with their names. The `items` are a mapping, pairs, or `ui.item`s."""
     pairs = items.items() if isinstance(items, Mapping) else items
     if not isinstance(pairs, Iterable):
         raise InvalidComponent(
@@ -298,7 +299,7 @@ def progress(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return steps with their status, made by `ui.step`."""
+    """Return steps with their status. Create the `steps` with `ui.step`."""
     return _built("progress", {"title": title, "steps": steps}, id, fallback)
 
 
@@ -326,35 +327,36 @@ def chart(
 ) -> Component:
     """Return data as a chart: `ui.chart("bar", df, x="month", y="sales")`.
 
-    Or series made by `ui.dataset`, with `labels`; a scatter chart has its x values as labels.
+    Or pass `labels` and series that were created with `ui.dataset`. The labels of a scatter chart
+    are its x values.
 
     Args:
-        type: line, bar, pie, scatter or area.
-        data: See `Data`; or a list of numbers.
-        x: The column of the labels; by default the index of a data frame, else the first column
-            that is not of numbers (of a scatter chart the first), else the numbers of the rows.
-        y: The column of the values, or several; by default all other columns of numbers.
-        by: A column: the rows of each of its values are a series of their own.
-        labels: Without data: strings, numbers or dates.
-        datasets: Without data: each has one value for each label.
-        title: Shown above the chart.
-        height: In CSS pixels, up to 10,000.
-        x_title: What the labels are, such as "Month"; by default the name of the column.
-        y_title: What the values are, such as "Sales"; by default the name of the column.
-        unit: Unit of the values, such as "%", "USD" or "°C"; shown after them.
-        id: For patches.
-        fallback: For renderers without charts; by default a table.
+        type: `line`, `bar`, `pie`, `scatter` or `area`.
+        data: Data, see `Data`; or a list of numbers.
+        x: Column of the labels. Default: the index of a data frame; otherwise the first column that
+            has no numbers (in a scatter chart the first column); otherwise the row numbers.
+        y: Column of the values, or several columns. Default: all other columns with numbers.
+        by: Column that splits the rows: each of its values gets its own series.
+        labels: Labels for `datasets`: strings, numbers or dates.
+        datasets: Series with one value for each label.
+        title: Title above the chart.
+        height: Height in CSS pixels, up to 10,000.
+        x_title: Title of the labels, such as "Month". Default: the name of the column.
+        y_title: Title of the values, such as "Sales". Default: the name of the column.
+        unit: Unit of the values, such as "%", "USD" or "°C"; shown after each value.
+        id: Id for patches.
+        fallback: Component for renderers without charts. Default: a table.
 
     Raises:
-        InvalidComponent: A column is not there or has no numbers; a series has more or fewer values
-            than there are labels; or another value is wrong.
+        InvalidComponent: A column does not exist or has no numbers; a series has more or fewer
+            values than there are labels; or another value is wrong.
     """
     props: dict[str, Any] = {"labels": _listed(labels), "datasets": _listed(datasets)}
     if data is not None:
         if labels is not None or datasets is not None:
             raise InvalidComponent("ui.chart: give data, or labels and datasets, not both")
-        named: Any = [y] if isinstance(y, str) or not isinstance(y, Iterable) else list(y)
-        props = series_of(data, type, x, None if y is None else named, by)
+        y_names: Any = [y] if isinstance(y, str) or not isinstance(y, Iterable) else list(y)
+        props = series_of(data, type, x, None if y is None else y_names, by)
         title = marked(title, props.pop("mark"))
     elif x is not None or y is not None or by is not None:
         raise InvalidComponent("ui.chart: x, y and by are columns of data; give the data too")
@@ -386,19 +388,19 @@ def image(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return an image: `ui.image(figure, "Sales by month")`, or by its address.
+    """Return an image: `ui.image(figure, "Sales by month")`, or the image at an address.
 
-    A figure of matplotlib that you no longer need stays in memory until you close it.
+    This does not close a figure of matplotlib; close it yourself to free its memory.
 
     Args:
         src: A figure, a picture or its bytes, see `Picture`; or an address: http, https,
             data:image/(png|jpeg|gif|webp);base64, or a path below /_api/blobs/.
-        alt: What it shows, in words; of a figure by default its title.
-        width: In CSS pixels.
-        height: In CSS pixels.
-        caption: Shown below it.
-        id: For patches.
-        fallback: For renderers without images.
+        alt: Description of the image in words. Default for a figure: its title.
+        width: Width in CSS pixels.
+        height: Height in CSS pixels.
+        caption: Caption below the image.
+        id: Id for patches.
+        fallback: Component for renderers without images.
     """
     if not isinstance(src, str) and picture_kind(src):
         src, alt = source_of(src), alt or description_of(src)
@@ -415,7 +417,7 @@ def product_cards(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return cards to compare side by side, made by `ui.card`."""
+    """Return cards to compare side by side. Create the `cards` with `ui.card`."""
     return _built("product-cards", {"title": title, "cards": cards}, id, fallback)
 
 
@@ -456,7 +458,7 @@ def form(
     id: str = "",
     fallback: Component | None = None,
 ) -> Asks[JsonObject]:
-    """Return fields made by `ui.field`; `turn.ask` returns a dict of their values."""
+    """Return a form. Create its `fields` with `ui.field`; `turn.ask` returns a dict of values."""
     props = {
         "title": title,
         "description": description,
@@ -486,15 +488,15 @@ def field(
     """Return one field of a form.
 
     Args:
-        name: The key of its value in the answer.
-        label: What the user reads; by default the name.
-        field_type: text, textarea, select, checkbox, number, date, email, password or file; by
-            default select for a field with options, otherwise text.
+        name: Key of the value in the answer.
+        label: Label for the user. Default: the name.
+        field_type: `text`, `textarea`, `select`, `checkbox`, `number`, `date`, `email`,
+            `password` or `file`. Default: `select` for a field with options, otherwise `text`.
         value: Initial value.
-        options: Of a select: strings, or mappings with `label` and `value`.
-        required: Whether it must be filled in; a checkbox must be ticked.
-        placeholder: An example of a value.
-        validation: `min`, `max` (of numbers and dates), `min_length`, `max_length`, `message`.
+        options: Options of a select: strings, or mappings with `label` and `value`.
+        required: Whether the user must fill in the field, or tick the checkbox.
+        placeholder: Example of a value.
+        validation: `min`, `max` (for numbers and dates), `min_length`, `max_length`, `message`.
     """
     values = {
         "name": name,
@@ -508,8 +510,8 @@ def field(
     }
     made = _part(of.Field, "field", values)
     _refuse_empty("ui.field", made, "label")
-    known = _check_options("ui.field", made.get("options", ()))
-    if known and made.get("value") not in (None, "", *known):
+    option_values = _check_options("ui.field", made.get("options", ()))
+    if option_values and made.get("value") not in (None, "", *option_values):
         raise InvalidComponent(f"ui.field: value: {made['value']!r:.60} is none of the options")
     for place, number in numbers_of("form", {"fields": [made]}, ""):
         if (found := rounded_at(number, place.removeprefix(".fields[0]."))) is not None:
@@ -593,7 +595,10 @@ def choices(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return options (strings or `ui.option`s); with `multi_select` several can be selected."""
+    """Return options (strings or `ui.option`s) to select from.
+
+    With `multi_select`, the user can select several, and `turn.ask` returns a list of values.
+    """
     props = {
         "title": title,
         "options": options,
@@ -621,7 +626,7 @@ def option(
     icon: str | None = None,
     disabled: bool | None = None,
 ) -> JsonObject:
-    """Return one option; without `value`, its label is the value."""
+    """Return one option of `choices`. Without `value`, the label is also the value."""
     values = {
         "label": label,
         "value": value,
@@ -645,7 +650,7 @@ def text_input(
     id: str = "",
     fallback: Component | None = None,
 ) -> Asks[str]:
-    """Return a question for a text; `turn.ask` returns a str. `max_length` is in characters."""
+    """Return an input for a text; `turn.ask` returns a `str`. `max_length` is in characters."""
     props = {
         "label": label,
         "placeholder": placeholder,
@@ -684,7 +689,7 @@ def tabs(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return components of which one is visible, made by `ui.tab`; `active_tab` counts from 0."""
+    """Return components in tabs. Create the `tabs` with `ui.tab`; `active_tab` counts from 0."""
     made = _built("tabs", {"tabs": tabs, "active_tab": active_tab}, id, fallback)
     count, active = len(made.props["tabs"]), made.props.get("active_tab", 0)
     if count and active >= count:
@@ -708,13 +713,13 @@ def split(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return two components side by side, or one above the other; `ratio` such as `1:2`."""
+    """Return two components side by side, or one above the other; `ratio` is for example `1:2`."""
     props = {"direction": direction, "ratio": ratio, "left": left, "right": right}
     return _built("split", props, id, fallback)
 
 
 def custom(type: str, props: Part, *, fallback: Component, id: str = "") -> Component:
-    """Return a component of your own; its props are any plain JSON."""
+    """Return a component of your own type. Its props can be any plain JSON."""
     if not isinstance(props, Mapping):
         raise InvalidComponent(f"ui.custom: props: expected object, got {kind_of(props)}")
     return _built(type, props, id, fallback, "ui.custom")
@@ -723,7 +728,10 @@ def custom(type: str, props: Part, *, fallback: Component, id: str = "") -> Comp
 def sources(
     sources: Iterable[Part], *, id: str = "", fallback: Component | None = None
 ) -> Component:
-    """Return the sources of an answer, made by `source`; `[2]` in a text is the second one."""
+    """Return the sources of an answer. A text refers to the second source with `[2]`.
+
+    Create the sources with `ui.source`.
+    """
     listed = _listed(sources)
     if not isinstance(listed, list):
         raise InvalidComponent(f"ui.sources: expected sources, got {kind_of(listed)}")
@@ -736,7 +744,7 @@ def sources(
 
 
 def author(name: str, *, id: str = "") -> Component:
-    """Return what says that somebody speaks from here on; `turn.say(text, author=…)` shows it."""
+    """Return a component with the name of the author of what follows; see `turn.say(author=…)`."""
     named = to_plain(name, "ui.author: name")
     if not isinstance(named, str) or not named.strip():
         raise InvalidComponent("ui.author: name: expected the name of who speaks")
@@ -750,7 +758,7 @@ def source(title: str, url: str | None = None, excerpt: str | None = None) -> Js
 
 
 _PART = re.compile(r"(\w+)\[\d+\](?:: expected object|\.\w+: unknown)")
-"""A part of a component that is something else."""
+"""An error about a part of a component that is not an object or has an unknown key."""
 
 _MAKERS = {
     ("status-card", "sections"): "ui.section(…)",
@@ -765,10 +773,10 @@ _MAKERS = {
     ("tabs", "tabs"): "ui.tab(…)",
     ("key-value", "items"): "ui.item(…)",
 }
-"""What makes the parts of components."""
+"""Builder for the parts of a prop, by component type and prop."""
 
 
-# -- how they are built ----------------------------------------------------------------------------
+# -- shared by the builders ------------------------------------------------------------------------
 
 
 def _built(
@@ -778,6 +786,18 @@ def _built(
     fallback: Component | None,
     where: str = "",
 ) -> Component:
+    """Convert the props to plain JSON, check them, and return the component.
+
+    Args:
+        type_name: Type of the component.
+        props: Arguments of the builder; `None` means absent.
+        id: Id of the component.
+        fallback: Fallback of the component.
+        where: Name of the builder in error messages. Default: the name for `type_name`.
+
+    Raises:
+        InvalidComponent: A value is wrong; the message names it, and the builder for a part.
+    """
     where = where or f"ui.{type_name.replace('-', '_')}"
     if fallback is not None:
         if not isinstance(fallback, Component):
@@ -798,7 +818,7 @@ def _built(
 
 
 def _make_exact(made: Component) -> None:
-    """Write integers that renderers would round as text, where they are only shown."""
+    """Replace integers that renderers would round by texts, in cells that are only displayed."""
     if made.type == "table":
         for sheet in (made.props, *made.props.get("tabs", ())):
             sheet["rows"] = [[exact_cell(cell) for cell in row] for row in sheet["rows"]]
@@ -818,7 +838,7 @@ def _part(
 
 
 def _plain(values: Mapping[str, Any], where: str, keep: str = "") -> JsonObject:
-    """Return what was said: an argument that is `None` is absent, except `keep`."""
+    """Return arguments as plain JSON, without those that are `None`, except `keep`."""
     return {
         name: to_plain(value, f"{where}: {name}")
         for name, value in values.items()
@@ -827,14 +847,14 @@ def _plain(values: Mapping[str, Any], where: str, keep: str = "") -> JsonObject:
 
 
 def _listed(values: Any) -> Any:
-    """Return an iterable as a list; strings and all else are left to be refused."""
+    """Return an iterable as a list; leave strings and other values to the later checks."""
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else values
 
 
 def _table_of(
     where: str, headers: Any, rows: Any, limit: int, index: bool | None
 ) -> tuple[Any, Any, str]:
-    """Return headers, rows of cells, and what says that they are not all."""
+    """Return headers, rows of cells, and a mark for the title if not all rows are included."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise InvalidComponent(
             f"{where}: limit: expected a number of rows from 1, got {kind_of(limit)}"
@@ -862,17 +882,17 @@ def _table_of(
 
 
 def _as_data(given: Any) -> Any:
-    """Return what may be data as it is, and another iterable as a list."""
+    """Return data unchanged, and another iterable as a list."""
     return given if is_tabular(given) or _is_frame(given) else _listed(given)
 
 
 def _is_frame(given: Any) -> bool:
-    """Return whether something goes through its names, not its rows."""
+    """Return whether iterating over an object yields the names of its columns, not its rows."""
     return isinstance(given, Mapping) or (hasattr(given, "columns") and hasattr(given, "to_dict"))
 
 
 def _refuse_frames(*given: Any) -> None:
-    """Refuse a data frame of a library that is not known here."""
+    """Raise `InvalidComponent` for a data frame of a library that is not supported."""
     for values in given:
         if not is_tabular(values) and _is_frame(values) and not isinstance(values, Mapping):
             kind = type(values).__name__
@@ -885,7 +905,7 @@ def _is_data(given: Any) -> bool:
 
 
 def _is_records(rows: Any) -> bool:
-    """Return whether all rows are objects with names, which a tuple of cells is not."""
+    """Return whether all rows are objects with named values, unlike a tuple of cells."""
     return (
         isinstance(rows, list)
         and bool(rows)
@@ -894,7 +914,7 @@ def _is_records(rows: Any) -> bool:
 
 
 def _cells(where: str, headers: Any, rows: Any) -> Any:
-    """Return rows of which some are mappings as their cells, in the order of the headers."""
+    """Replace rows that are mappings by lists of cells, in the order of the headers."""
     if not isinstance(rows, list) or not isinstance(headers, list):
         return rows
     for number, row in enumerate(rows if headers else ()):
@@ -909,13 +929,13 @@ def _cells(where: str, headers: Any, rows: Any) -> Any:
 
 
 def _selected(where: str, data: Columns, wanted: list[Any]) -> list[list[Any]]:
-    """Return the columns of data that headers name, in their order."""
+    """Return the rows with only the columns that the headers name, in that order."""
     places = [data.place(name, f"{where}: headers") for name in wanted]
     return [[row[place] for place in places] for row in data.rows]
 
 
 def _check_highlight(where: str, props: JsonObject) -> None:
-    """Refuse a highlight of a row that is not there."""
+    """Raise `InvalidComponent` if a highlighted row does not exist."""
     count = len(props["rows"])
     beyond = next((one for one in props.get("highlight", ()) if one >= count), None)
     if beyond is not None:
@@ -923,7 +943,7 @@ def _check_highlight(where: str, props: JsonObject) -> None:
 
 
 def _check_value(field_type: str, value: Any, name: str = "value") -> None:
-    """Refuse an initial value with which nobody could send the form as it is."""
+    """Raise `InvalidComponent` for an initial value that a renderer would refuse to submit."""
     if value in (None, ""):
         return
     expected = ""
@@ -947,7 +967,7 @@ def _check_value(field_type: str, value: Any, name: str = "value") -> None:
 
 
 def _check_rules(value: Any, rules: JsonObject) -> None:
-    """Refuse rules that no answer could follow, or that the initial value breaks."""
+    """Raise `InvalidComponent` if no value can satisfy the rules, or the initial one does not."""
     for name in ("min", "max"):
         if isinstance(rules.get(name), str):
             _check_value("date", rules[name], f"validation.{name}")
@@ -968,19 +988,23 @@ def _check_rules(value: Any, rules: JsonObject) -> None:
 
 
 def _check_options(where: str, options: Iterable[Any]) -> list[Any]:
-    """Return the values of options; refuse one without a label, and two of one value."""
+    """Return the values of options.
+
+    Raises:
+        InvalidComponent: An option has an empty label, or two options have the same value.
+    """
     for one in options:
         _refuse_empty(
             f"{where}: options", one if isinstance(one, Mapping) else {"label": one}, "label"
         )
     values = [_value_of(one) for one in options]
-    if (twice := next((one for one in values if values.count(one) > 1), None)) is not None:
-        raise InvalidComponent(f"{where}: options: two have the value {twice!r:.60}")
+    if (repeated := next((one for one in values if values.count(one) > 1), None)) is not None:
+        raise InvalidComponent(f"{where}: options: two have the value {repeated!r:.60}")
     return values
 
 
 def _refuse_empty(where: str, props: Mapping[str, Any], *names: str) -> None:
-    """Refuse an empty text where users read a question, a choice or a button."""
+    """Raise `InvalidComponent` if a question, a choice or a button has an empty text."""
     for name in names:
         text = props.get(name)
         if isinstance(text, str) and not text.strip():
@@ -988,7 +1012,7 @@ def _refuse_empty(where: str, props: Mapping[str, Any], *names: str) -> None:
 
 
 def _value_of(option: Any) -> Any:
-    """Return what an option of a field or of choices answers."""
+    """Return the answer for an option of a field or of choices."""
     if not isinstance(option, Mapping):
         return option
     value = option.get("value")
@@ -996,7 +1020,10 @@ def _value_of(option: Any) -> Any:
 
 
 def _check_lengths(labels: Any, datasets: Any) -> None:
-    """Refuse a series that has not one value for each label: renderers would guess."""
+    """Raise `InvalidComponent` unless each series has one value for each label.
+
+    Otherwise renderers would have to guess which label a value belongs to.
+    """
     if not isinstance(labels, list) or not isinstance(datasets, list):
         return
     for number, one in enumerate(datasets):
@@ -1017,10 +1044,10 @@ def _pair(pair: Any, number: int) -> JsonObject:
 def _cited(source: JsonObject) -> str:
     """Return a source as a line of markdown."""
     title, url, excerpt = _escaped(source["title"]), source.get("url"), source.get("excerpt")
-    named = f"[{title}](<{url}>)" if url else title
-    return f"{named}: {_escaped(excerpt)}" if excerpt else named
+    link = f"[{title}](<{url}>)" if url else title
+    return f"{link}: {_escaped(excerpt)}" if excerpt else link
 
 
 def _escaped(text: str) -> str:
-    """Return a text on one line in which nothing is markup."""
+    """Return a text on one line, with its Markdown characters escaped."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))

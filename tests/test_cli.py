@@ -435,7 +435,7 @@ def test_file_is_less_than_environment_is_less_than_flag(
 
 
 TOKEN = (
-    "It wants the token: open http://127.0.0.1:PORT/#token=… with the token in place of the dots."
+    "Users need the token: open http://127.0.0.1:PORT/#token=… with the token instead of the dots."
 )
 KEPT = "Sessions are kept in .arp/app.db."
 NAMES = "From other machines it answers only to names that you give with --allow-host NAME."
@@ -523,7 +523,7 @@ def test_server_with_tokens_may_be_reached_by_others_and_says_what_it_wants(
     assert run_main("token", "create", "--user", "ann", "--ledger", "app.py").exit_code == 0
     result = run("app.py", "--host", "0.0.0.0", "--port", "0", "--allow-host", "a.example.org")
     assert result.exit_code == 0
-    assert "It wants a token of arp token create: open http://127.0.0.1:" in result.stderr
+    assert "Users need a token of arp token create: open http://127.0.0.1:" in result.stderr
 
 
 def run_main(*arguments: str) -> Result:

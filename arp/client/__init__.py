@@ -1,4 +1,4 @@
-"""A client for asyncio programs: it keeps one session connected, and the state of its screen.
+"""A client for asyncio programs: it keeps one session connected and the state of its screen.
 
 Read in this order: `client`, `options`, `address`; `events`, `callbacks`, `watch`; `inputs`,
 `uploads`; `driver`, `dial`, `link`; one transport (`websocket_link`, `sse_link` with

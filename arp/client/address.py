@@ -1,4 +1,4 @@
-"""The address of a server, and the ways to reach it that follow from it."""
+"""The address of a server, and the transports that can reach it."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ _SCHEMES: dict[str, tuple[str, tuple[Kind, ...]]] = {
     "https+sse": ("s", ("sse",)),
 }
 
-_HOW = (
+_ADVICE = (
     "write http://HOST:PORT (or https, ws, wss, http+sse, https+sse), grpc:HOST:PORT (or grpcs), "
     "unix:PATH, stdio:COMMAND, or stdio: with command=[…]"
 )
 
 _GRPC = {"grpc": False, "grpcs": True}
-"""Schemes, and whether they are encrypted."""
+"""Schemes of gRPC, and whether each is encrypted."""
 
 
 class Address(Struct, frozen=True):
-    """How a server can be reached."""
+    """The transports of a server, and what each needs."""
 
     kinds: tuple[Kind, ...]
     """Transports to try, in this order."""
     websocket_url: str = ""
     events_url: str = ""
     input_url: str = ""
-    """Takes input over HTTP, and files whatever the transport."""
+    """URL for inputs over SSE's POST requests, and for files over SSE and WebSocket."""
     is_loopback: bool = False
-    """It is on this machine, where no proxy has a place."""
+    """Whether the server is on this machine, so that no proxy is used."""
     command: tuple[str, ...] = ()
-    """The child to start, for `stdio`."""
+    """Command that starts the child process, for `stdio`."""
     socket_path: str = ""
-    """Of a Unix socket."""
+    """Path of the Unix socket."""
     grpc_target: str = ""
     """`HOST:PORT`, for gRPC."""
     is_encrypted: bool = False
@@ -61,28 +61,34 @@ class Address(Struct, frozen=True):
 def parse_address(
     url: str, command: Sequence[str] | None = None, transport: Transport = "auto"
 ) -> Address:
-    """Return the ways to reach a server.
+    """Return the transports that can reach a server.
 
     Args:
-        url: `ws:` and `wss:` name the WebSocket itself, or a server's root; `http:` and `https:` a
-            server's root or the prefix under which it is mounted; `http+sse:` and `https+sse:` the
-            same without WebSocket; `unix:` the path of a socket; `grpc:` and `grpcs:` a host and
-            a port; `stdio:` a child process, by a command line as in a shell, or by `command`.
-        command: The child's program and arguments, with `stdio:` alone.
-        transport: Takes this one, whatever the scheme says.
+        url: Address of the server.
+
+            - `ws:` and `wss:`: the URL of the WebSocket, or of the root of the server.
+            - `http:` and `https:`: the URL of the root, or the prefix under which the server is
+              mounted.
+            - `http+sse:` and `https+sse:`: the same, without WebSocket.
+            - `unix:`: the path of a socket.
+            - `grpc:` and `grpcs:`: a host and a port.
+            - `stdio:`: the command line of a child process, as in a shell; nothing if there is
+              `command`.
+        command: Program and arguments of the child process; only with `stdio:`.
+        transport: Transport to use instead of those of the scheme.
 
     Raises:
-        InvalidAddress: Says what to write instead.
+        InvalidAddress: The address is not valid. The message says what to write instead.
     """
     given: object = url
     if not isinstance(given, str):
-        raise InvalidAddress(f"{type(given).__name__}: not an address of a server; {_HOW}")
+        raise InvalidAddress(f"{type(given).__name__}: not an address of a server; {_ADVICE}")
     if url in ("stdio:", "stdio"):
         return _stdio(command)
     if command is None and url.startswith("stdio:"):
         return _stdio(_split_command(url.removeprefix("stdio:")))
     if command is not None:
-        raise InvalidAddress(f"{url}: command=… goes with stdio: alone")
+        raise InvalidAddress(f"{url}: command=… is only for stdio:")
     if url.startswith("unix:"):
         return _unix(url)
     if url.partition(":")[0] in _GRPC:
@@ -93,14 +99,14 @@ def parse_address(
         kinds = (transport,)
     path = _endpoint(parts)
 
-    def made(scheme: str, tail: str = "") -> str:
+    def url_of(scheme: str, tail: str = "") -> str:
         return urlunsplit((scheme + secure, parts.netloc, path + tail, parts.query, ""))
 
     return Address(
         kinds,
-        made("ws"),
-        made("http", "/events"),
-        made("http", "/input"),
+        url_of("ws"),
+        url_of("http", "/events"),
+        url_of("http", "/input"),
         _is_loopback(parts.hostname or ""),
     )
 
@@ -124,10 +130,10 @@ def _split_command(line: str) -> list[str]:
 
 def _unix(url: str) -> Address:
     path = url.removeprefix("unix:")
-    if path.startswith("//"):  # as other programs write it
+    if path.startswith("//"):  # other programs write unix://PATH
         path = path.removeprefix("//")
     if not path:
-        raise InvalidAddress("unix: name the socket, as unix:/run/user/1000/arp.sock")
+        raise InvalidAddress("unix: needs a path, for example unix:/run/user/1000/arp.sock")
     return Address(("unix",), is_loopback=True, socket_path=path)
 
 
@@ -138,7 +144,7 @@ def _grpc(url: str) -> Address:
         parts = urlsplit(f"//{target}")
         port = parts.port
     except ValueError as error:
-        raise InvalidAddress(f"{url}: {error}; {_HOW}") from None
+        raise InvalidAddress(f"{url}: {error}; {_ADVICE}") from None
     if not parts.hostname or not port or parts.path or parts.query or "@" in target:
         raise InvalidAddress(f"{url}: not a host and a port; write {scheme}:HOST:PORT")
     return Address(
@@ -152,11 +158,13 @@ def _grpc(url: str) -> Address:
 def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 - reading it checks it
+        parts.port  # noqa: B018 - the property raises if the port is not valid
     except ValueError as error:
-        raise InvalidAddress(f"{url}: {error}; {_HOW}") from None
+        raise InvalidAddress(f"{url}: {error}; {_ADVICE}") from None
     if parts.scheme not in _SCHEMES or not parts.hostname:
-        raise InvalidAddress(f"{url}: not an address of a server; {_HOW}")
+        raise InvalidAddress(f"{url}: not an address of a server; {_ADVICE}")
+    # A URL is part of errors and log lines, so it must not contain a secret. This message does not
+    # repeat it either.
     if "@" in parts.netloc:
         raise InvalidAddress(
             f"{parts.scheme}://…@{parts.hostname}: give the secret as token=… instead"

@@ -1,4 +1,4 @@
-"""Functions that a client calls as things happen, for programs that only append output."""
+"""Functions that a client calls for its events, for programs that only append output."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ class Callbacks(Struct, frozen=True):
     """Functions to call; each is optional.
 
     The client calls them in its own task, after it has applied the message to the screen. They
-    must not wait. If one raises, the client logs the error and calls the next. The content of a
-    snapshot causes no calls but of `on_commands`: it is on the client's `screen`.
+    must not wait. If one raises, the client logs the error and calls the next one. The content of a
+    snapshot causes no calls except of `on_commands`; read it from the client's `screen`.
     """
 
     on_connect: Callable[[AgentCapabilities], None] | None = None
-    """A connection is open: the capabilities of the agent side."""
+    """Called when the client is connected, with the capabilities of the agent side."""
     on_disconnect: Callable[[], None] | None = None
-    """A connection with a session is lost; the client reconnects by itself if it can."""
+    """Called when a connection with a session is lost; the client reconnects if it can."""
     on_commands: Callable[[Sequence[Command]], None] | None = None
-    """The slash commands of app and session, whenever they change."""
+    """Called when the slash commands of the app or the session change, with all of them."""
     on_delta: Callable[[str], None] | None = None
-    """Text of the answer as it arrives; not the agent's thinking."""
+    """Called with each piece of the answer's text; not with the agent's thinking."""
     on_tool_start: Callable[[str, str], None] | None = None
-    """A tool's name, and its arguments as a JSON string."""
+    """Called with the name of a tool and its arguments as a JSON string."""
     on_tool_progress: Callable[[ToolProgressPayload], None] | None = None
-    """The progress of a tool: `call_id`, `text`, `done`, `total`."""
+    """Called with the progress of a tool: `call_id`, `text`, `done`, `total`."""
     on_tool_end: Callable[[str, bool], None] | None = None
-    """A tool's name and whether it succeeded; its result is on the client's `screen`."""
+    """Called with the name of a tool and whether it succeeded; its result is on the `screen`."""
     on_render: Callable[[str | None, str, JsonObject], None] | None = None
-    """The tool that shows a component (or `None`), its type, its props; called at the commit."""
+    """Called at the commit of a component: its tool (or `None`), its type, and its props."""
     on_error: Callable[[ErrorPayload], None] | None = None
-    """An error, from the server or about a frame."""
+    """Called with an error from the server, or about a frame."""
     on_done: Callable[[], None] | None = None
-    """The output of a turn is complete."""
+    """Called when the output of a turn is complete."""
 
 
 class CallbackRunner:
-    """Calls the callbacks that an event is for."""
+    """Calls the callbacks for each event."""
 
     def __init__(self, callbacks: Callbacks) -> None:
         self._callbacks = callbacks
@@ -66,8 +66,8 @@ class CallbackRunner:
         self._is_connected = False
         self._in_snapshot = False
 
-    def hear(self, event: Event) -> None:
-        """Call what the event is for; never raises."""
+    def handle(self, event: Event) -> None:
+        """Call the callback for an event. Never raises."""
         match event:
             case AgentHello():
                 self._capabilities = event.capabilities
@@ -81,19 +81,21 @@ class CallbackRunner:
                     self._is_connected = False
                     self._call(self._callbacks.on_disconnect)
             case Commit() if self._in_snapshot:
+                # The last commit of a snapshot is the first one with a `seq`.
                 self._in_snapshot = event.seq is None
             case _ if not self._in_snapshot:
-                self._tell(event)
+                self._handle_live(event)
 
     def commands(self, commands: Sequence[Command]) -> None:
-        """Call `on_commands`: they have changed."""
+        """Call `on_commands` with the new commands."""
         self._call(self._callbacks.on_commands, commands)
 
     def fail(self, payload: ErrorPayload) -> None:
-        """Call `on_error` with the reason why the client gave up."""
+        """Call `on_error` with the error that ended the client."""
         self._call(self._callbacks.on_error, payload)
 
-    def _tell(self, event: Event) -> None:
+    def _handle_live(self, event: Event) -> None:
+        """Call the callback for an event that is not part of a snapshot."""
         match event:
             case Delta(payload=payload) if payload.kind is None:
                 if payload.target is None or "/" in payload.target:
@@ -117,5 +119,5 @@ class CallbackRunner:
             return
         try:
             callback(*arguments)
-        except Exception:  # noqa: BLE001 - the application's code; the connection must outlive it
+        except Exception:  # noqa: BLE001 - an error of the application must not end the connection
             _log.exception("a callback of the application failed")

@@ -1,4 +1,4 @@
-"""The asyncio client: a session on a server, its screen kept, reconnecting by itself.
+"""The asyncio client: it keeps the screen of one session on a server, and reconnects by itself.
 
 ```python
 async with connect("http://127.0.0.1:8080") as client:
@@ -26,7 +26,7 @@ from arp.client.events import Audience, Connected, Disconnected, Event, EventStr
 from arp.client.inputs import Inputs, most_bytes
 from arp.client.options import ANSWER_TIMEOUT_S, Backoff, Options, check_names, renderer_hello
 from arp.client.uploads import FileSource, Upload, Uploads, read_files
-from arp.client.watch import Watch, latest_turn, when_over
+from arp.client.watch import Watch, find_finished_turn, latest_turn
 from arp.protocol.errors import ArpError, InternalError, error_payload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
@@ -48,32 +48,33 @@ _log = logging.getLogger(__name__)
 
 
 class ArpClient:
-    """One renderer on one session, for as long as its `async with` lasts.
+    """One renderer of one session, for the duration of its `async with` block.
 
-    Entering starts it and does not wait: inputs may be sent at once and are delivered when the
-    session is there. A lost connection is made again, with growing waits, and the session goes on
-    where it was. Only a refusal that would meet us again ends it; then every wait raises that
-    error, and `failure` holds it.
+    Entering the block starts the client without waiting. Inputs can be sent immediately; they are
+    delivered when the session is ready. After a lost connection the client reconnects, with growing
+    waits, and the session continues. Only a refusal that would happen again ends the client. Then
+    `failure` is that error, and every wait raises it.
 
     Args:
-        url: `http://HOST:PORT` (WebSocket, or SSE where that is refused), or a mounted prefix;
-            a token may be behind it: `http://HOST:PORT/#token=…`;
-            `ws://…/_arp/v1`; `http+sse://…`; `grpc:HOST:PORT`; each also with TLS; `unix:PATH`;
-            `stdio:` with `command=[…]`.
-        callbacks: Called as things happen.
+        url: `http://HOST:PORT` (WebSocket, or SSE if WebSocket is refused), or the prefix under
+            which the server is mounted; it may end with a token: `http://HOST:PORT/#token=…`.
+            Or `ws://…/_arp/v1`, `http+sse://…`, `grpc:HOST:PORT`; all of these also with TLS. Or
+            `unix:PATH`, or `stdio:` with `command=[…]`.
+        callbacks: Functions to call when something happens.
         options: See `Options`.
 
     Raises:
-        InvalidAddress: Address and options do not go together; says what to write.
-        InvalidMessage: An option that the server would refuse; names it.
-        TypeError: An option that there is not.
+        InvalidAddress: The address is not valid, or an option does not fit it. The message says
+            what to write.
+        InvalidMessage: The server would refuse an option; the message names it.
+        TypeError: An option does not exist.
     """
 
     def __init__(
         self, url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
     ) -> None:
         check_names(options)
-        if isinstance(url, str):  # `dialer` says what is wrong with anything else
+        if isinstance(url, str):  # `dialer` raises for other types
             url, options["token"] = split_token(url, options.get("token"))
         dial = self._dial = dialer(url, options)
         dial.on_stderr = options.get("on_stderr")
@@ -90,19 +91,26 @@ class ArpClient:
         self._driver = Driver(
             self._connection,
             dial.open,
-            self._hear,
+            self._emit,
             backoff=backoff,
             answer_timeout_s=options.get("answer_timeout_s", ANSWER_TIMEOUT_S),
-            # In the object dialect each commit is acknowledged anyway.
+            # In the object dialect, `ObjectScreenConnection` acknowledges each commit itself.
             acks="frame-ack" in hello.capabilities.features and not is_object,
         )
         self._driver.reconnects = options.get("reconnect", True)
-        self._uploads = Uploads(dial, backoff, self._driver.receive_json, self._pass, self._settled)
+        self._uploads = Uploads(
+            dial,
+            backoff,
+            self._driver.receive_json,
+            self._send_with_files,
+            self._wait_for_answer,
+        )
         self._audience = Audience()
-        self._caller = CallbackRunner(callbacks or Callbacks())
+        self._callback_runner = CallbackRunner(callbacks or Callbacks())
         self._commands: tuple[Command, ...] = ()
-        """Those for which `on_commands` was called last."""
-        self._sources: tuple[AgentHello | None, tuple[Command, ...]] = (None, ())
+        """Commands in the last call of `on_commands`."""
+        self._command_sources: tuple[AgentHello | None, tuple[Command, ...]] = (None, ())
+        """The `hello` and the commands of the screen, from which `_commands` follow."""
         self._inputs = Inputs()
         self._watch = Watch()
         self._task: asyncio.Task[None] | None = None
@@ -111,55 +119,55 @@ class ArpClient:
 
     @property
     def screen(self) -> Screen:
-        """What shows now. A snapshot puts a new one in its place, so ask for it each time."""
+        """The current screen. A snapshot replaces the object, so read this property each time."""
         return self._connection.screen
 
     @property
     def session_id(self) -> str | None:
-        """The session, once it is known."""
+        """Id of the session; `None` until it is known."""
         return self._connection.session_id
 
     @property
     def agent(self) -> AgentHello | None:
-        """What the agent side can do, once it has said so."""
+        """Capabilities of the agent side; `None` until its `hello` is received."""
         return self._connection.agent
 
     @property
     def workflow(self) -> str | None:
-        """The name of the session's agent, once it is known."""
+        """Name of the session's agent; `None` until it is known."""
         return self._connection.workflow
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """The slash commands of the app and of the session; none before the agent side's `hello`.
+        """Slash commands of the app and the session; empty until the agent side sends its `hello`.
 
-        To give one, send its text: `await client.send_text("/export csv")`.
+        To run a command, send its text: `await client.send_text("/export csv")`.
         """
         return self._connection.commands
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection with a session."""
+        """Whether the client is connected to its session."""
         return self._driver.ready.is_set()
 
     @property
     def failure(self) -> ArpError | None:
-        """Why this client will not connect any more; `None` while it may."""
+        """Why this client does not connect any more; `None` if it still does."""
         return self._watch.failure
 
     def events(self) -> EventStream:
-        """Return what happens from now on, to each caller separately.
+        """Return a new stream of the events from now on.
 
-        Messages come after they were applied to the screen; `render` and `patch` together with
-        their `commit`. A stream takes bounded memory, see `EventStream`.
+        Messages are emitted after they were applied to the screen, `render` and `patch` together
+        with their `commit`. A stream uses bounded memory, see `EventStream`.
         """
-        return self._audience.join()
+        return self._audience.subscribe()
 
     # -- life ------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> ArpClient:
         if self._task is not None:
-            raise ClientClosed("a client is started once; make another one")
+            raise ClientClosed("a client can be started once; create another one")
         self._task = asyncio.create_task(self._run(), name="arp client")
         return self
 
@@ -167,21 +175,21 @@ class ArpClient:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connection, within a few seconds; what has no answer yet may be lost.
+        """Close the connection within a few seconds. Inputs without an answer may be lost.
 
         A second call does nothing.
         """
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
-            self._hear(Disconnected("closed by this side", None))
-        self._end(ClientClosed("this client is closed; make another one"))
+            self._emit(Disconnected("closed by this side", None))
+        self._end(ClientClosed("this client is closed; create another one"))
 
     async def ready(self) -> None:
-        """Wait until the screen shows the session as it is.
+        """Wait until the client is connected and the screen shows the session.
 
         Raises:
-            ArpError: It never will.
+            ArpError: The client has ended.
 
         Cancel: safe.
         """
@@ -192,49 +200,52 @@ class ArpClient:
     async def _run(self) -> None:
         try:
             error = await self._driver.run(self._uploads.run)
-        except Exception:  # noqa: BLE001 - a fault of ours must reach those who wait, not hang them
+        except Exception:  # noqa: BLE001 - callers that wait must get an error instead of hanging
             _log.exception("the client failed; please report this")
             error = InternalError("the client failed; its log has the traceback")
-            self._hear(Disconnected(error.message, None))
+            self._emit(Disconnected(error.message, None))
         finally:
             await self._dial.aclose()
-        self._caller.fail(error_payload(error))
+        self._callback_runner.fail(error_payload(error))
         self._end(error)
 
     def _end(self, error: ArpError) -> None:
         self._watch.fail(error)
         self._audience.end()
 
-    def _hear(self, event: Event, weight: int = 0) -> None:
-        self._inputs.hear(event)
-        self._audience.tell(event, weight)
-        self._caller.hear(event)
-        self._look_at_commands()
+    def _emit(self, event: Event, size: int = 0) -> None:
+        """Apply an event to the state of the inputs, and pass it to streams and callbacks."""
+        self._inputs.apply(event)
+        self._audience.emit(event, size)
+        self._callback_runner.handle(event)
+        self._update_commands()
         self._watch.notify()
 
-    def _look_at_commands(self) -> None:
-        """Call `on_commands` if they have changed, by a message or by another screen."""
+    def _update_commands(self) -> None:
+        """Call `on_commands` if a message or a new screen changed the commands."""
         connection = self._connection
-        agent, own = sources = (connection.agent, connection.screen.commands)
-        if agent is self._sources[0] and own is self._sources[1]:
-            return  # as at almost every event
-        self._sources = sources
+        agent, session_commands = sources = (connection.agent, connection.screen.commands)
+        # Almost no event changes them, so compare identities before the commands are combined.
+        if agent is self._command_sources[0] and session_commands is self._command_sources[1]:
+            return
+        self._command_sources = sources
         before, self._commands = self._commands, connection.commands
         if self._commands != before:
-            self._caller.commands(self._commands)
+            self._callback_runner.commands(self._commands)
 
     # -- inputs ----------------------------------------------------------------------------------
-    # Each gives the input's id at once, also offline; it raises when the client has ended, and what
-    # `Inputs.open` raises. The id makes it take effect once, however often it has to be sent.
+    # Each method returns the id of the input immediately, also while the client is not connected.
+    # It raises if the client has ended, and for the reasons of `Inputs.open`. An input is sent
+    # again with the same id, so it takes effect only once.
 
     async def send_text(self, text: str, *, source: str | None = None) -> str:
-        """Say something, or answer the text input `source`."""
+        """Send a text, or answer the text input `source`."""
         return await self.send_input("text", {"text": text}, source=source)
 
     async def send_action(
         self, action: str, payload: Json = None, *, source: str | None = None, surface: str = "main"
     ) -> str:
-        """Do an action of the component `source`."""
+        """Trigger an action of the component `source`."""
         data = {"action": action} if payload is None else {"action": action, "payload": payload}
         return await self.send_input("action", data, source=source, surface=surface)
 
@@ -253,7 +264,7 @@ class ArpClient:
     async def send_selection(
         self, selected: Sequence[Json], *, source: str | None = None, surface: str = "main"
     ) -> str:
-        """Pick options of the choices `source` by their values, or rows of a table from 0."""
+        """Select options of the choices `source` by value, or rows of a table by number from 0."""
         data = {"selected": list(selected)}
         return await self.send_input("selection", data, source=source, surface=surface)
 
@@ -266,14 +277,16 @@ class ArpClient:
         reason: str = "",
         updated_input: JsonObject | None = None,
     ) -> str:
-        """Allow what a tool asks permission for, or deny it; the server holds it to what was shown.
+        """Allow or deny a tool call that asks for permission.
+
+        The server allows only the call that was shown; the answer contains its digest.
 
         Args:
-            permission: As the screen has it: `client.screen.turns[…].permissions`.
-            allowed: Whether the tool may go on.
-            scope: How far it is allowed; `session` only if it is among `permission.scopes`.
+            permission: Permission from the screen: `client.screen.turns[…].permissions`.
+            allowed: Whether the tool may run.
+            scope: How long the permission is valid; `session` only if `permission.scopes` has it.
             reason: Why it is denied.
-            updated_input: What is allowed instead of what was shown, if `permission.editable`.
+            updated_input: Arguments to allow instead of those shown, if `permission.editable`.
         """
         payload: JsonObject = {"scope": scope} if allowed else {"reason": reason}
         if permission.digest is not None:
@@ -286,11 +299,11 @@ class ArpClient:
         )
 
     async def edit(self, turn_id: str, text: str) -> str:
-        """Replace the input that began a turn; a queued turn keeps its place."""
+        """Replace the input that started a turn; a queued turn keeps its place in the queue."""
         return await self.send_input("text", {"text": text}, edits=turn_id)
 
     async def regenerate(self, turn_id: str) -> str:
-        """Have the input of a turn answered again, as another version of the turn."""
+        """Answer the input of a turn again, as another version of the turn."""
         return await self.send_action(REGENERATE, {"turn_id": turn_id})
 
     async def cancel(self) -> str:
@@ -309,17 +322,17 @@ class ArpClient:
         """Send an input of any type.
 
         Args:
-            input_type: Of protocol.md 2.2.
-            data: What belongs to the type; plain JSON.
-            source: The component that it answers.
-            surface: Where that component is.
-            edits: The turn whose input it replaces.
+            input_type: Type of the input (protocol.md 2.2).
+            data: Content for that type, as plain JSON.
+            source: Id of the component that the input answers.
+            surface: Surface that shows the component.
+            edits: Id of the turn to replace the input of.
 
         Returns:
-            The input's id, for `acknowledged` and `turn_of`.
+            The id of the input, for `acknowledged` and `turn_of`.
 
         Raises:
-            InvalidMessage, ResourceLimit: The server would not take it; nothing is sent.
+            InvalidMessage, ResourceLimit: The server would refuse the input; nothing is sent.
             ArpError: The client has ended.
         """
         message = Input(
@@ -337,19 +350,19 @@ class ArpClient:
         return input_id
 
     async def send_files(self, sources: Sequence[FileSource], text: str | None = None) -> str:
-        """Upload files, and say `text` with them.
+        """Upload files, with an optional text.
 
         Args:
-            sources: Paths, or (name, content); read before this returns.
-            text: What the user says with them.
+            sources: Paths, or pairs of name and content. They are read before this returns.
+            text: Text of the user about the files.
 
         Returns:
-            The input's id; the files are sent as soon as there is a session, and again until
-            answered.
+            The id of the input. The files are sent when the session is ready, and sent again until
+            there is an answer.
 
         Raises:
             OSError: A path cannot be read. Nothing is sent.
-            ResourceLimit: A file is bigger, or there are more, than is taken. Nothing is sent.
+            ResourceLimit: A file is too large, or there are too many files. Nothing is sent.
             UploadUnavailable: The session is on a child process.
         """
         self._uploads.check(len(sources))
@@ -360,12 +373,12 @@ class ArpClient:
         self._uploads.add(Upload(input_id, message, files))
         return input_id
 
-    def _pass(self, message: Input, contents: Sequence[bytes]) -> None:
-        """Send an input with files as descriptors, behind the frames that wait."""
+    def _send_with_files(self, message: Input, contents: Sequence[bytes]) -> None:
+        """Send an input with files as descriptors, after the frames in the queue."""
         link = self._dial.unix_link
-        assert link is not None  # a connection with a session is what calls this
+        assert link is not None  # uploads run only while a connection is ready
         frame = self._connection.input_with_files(message)
-        self._driver.send_by(partial(link.send_files, frame, contents))
+        self._driver.enqueue_send(partial(link.send_files, frame, contents))
 
     def _open(self, message: Input) -> str:
         if self._watch.failure is not None:
@@ -373,27 +386,30 @@ class ArpClient:
         return self._inputs.open(message, most_bytes(self.agent, "max_message_bytes"))
 
     # -- answers ---------------------------------------------------------------------------------
-    # Each wait is safe to cancel, and raises the client's `failure` when that ends it.
+    # Each wait is safe to cancel. If the client ends, it raises `failure`.
 
     async def acknowledged(self, input_id: str) -> InputAck:
-        """Wait until the server has an input for good.
+        """Wait until the server has stored an input, and return the acknowledgement.
 
         Raises:
-            ArpError: It was refused, with the class of the error's code; or the client has ended.
-            UnknownObject: Not an input of this client, or one of more than 1000 answers ago.
+            ArpError: The input was refused (the class has the code of the error), or the client
+                has ended.
+            UnknownObject: This client has not sent the input, or there were more than 1000 answers
+                since its answer.
         """
         return await self._watch.until(lambda: self._inputs.outcome(input_id))
 
-    async def _settled(self, input_id: str) -> None:
-        """Wait until an input is answered, either way."""
+    async def _wait_for_answer(self, input_id: str) -> None:
+        """Wait until an input is acknowledged or refused."""
         with suppress(ArpError):
             await self.acknowledged(input_id)
 
     async def turn_of(self, input_id: str) -> str:
-        """Wait until it is known which turn an input began or answered, and return its id.
+        """Wait until the turn is known that an input started or answered, and return its id.
 
         Raises:
-            ArpError: As `acknowledged`.
+            ArpError: The input was refused, or the client has ended.
+            UnknownObject: See `acknowledged`.
         """
 
         def look() -> str | None:
@@ -403,26 +419,30 @@ class ArpClient:
         return await self._watch.until(look)
 
     async def turn_done(self, turn_id: str | None = None) -> TurnScreen:
-        """Wait until a turn is over: completed, failed or cancelled, and all of its output shown.
+        """Wait until a turn is completed, failed or cancelled, and all its output is on the screen.
 
         Args:
-            turn_id: `None` = the turn of the newest input; without one, the newest turn that shows.
+            turn_id: Id of the turn. `None` means the turn of the newest input; if this client has
+                sent no input, the newest turn on the screen.
+
+        Returns:
+            The turn on the screen.
 
         Raises:
-            UnknownObject: A snapshot came without it, since it ended too long ago.
+            UnknownObject: The turn ended so long ago that a snapshot did not include it.
             ArpError: The input was refused, or the client has ended.
         """
         if turn_id is None and self._inputs.newest is not None:
             turn_id = await self.turn_of(self._inputs.newest)
         if turn_id is None:
             turn_id = await self._watch.until(lambda: latest_turn(self.screen))
-        return await self._watch.until(when_over(turn_id, lambda: self.screen))
+        return await self._watch.until(find_finished_turn(turn_id, lambda: self.screen))
 
     async def ask(self, text: str) -> TurnScreen:
-        """Say something and wait until its turn is over.
+        """Send a text and wait until its turn has ended.
 
-        A turn that asks back waits for its answer, so this does too; whoever answers listens to
-        `events`.
+        If the agent asks a question, this also waits until another task answers it. That task can
+        read the question from `events`.
 
         Raises:
             ArpError: The text was refused, or the client has ended.
@@ -434,16 +454,18 @@ class ArpClient:
 async def connect(
     url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
 ) -> AsyncIterator[ArpClient]:
-    """Return a client that is connected and shows its session; it reconnects by itself.
+    """Provide a client that is connected and has the screen of its session.
+
+    The client reconnects by itself.
 
     Args:
-        url: As for `ArpClient`.
-        callbacks: Called as things happen.
+        url: See `ArpClient`.
+        callbacks: Functions to call when something happens.
         options: See `Options`.
 
     Raises:
-        ServerUnreachable: The first attempt failed. (`ArpClient` goes on trying.)
-        ArpError: The server refuses us, or an option is wrong.
+        ServerUnreachable: The first attempt to connect failed. (`ArpClient` itself would retry.)
+        ArpError: The server refuses the connection, or an option is wrong.
     """
     client = ArpClient(url, callbacks=callbacks, **options)
     events = client.events()

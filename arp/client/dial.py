@@ -1,4 +1,7 @@
-"""Which transport a connection takes: each of the address in turn, first what worked last."""
+"""Opening connections to an address: its transports are tried in turn.
+
+The transport that worked last is tried first.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from msgspec.structs import replace
 from arp.client.address import Address, Kind, parse_address
 from arp.client.errors import InvalidAddress, LinkLost
 from arp.client.link import Link
-from arp.client.options import LinkSettings, Options, access
+from arp.client.options import LinkSettings, Options, link_settings
 from arp.protocol.codec import Encoding
 from arp.protocol.errors import LocalError
 
@@ -19,17 +22,17 @@ if TYPE_CHECKING:
     from arp.client.unix_link import UnixLink, UnixListener
 
 UNIX_ENCODING: Encoding = "msgpack"
-"""Of a Unix socket, if none is named (protocol.md 6)."""
+"""Encoding over a Unix socket, if the caller names none (protocol.md 6)."""
 
 
 class Dialer:
     """Opens connections to one address.
 
     Args:
-        address: Of the server.
-        access: What the transports need.
-        open_link: Opens them in the place of the transports.
-        is_listening: Whether servers dial this side.
+        address: Address of the server.
+        access: Options that the transports need.
+        open_link: Function that opens connections instead of the transports.
+        is_listening: Whether servers connect to this side.
     """
 
     def __init__(
@@ -44,9 +47,9 @@ class Dialer:
         self.access = access
         self._open_link = open_link
         self.is_listening = is_listening
-        """Whether servers dial this side."""
+        """Whether servers connect to this side."""
         self.on_stderr: Callable[[str], None] | None = None
-        """Takes what a child process writes to its standard error."""
+        """Called with each line that a child process writes to its standard error."""
         self.unix_link: UnixLink | None = None
         """The newest connection over a Unix socket."""
         self.grpc_link: GrpcLink | None = None
@@ -55,11 +58,11 @@ class Dialer:
         self._kinds: list[Kind] = list(address.kinds)
 
     async def open(self, hello: bytes) -> Link:
-        """Return a connection on which `hello` has been said.
+        """Open a connection and send `hello` on it.
 
         Raises:
-            LinkLost: No transport came about. Of several failures it tells one that is worth
-                coming back for, else the last.
+            LinkLost: No transport could be opened. If several failed, this is the error of one
+                that may work later, or else of the last one.
         """
         if self._open_link is not None:
             return await self._open_link(hello)
@@ -70,6 +73,8 @@ class Dialer:
             except LinkLost as lost:
                 if not lost.unavailable:
                     raise
+                # A temporary failure of one transport must not be hidden by the final refusal of
+                # another one, or the client would not reconnect.
                 lost_link = lost if lost_link is None or lost_link.error is not None else lost_link
             else:
                 self._kinds.sort(key=lambda other: other != kind)
@@ -78,7 +83,7 @@ class Dialer:
         raise lost_link
 
     async def _open(self, kind: Kind, hello: bytes) -> Link:
-        # Loaded by those alone who use it: httpx takes longer to import than to connect.
+        # Imported only when it is used: importing httpx takes longer than connecting.
         if kind == "websocket":
             from arp.client.websocket_link import open_websocket
 
@@ -121,46 +126,48 @@ class Dialer:
         return self.grpc_link
 
     async def aclose(self) -> None:
-        """Listen no longer, if servers dial this side."""
+        """Stop listening, if servers connect to this side."""
         listener, self._listener = self._listener, None
         if listener is not None:
             await listener.aclose()
 
 
 def dialer(url: str, options: Options) -> Dialer:
-    """Return what opens connections to an address.
+    """Return the `Dialer` for an address and options.
 
     Raises:
-        InvalidAddress: Address and options do not go together; says what to write.
-        InvalidMessage: A token that no header can carry.
+        InvalidAddress: The address is not valid, or an option does not fit it. The message says
+            what to write.
+        InvalidMessage: The token has characters that a header cannot contain.
     """
     address = parse_address(url, options.get("command"), options.get("transport", "auto"))
-    entry = access(options)
+    settings = link_settings(options)
     is_listening = options.get("listen", False)
     if is_listening and not address.socket_path:
-        raise InvalidAddress(f"{url}: this side listens on Unix sockets alone; write unix:PATH")
+        raise InvalidAddress(f"{url}: a client can listen on a Unix socket only; write unix:PATH")
     if address.socket_path:
-        entry = replace(entry, encoding=options.get("encoding", UNIX_ENCODING))
-        if entry.encoding == "cbor":
+        settings = replace(settings, encoding=options.get("encoding", UNIX_ENCODING))
+        if settings.encoding == "cbor":
             raise InvalidAddress(f"{url}: a Unix socket carries msgpack or json, not cbor")
-        return Dialer(address, entry, is_listening=is_listening)
+        return Dialer(address, settings, is_listening=is_listening)
     if address.grpc_target:
-        if entry.token and not (address.is_encrypted or address.is_loopback):
+        if settings.token and not (address.is_encrypted or address.is_loopback):
             raise InvalidAddress(
                 f"{url}: the token would be sent without TLS, where others can read it; "
                 f"write grpcs:{address.grpc_target}"
             )
-        return Dialer(address, entry)
-    if entry.encoding != "json":
+        return Dialer(address, settings)
+    # An event stream carries only JSON of the session dialect, so it must not be tried second.
+    if settings.encoding != "json":
         if "websocket" not in address.kinds:
             raise InvalidAddress(
-                f"{url}: only WebSocket carries {entry.encoding}; leave encoding=… out"
+                f"{url}: only WebSocket carries {settings.encoding}; leave encoding=… out"
             )
         address = parse_address(url, transport="websocket")
-    elif entry.dialect == "object" and "sse" in address.kinds:
+    elif settings.dialect == "object" and "sse" in address.kinds:
         if "websocket" not in address.kinds:
             raise InvalidAddress(
-                f"{url}: an event stream carries the session dialect alone; leave dialect=… out"
+                f"{url}: an event stream carries only the session dialect; leave dialect=… out"
             )
         address = parse_address(url, transport="websocket")
-    return Dialer(address, entry, options.get("open_link"))
+    return Dialer(address, settings, options.get("open_link"))

@@ -1,11 +1,11 @@
-"""Keep one session connected: open links, carry frames, connect again when a link is lost.
+"""Keep one session connected: open links, send and receive frames, reconnect after a loss.
 
-Theory of operation. A *connection* is one link, from the `hello` to its loss. It is *ready* once
-the server has answered with `session`; then every input without an answer is sent (again), and new
-ones are sent as they come. While it is not ready, inputs only gather, with their ids, in the
-`RendererConnection`. Four tasks serve a connection: the reader, the writer, the uploads and the
-watch for signs of life; what ends one of them ends all. Frames of a link that is lost are never
-read again, so that what the screen is told stays in order.
+Theory of operation. A *connection* lasts from the `hello` on a link to the loss of that link. It is
+*ready* after the server has answered with `session`. Then all inputs without an answer are sent
+again, and new inputs are sent immediately. While the connection is not ready, inputs wait with
+their ids in the `RendererConnection`. Four tasks serve a connection: the reader, the writer, the
+uploads, and the check for signs of life. When one of them ends, the connection ends. Frames of a
+lost link are never read, so the screen receives all messages in order.
 """
 
 from __future__ import annotations
@@ -40,33 +40,46 @@ from arp.protocol.renderer_connection import RendererConnection
 _log = logging.getLogger(__name__)
 
 SHOWN_BYTES = 75
-"""How much of a frame a line of the log repeats, at DEBUG only."""
+"""Number of bytes of a frame that a log line shows; frames are logged only at DEBUG."""
 
 ASK_AFTER_S = 10.0
-"""A server that is silent for so long is asked for a sign of life, if it has the feature `ping`."""
+"""Silence after which the driver sends a ping, if the server has the feature `ping`."""
 
 ANSWER_WITHIN_S = 10.0
-"""Without one for so long the connection is dead."""
+"""Time to wait for any frame after a ping; without one the connection is dead."""
 
 MOST_PATIENCE_S = 80.0
-"""How long it may take at most, when connections were lost for that again and again."""
+"""Maximum of that time, which is doubled after each connection that ended this way."""
 
 DRAFT_AFTER_S = 1.0
-"""An agent side that says `hello`, and does not answer ours for so long, knows the draft alone."""
+"""Time for the agent side to answer our `hello` after it has sent its own `hello`.
+
+An agent side that does not answer in this time supports only the draft of the protocol.
+"""
 
 LATE_S = 1.0
-"""A wait that took so much longer says nothing about the server: it is asked again."""
+"""Delay of a timer that shows that this process was blocked, so the server may not be silent."""
 
 Outgoing: TypeAlias = bytes | Callable[[], Awaitable[None]]
-"""A frame, or what sends one."""
+"""A frame, or a function that sends one."""
 
 Dial = Callable[[bytes], Awaitable[Link]]
+"""Function that sends a `hello` on a new link and returns the link."""
 Listen = Callable[[Event, int], None]
-"""Takes an event, and the bytes that it came in."""
+"""Function that receives an event and its size in bytes."""
 
 
 class Driver:
-    """The I/O of one `RendererConnection`."""
+    """Input and output for one `RendererConnection`.
+
+    Args:
+        connection: State of the session; survives lost connections.
+        dial: Opens a link.
+        listen: Called with each event.
+        backoff: Waits between attempts to connect.
+        answer_timeout_s: Time for the answer to a `hello`, in seconds.
+        acks: Whether to acknowledge displayed frames.
+    """
 
     def __init__(
         self,
@@ -80,7 +93,7 @@ class Driver:
     ) -> None:
         self.connection = connection
         self.ready = asyncio.Event()
-        """Set while there is a connection with a session."""
+        """Set while a connection is ready."""
         self.reconnects = True
         """Whether to connect again after a loss."""
         self._dial = dial
@@ -89,27 +102,29 @@ class Driver:
         self._answer_timeout_s = answer_timeout_s
         self._outbox = FrameQueue()
         self._acks = acks
-        """Whether this renderer says what it has displayed."""
-        self._held: list[AgentMessage] = []
-        """Messages that take effect with their commit; callbacks get them then."""
+        """Whether to acknowledge displayed frames."""
+        self._uncommitted: list[AgentMessage] = []
+        """Messages that take effect with the next commit; listeners receive them then."""
         self._deadline: asyncio.Timeout | None = None
-        """When the agent side must have sent `session`; `None` outside of a connection."""
-        self._assumption: asyncio.TimerHandle | None = None
-        """Treats an agent side that does not answer our `hello` as one of the draft."""
-        self._heard_at = 0.0
-        """When the last frame came, on the loop's clock."""
+        """Time limit for `session` from the agent side; `None` outside of a connection."""
+        self._draft_timer: asyncio.TimerHandle | None = None
+        """Timer that switches to the draft if the agent side does not answer our `hello`."""
+        self._received_at = 0.0
+        """Time of the last received frame, on the clock of the event loop."""
         self._patience_s = ANSWER_WITHIN_S / 2
-        """How long an answer may take, if that is more than `ANSWER_WITHIN_S`: twice as long after
-        each connection that ended without one, until one comes."""
+        """Time to wait for a frame after a ping, if it is more than `ANSWER_WITHIN_S`.
+
+        It is doubled after each connection that ended by silence, and reset by a frame in time.
+        """
 
     async def run(self, upload: Callable[[str], Awaitable[None]]) -> ArpError:
-        """Connect, and connect again after every loss, until that makes no sense.
+        """Connect, and reconnect after every loss that may be temporary.
 
         Args:
-            upload: Sends files to the session of that id, for as long as the connection is ready.
+            upload: Sends files to the session with the given id, while the connection is ready.
 
         Returns:
-            Why it does not connect again. The last event was a `Disconnected` without retry.
+            Why it does not reconnect. The last event was a `Disconnected` without retry.
 
         Cancel: safe; the link is closed.
         """
@@ -126,31 +141,38 @@ class Driver:
             await self._backoff.sleep(delay_s)
 
     def send(self, frame: bytes) -> None:
-        """Send the frame of an input as soon as there is a session."""
-        if self.ready.is_set():
-            self._outbox.put(frame)
-            self._echo()
+        """Send the frame of an input if the connection is ready.
 
-    def send_by(self, send: Callable[[], Awaitable[None]]) -> None:
-        """Call what sends a frame with files, when the frames before it have left."""
+        Otherwise the `RendererConnection` still has the input, and it is sent after `session`.
+        """
         if self.ready.is_set():
-            self._outbox.put(send)
+            self._outbox.enqueue(frame)
+            self._emit_echoes()
+
+    def enqueue_send(self, send: Callable[[], Awaitable[None]]) -> None:
+        """Call `send`, which sends a frame with files, after the frames before it are sent."""
+        if self.ready.is_set():
+            self._outbox.enqueue(send)
 
     def receive_json(self, frame: bytes) -> None:
-        """Take a frame that came beside the link, as JSON."""
+        """Apply a JSON frame that was not received over the link, such as an answer to a POST."""
         try:
-            self._receive(frame, beside=True)
+            self._receive(frame, is_json=True)
         except msgspec.DecodeError:
-            _log.debug("not JSON, passed over: %r", frame[:SHOWN_BYTES])
+            _log.debug("ignored a frame that is not JSON: %r", frame[:SHOWN_BYTES])
 
     # -- one connection --------------------------------------------------------------------------
 
     async def _connect_once(
         self, upload: Callable[[str], Awaitable[None]]
     ) -> tuple[bool, LinkLost]:
-        """Return whether the connection ever was ready, and how it ended."""
+        """Open one connection and serve it to its end.
+
+        Returns:
+            Whether the connection was ever ready, and how it ended.
+        """
         self._outbox.clear()
-        self._held.clear()
+        self._uncommitted.clear()
         try:
             link = await self._dial(self.connection.hello())
         except LinkLost as lost:
@@ -160,23 +182,25 @@ class Driver:
         try:
             loss = await self._serve(link, upload)
         finally:
-            # After a server that desynchronises us each time the waits grow too.
+            # A connection that ended because a message could not be applied counts as a failure.
+            # If a server sends such a message each time, the waits between attempts must grow.
             was_ready = self.ready.is_set() and not self.connection.is_desynchronised
             self.ready.clear()
             self._deadline = None
-            if self._assumption is not None:
-                self._assumption.cancel()
+            if self._draft_timer is not None:
+                self._draft_timer.cancel()
             await link.aclose()
         _log.info("connection closed: %s", loss.reason)
         return was_ready, loss
 
     async def _serve(self, link: Link, upload: Callable[[str], Awaitable[None]]) -> LinkLost:
-        # Not a TaskGroup: before Python 3.13 one that fails just then forgets it was cancelled.
+        # Not a TaskGroup: before Python 3.13, a cancellation is lost if a task of the group fails
+        # at the same moment.
         tasks = [
             asyncio.create_task(self._read(link)),
             asyncio.create_task(self._write(link)),
             asyncio.create_task(self._upload(upload)),
-            asyncio.create_task(self._watch(link)),
+            asyncio.create_task(self._check_alive(link)),
         ]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -188,6 +212,8 @@ class Driver:
         for end in ends:
             if isinstance(end, Exception) and end not in losses:
                 raise end
+        # Several tasks may report the loss. Prefer a loss with an error: otherwise the client
+        # would reconnect to a server that has refused it.
         return next((lost for lost in losses if lost.error is not None), losses[0])
 
     async def _read(self, link: Link) -> None:
@@ -201,7 +227,7 @@ class Driver:
 
     async def _write(self, link: Link) -> None:
         while True:
-            for frame in await self._outbox.take():
+            for frame in await self._outbox.dequeue_all():
                 if not isinstance(frame, bytes):
                     await frame()
                     continue
@@ -210,28 +236,36 @@ class Driver:
                 if answer is not None:
                     self._receive(answer)
 
-    async def _watch(self, link: Link) -> None:
-        """Ask for a sign of life after a silence, and end a link on which none comes."""
+    async def _check_alive(self, link: Link) -> None:
+        """Send a ping after a silence.
+
+        Raises:
+            LinkLost: No frame came after the ping.
+        """
         await self.ready.wait()
-        if not (link.is_remote and self._offers(PING)):
+        if not (link.is_remote and self._has_feature(PING)):
             await asyncio.Event().wait()  # until another task ends the connection
         clock = asyncio.get_running_loop().time
         while True:
-            silent_s = clock() - self._heard_at
+            silent_s = clock() - self._received_at
             if silent_s < ASK_AFTER_S:
                 await asyncio.sleep(ASK_AFTER_S - silent_s)
                 continue
             asked_at = clock()
-            self._outbox.put(self.connection.ping(secrets.token_hex(8)))
+            self._outbox.enqueue(self.connection.ping(secrets.token_hex(8)))
             wait_s = max(self._patience_s, ANSWER_WITHIN_S)
             await asyncio.sleep(wait_s)
-            if self._heard_at >= asked_at:
+            if self._received_at >= asked_at:
                 self._patience_s = ANSWER_WITHIN_S / 2
-            # Else the answer may be there unread: this loop was blocked, or the machine asleep.
+            # If the wait took much longer than planned, the event loop was blocked or the machine
+            # was asleep. Then the answer may be there unread, so the next pass asks again.
             elif clock() - asked_at < wait_s + LATE_S:
-                # One large message on a slow way is silence too: it must get through some time.
+                # A large message on a slow network looks like silence until it is complete. The
+                # time is doubled, so that the message arrives on one of the next connections.
                 self._patience_s = min(2 * self._patience_s, MOST_PATIENCE_S)
-                raise LinkLost(f"the server has been silent for {clock() - self._heard_at:.0f} s")
+                raise LinkLost(
+                    f"the server has been silent for {clock() - self._received_at:.0f} s"
+                )
 
     async def _upload(self, upload: Callable[[str], Awaitable[None]]) -> None:
         await self.ready.wait()
@@ -241,116 +275,133 @@ class Driver:
 
     # -- frames ----------------------------------------------------------------------------------
 
-    def _receive(self, frame: bytes, acks: bool = False, *, beside: bool = False) -> None:
+    def _receive(self, frame: bytes, acks: bool = False, *, is_json: bool = False) -> None:
+        """Apply a frame to the screen, emit its events and enqueue the replies.
+
+        Args:
+            frame: The frame.
+            acks: Whether the link carries acknowledgements.
+            is_json: Whether the frame is JSON, whatever the encoding of the link.
+        """
         _log.debug("< %r", frame[:SHOWN_BYTES])
-        self._heard_at = asyncio.get_running_loop().time()
+        self._received_at = asyncio.get_running_loop().time()
         seq = self.connection.seq
         connection = self.connection
-        messages = (connection.receive_json if beside else connection.receive)(frame)
+        messages = (connection.receive_json if is_json else connection.receive)(frame)
         for reply in connection.replies():
-            self._outbox.put(reply)
-        weight = len(frame) // max(1, len(messages))
+            self._outbox.enqueue(reply)
+        size = len(frame) // max(1, len(messages))
         for message in messages:
-            self._tell(message, weight)
+            self._handle(message, size)
         committed = any(isinstance(message, Commit) for message in messages)
         if acks and committed and self.connection.seq != seq and self._wants_acks():
-            self._outbox.put_ack(self.connection.ack(self.connection.seq))
-        if self.ready.is_set() and self.connection.is_desynchronised and self._offers("resume"):
-            raise LinkLost("the server sent what cannot be applied; its screen is asked for anew")
+            self._outbox.enqueue_ack(self.connection.ack(self.connection.seq))
+        # Later patches of a screen that missed one would also be wrong. A new connection asks the
+        # server for the whole screen.
+        if (
+            self.ready.is_set()
+            and self.connection.is_desynchronised
+            and self._has_feature("resume")
+        ):
+            raise LinkLost("the server sent a message that cannot be applied; reloading the screen")
 
     def _wants_acks(self) -> bool:
-        return self._acks and self._offers("frame-ack")
+        return self._acks and self._has_feature("frame-ack")
 
-    def _offers(self, feature: str) -> bool:
+    def _has_feature(self, feature: str) -> bool:
+        """Return whether the agent side has a feature."""
         agent = self.connection.agent
         return agent is not None and feature in agent.capabilities.features
 
-    def _tell(self, message: AgentMessage, weight: int) -> None:
+    def _handle(self, message: AgentMessage, size: int) -> None:
+        """Answer a message or emit it as an event."""
         match message:
             case Render() | Patch():
-                self._held.append(message)
+                self._uncommitted.append(message)
             case Commit():
-                held, self._held = self._held, []
-                for each in (*held, message):
-                    self._listen(each, weight)
+                uncommitted, self._uncommitted = self._uncommitted, []
+                for each in (*uncommitted, message):
+                    self._listen(each, size)
             case SessionReady():
-                self._begin(message)
+                self._start_session(message)
             case AgentHello() if self.connection.is_undecided:
-                self._listen(message, weight)
-                self._expect_answer()
+                self._listen(message, size)
+                self._start_draft_timer()
             case Ping():
-                self._outbox.put(self.connection.pong(message))
+                self._outbox.enqueue(self.connection.pong(message))
             case Pong():
-                pass  # it was heard
+                pass  # `_received_at` is set
             case ErrorMessage(payload=payload) if not self.ready.is_set() and payload.id is None:
-                self._listen(message, weight)
+                self._listen(message, size)
                 raise lost_by_refusal(payload)
             case _:
-                self._listen(message, weight)
+                self._listen(message, size)
 
-    def _expect_answer(self) -> None:
+    def _start_draft_timer(self) -> None:
         loop = asyncio.get_running_loop()
         due = loop.time() + DRAFT_AFTER_S
-        self._assumption = loop.call_at(due, self._assume_draft, due)
+        self._draft_timer = loop.call_at(due, self._assume_draft, due)
 
     def _assume_draft(self, due: float) -> None:
+        # If the event loop was blocked, the answer may be there unread, so wait again.
         if asyncio.get_running_loop().time() - due > LATE_S / 4:
-            self._expect_answer()  # the loop was blocked: the answer may be there unread
+            self._start_draft_timer()
             return
         for message in self.connection.assume_draft():
-            self._tell(message, 0)
+            self._handle(message, 0)
 
-    def _begin(self, message: SessionReady) -> None:
+    def _start_session(self, message: SessionReady) -> None:
         self.ready.set()
         if self._deadline is not None:
             self._deadline.reschedule(None)
         for frame in self.connection.resend():
-            self._outbox.put(frame)
+            self._outbox.enqueue(frame)
         self._listen(Connected(message.session_id, message.resume), 0)
-        self._echo()
+        self._emit_echoes()
 
-    def _echo(self) -> None:
-        """Tell of inputs that the agent side does not echo."""
+    def _emit_echoes(self) -> None:
+        """Emit the echoes of inputs that the agent side does not echo."""
         for message in self.connection.echoes():
-            self._tell(message, 0)
+            self._handle(message, 0)
 
 
 class FrameQueue:
-    """A queue with one reader.
+    """A queue of outgoing frames with one reader.
 
-    Whoever makes the inputs bounds their number; of acknowledgements it keeps the newest.
+    The queue has no limit, because `Inputs` limits the number of inputs. Of acknowledgements, only
+    the newest is kept.
     """
 
     def __init__(self) -> None:
         self._frames: list[Outgoing] = []
         self._ack: bytes | None = None
-        self._news = asyncio.Event()
+        self._not_empty = asyncio.Event()
 
-    def put(self, frame: Outgoing) -> None:
-        """Add a frame at the end; an empty one is nothing to send."""
+    def enqueue(self, frame: Outgoing) -> None:
+        """Add a frame at the end; ignore an empty frame."""
         if frame != b"":
             self._frames.append(frame)
-            self._news.set()
+            self._not_empty.set()
 
-    def put_ack(self, frame: bytes) -> None:
-        """Add an acknowledgement in place of one that has not left yet."""
+    def enqueue_ack(self, frame: bytes) -> None:
+        """Add an acknowledgement; it replaces one that is still in the queue."""
         if frame:
             self._ack = frame
-            self._news.set()
+            self._not_empty.set()
 
     def clear(self) -> None:
-        """Forget everything: it was for another connection."""
+        """Remove everything, because it was for another connection."""
         self._frames.clear()
         self._ack = None
-        self._news.clear()
+        self._not_empty.clear()
 
-    async def take(self) -> list[Outgoing]:
-        """Return all that waits, the acknowledgement last, as soon as there is anything.
+    async def dequeue_all(self) -> list[Outgoing]:
+        """Wait until the queue is not empty; remove and return everything, acknowledgement last.
 
-        Cancel: safe; nothing is taken.
+        Cancel: safe; nothing is removed.
         """
-        await self._news.wait()
-        self._news.clear()
+        await self._not_empty.wait()
+        self._not_empty.clear()
         frames, self._frames = self._frames, []
         if self._ack is not None:
             frames.append(self._ack)

@@ -1,17 +1,17 @@
-"""What can go wrong for a client, and what each refusal of the network means in ARP's own errors.
+"""The errors of a client, and the mapping from close codes and HTTP statuses to errors.
 
     ArpError
     ├── LocalError
     │   ├── ClientClosed         the client is closed, or was started before
-    │   ├── InvalidAddress       no transport can be made of what was given
-    │   └── UploadUnavailable    files cannot travel here
+    │   ├── InvalidAddress       the address and the options give no transport
+    │   └── UploadUnavailable    this transport carries no files
     └── RemoteError
-        ├── ServerRefused        the server will not talk to us, however often we come back
-        ├── SessionDeleted       the session is over: whoever it belongs to has deleted it
-        └── ServerUnreachable    nobody answered, this time
+        ├── ServerRefused        the server refuses us, and would refuse us again
+        ├── SessionDeleted       the owner has deleted the session
+        └── ServerUnreachable    the server did not answer; it may answer later
 
-`LinkLost` is not for callers: it is how a link tells the driver that it is over, and whether to
-come back.
+Callers never get `LinkLost`. A link raises it to report to the driver that the connection has
+ended, and whether to reconnect.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from arp.protocol.messages import ErrorMessage
 from arp.protocol.safe_text import sanitise_line
 
 MOST_REASON_CHARACTERS = 200
-"""What a peer says as its reason is shown no longer than this."""
+"""Maximum number of characters that are shown of a reason from a peer."""
 
 FATAL_CLOSE_CODES = frozenset((1003, 1008, 1009, 1010))
-"""Coming back would meet the same answer (protocol.md 5)."""
+"""Close codes after which a new connection would end the same way (protocol.md 5)."""
 
 FATAL_REFUSALS = frozenset(
     (
@@ -50,10 +50,11 @@ FATAL_REFUSALS = frozenset(
         ErrorCode.PERMISSION_DENIED,
     )
 )
-"""Answers to a `hello` that the same `hello` would meet again."""
+"""Error codes that the server would send again for the same `hello`."""
 
 RETRY_STATUS = frozenset((408, 425, 429))
-"""Refusals of HTTP that are worth another try; so is every 5xx."""
+"""HTTP statuses below 500 after which a request should be sent again; so should it after any
+5xx."""
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 DELETED, NOT_ALLOWED = 1000, 1008
@@ -64,7 +65,7 @@ class ClientClosed(LocalError):
 
 
 class InvalidAddress(LocalError):
-    """The address, or what was given with it, names no transport."""
+    """The address or its options name no transport."""
 
 
 class UploadUnavailable(LocalError):
@@ -72,26 +73,26 @@ class UploadUnavailable(LocalError):
 
 
 class ServerRefused(RemoteError):
-    """The server will not talk to us, however often we come back."""
+    """The server refuses the connection, and would refuse it again."""
 
 
 class SessionDeleted(SessionNotFound):
-    """The session that we were on is over for good; coming back would begin another one."""
+    """The session was deleted. Connecting again would start another session."""
 
 
 class ServerUnreachable(RemoteError):
-    """Nobody answered, this time."""
+    """The server did not answer; it may answer later."""
 
     retryable = True
 
 
 class LinkLost(Exception):
-    """One connection is over.
+    """A connection has ended or could not be opened.
 
     Args:
-        reason: For people; safe to print.
-        error: Why coming back makes no sense; `None` = come back.
-        unavailable: Only this transport was refused; another one may do.
+        reason: Reason for people; safe to print.
+        error: Error for the caller if reconnecting makes no sense; `None` means reconnect.
+        unavailable: Whether only this transport failed, so that another one may work.
     """
 
     def __init__(
@@ -104,14 +105,14 @@ class LinkLost(Exception):
 
 
 def lost_by_close(code: int, reason: str) -> LinkLost:
-    """Say what a WebSocket close code means for us.
+    """Return the `LinkLost` for a WebSocket close code.
 
     Source: protocol.md 5.
     """
     cause = f"closed with {code}{_why(reason)}"
     if code == DELETED:
         error: ArpError = SessionDeleted(
-            f"the session is over: {cause}; connect again to begin another one"
+            f"the session has ended: {cause}; connect again to start another one"
         )
         return LinkLost(cause, error=error)
     if code not in FATAL_CLOSE_CODES:
@@ -122,19 +123,20 @@ def lost_by_close(code: int, reason: str) -> LinkLost:
             "check the token, and that the session is yours"
         )
     else:
-        error = ServerRefused(f"the server does not take what we send: {cause}")
+        error = ServerRefused(f"the server does not accept what we send: {cause}")
     return LinkLost(cause, error=error)
 
 
 def lost_by_status(status: int, url: str, body: bytes = b"") -> LinkLost:
-    """Say what an HTTP status in place of a connection means for us."""
-    cause = f"HTTP {status} from {url}{_why(words(body))}"
+    """Return the `LinkLost` for an HTTP status that was received instead of a connection."""
+    cause = f"HTTP {status} from {url}{_why(reason_in(body))}"
     if status in RETRY_STATUS or status >= 500:
         return LinkLost(cause, unavailable=True)
     if status == UNAUTHORIZED:
         return LinkLost(cause, error=Unauthenticated(f"no valid token: {cause}; give token=…"))
     with suppress(InvalidMessage):
-        for payload in payloads(body):
+        for payload in errors_in(body):
+            # The address is right, but the app has no such agent.
             if payload.detail == "workflow":
                 return LinkLost(cause, error=coded_error(payload))
     error: ArpError = (
@@ -146,14 +148,14 @@ def lost_by_status(status: int, url: str, body: bytes = b"") -> LinkLost:
 
 
 def lost_by_refusal(payload: ErrorPayload) -> LinkLost:
-    """Say what an error in place of a `session` means for us."""
+    """Return the `LinkLost` for an error that was received instead of `session`."""
     cause = f"our hello was refused: {printable(payload.error)}"
     is_fatal = payload.code in FATAL_REFUSALS and not payload.retryable
     return LinkLost(cause, error=coded_error(payload) if is_fatal else None)
 
 
 def coded_error(payload: ErrorPayload) -> ArpError:
-    """Return the exception of the class that has the payload's code."""
+    """Return an exception of the class that has the code of the payload."""
     kind = _CLASSES.get(payload.code)
     if kind is not None:
         return kind(payload.error, detail=payload.detail)
@@ -162,24 +164,24 @@ def coded_error(payload: ErrorPayload) -> ArpError:
 
 
 def printable(text: str) -> str:
-    """Return a peer's words on one line, every character visible, cut."""
+    """Return a text of a peer on one line, with every character visible, cut to the maximum."""
     shown = sanitise_line(" ".join(text.replace("\r\n", "\n").split("\n")))
     return " ".join(shown.split())[:MOST_REASON_CHARACTERS]
 
 
-def words(body: bytes) -> str:
-    """Return what a body that came with an HTTP status says: its ARP errors, or else its text."""
+def reason_in(body: bytes) -> str:
+    """Return the reason in the body of an HTTP answer: its ARP errors, or else its text."""
     try:
-        return printable("; ".join(payload.error for payload in payloads(body)))
+        return printable("; ".join(payload.error for payload in errors_in(body)))
     except InvalidMessage:
         return printable(body.decode("utf-8", "replace"))
 
 
-def payloads(body: bytes) -> list[ErrorPayload]:
-    """Return the ARP errors in a body.
+def errors_in(body: bytes) -> list[ErrorPayload]:
+    """Return the ARP errors in the body of an HTTP answer.
 
     Raises:
-        InvalidMessage: It is no frame.
+        InvalidMessage: The body is not a frame.
     """
     messages = _DECODER.decode(body)
     return [message.payload for message in messages if isinstance(message, ErrorMessage)]
@@ -191,7 +193,7 @@ def _why(reason: str) -> str:
 
 
 def _classes() -> dict[int, type[ArpError]]:
-    """Return the class of each code; where two share one, the first of the tree."""
+    """Return the class of each code; if classes share a code, the one that is defined first."""
     named = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     found: dict[int, type[ArpError]] = {}
     for kind in named:

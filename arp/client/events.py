@@ -1,4 +1,4 @@
-"""What a client tells those who listen, and the bounded stream that they read it from."""
+"""The events of a client, and the bounded streams that consumers read them from."""
 
 from __future__ import annotations
 
@@ -12,47 +12,48 @@ from msgspec import Struct
 from arp.protocol.messages import AgentMessage
 
 MOST_EVENTS = 1000
-"""Events that wait for one consumer: a second or two of a fast answer."""
+"""Maximum number of events that wait for one consumer: one or two seconds of a fast answer."""
 
 MOST_BYTES = 4 << 20
-"""What those events came in, in bytes of their frames."""
+"""Maximum size of those events, in bytes of the frames that contained them."""
 
 
 class Connected(Struct, frozen=True):
-    """The session is there, new or again; takes the place of its `session` message."""
+    """The client is connected to its session. This event replaces the `session` message."""
 
     session_id: str
     resume: Literal["new", "replay", "snapshot"]
-    """`replay`: only what was missed follows; otherwise the screen begins anew."""
+    """`replay`: only the missed messages follow; otherwise the screen starts again."""
 
 
 class Disconnected(Struct, frozen=True):
-    """A connection ended or did not come about."""
+    """A connection was lost or could not be opened."""
 
     reason: str
-    """For people; safe to print."""
+    """Reason for people; safe to print."""
     retry_in_s: float | None
-    """`None` = this client does not come back."""
+    """Seconds until the next attempt; `None` if the client does not reconnect."""
 
 
 class Skipped(Struct, frozen=True):
-    """This consumer was too slow: so many events were dropped.
+    """This consumer was too slow, so events were dropped.
 
-    The client's `screen` has all that they said; draw it anew.
+    The client's `screen` contains their effects; draw it again.
     """
 
     count: int
+    """Number of dropped events."""
 
 
 Event: TypeAlias = AgentMessage | Connected | Disconnected | Skipped
 
 
 class EventStream:
-    """One consumer's events, in order, in bounded memory.
+    """The events for one consumer, in order, in bounded memory; an async iterator.
 
-    An async iterator. A consumer that falls behind loses what waits for it, the newest event
-    aside, and gets a `Skipped` in its place. Ends when the client closes or gives up. Whoever
-    drops it stops listening.
+    If a consumer is too slow, its waiting events are dropped except the newest, and it receives a
+    `Skipped` instead. The stream ends when the client is closed or does not reconnect any more. A
+    consumer that needs no more events just drops its reference to the stream.
     """
 
     def __init__(self, most_events: int = MOST_EVENTS, most_bytes: int = MOST_BYTES) -> None:
@@ -62,22 +63,28 @@ class EventStream:
         self._bytes = 0
         self._skipped = 0
         self._ended = False
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
-    def put(self, event: Event, weight: int) -> None:
-        """Add an event that came in `weight` bytes; never waits, never fails."""
-        if len(self._waiting) >= self._most_events or self._bytes + weight > self._most_bytes:
+    def put(self, event: Event, size: int) -> None:
+        """Add an event.
+
+        Args:
+            event: The event.
+            size: Its share of the frame that contained it, in bytes.
+        """
+        # A slow consumer must not slow down the client or use unbounded memory.
+        if len(self._waiting) >= self._most_events or self._bytes + size > self._most_bytes:
             self._skipped += len(self._waiting)
             self._waiting.clear()
             self._bytes = 0
-        self._waiting.append((event, weight))
-        self._bytes += weight
-        self._news.set()
+        self._waiting.append((event, size))
+        self._bytes += size
+        self._changed.set()
 
     def end(self) -> None:
-        """End the stream behind what waits."""
+        """End the stream after the waiting events."""
         self._ended = True
-        self._news.set()
+        self._changed.set()
 
     def __aiter__(self) -> EventStream:
         return self
@@ -90,38 +97,38 @@ class EventStream:
         while not self._waiting:
             if self._ended:
                 raise StopAsyncIteration
-            self._news.clear()
-            await self._news.wait()
+            self._changed.clear()
+            await self._changed.wait()
         if self._skipped:
             skipped, self._skipped = self._skipped, 0
             return Skipped(skipped)
-        event, weight = self._waiting.popleft()
-        self._bytes -= weight
+        event, size = self._waiting.popleft()
+        self._bytes -= size
         return event
 
 
 class Audience:
-    """All consumers of one client; those that are gone are forgotten by themselves."""
+    """The streams of all consumers of one client; a stream without references is removed."""
 
     def __init__(self) -> None:
         self._streams: WeakSet[EventStream] = WeakSet()
         self._ended = False
 
-    def join(self) -> EventStream:
-        """Return a stream of what happens from now on."""
+    def subscribe(self) -> EventStream:
+        """Return a new stream of the events from now on."""
         stream = EventStream()
         if self._ended:
             stream.end()
         self._streams.add(stream)
         return stream
 
-    def tell(self, event: Event, weight: int = 0) -> None:
-        """Send an event to every consumer."""
+    def emit(self, event: Event, size: int = 0) -> None:
+        """Add an event to every stream."""
         for stream in self._streams:
-            stream.put(event, weight)
+            stream.put(event, size)
 
     def end(self) -> None:
-        """End every stream, also those of consumers who come later."""
+        """End every stream, including those of later subscriptions."""
         self._ended = True
         for stream in self._streams:
             stream.end()

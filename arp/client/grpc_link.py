@@ -1,4 +1,4 @@
-"""gRPC: one call is one connection; each frame goes in an envelope of `schemas/arp.proto`.
+"""gRPC: one call is one connection; each frame is in an envelope of `schemas/arp.proto`.
 
 Source: protocol.md 6.
 """
@@ -30,7 +30,8 @@ from arp.protocol.framing.envelope import (
     unseal_answer,
 )
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
+# Otherwise the gRPC library also writes failures to stderr.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from arp.net.grpc_library import grpc
 
@@ -38,13 +39,13 @@ Call: TypeAlias = "grpc.aio.StreamStreamCall[Any, Any]"
 Error: TypeAlias = "grpc.aio.AioRpcError"
 
 CLOSE_TIMEOUT_S = 2.0
-"""A server that does not end the call after our end is left without."""
+"""Time for the server to end the call after this side has ended it."""
 
 PIECE_BYTES = 64 << 10
-"""Of a file in one message."""
+"""Maximum number of bytes of a file in one message."""
 
 KEEP_ALIVE_MS = 20_000
-"""After how long without a byte it is asked whether the server is still there."""
+"""Silence after which gRPC checks whether the server is still there."""
 
 OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MAX_FRAME_BYTES),
@@ -58,7 +59,7 @@ OPTIONS: tuple[tuple[str, int], ...] = (
 
 
 class GrpcLink:
-    """One call on a channel of its own."""
+    """One call on its own channel."""
 
     carries_acks = True
     is_remote = True
@@ -72,21 +73,23 @@ class GrpcLink:
         self._dialect = access.dialect
         self._access = access
         self._first: bytes | None = None
-        """A frame that has been read already."""
+        """The first frame, if it was read by `wait_until_accepted` and not yet received."""
 
-    async def admitted(self) -> None:
-        """Wait for the first frame, which is the server's: a write before would hide a refusal.
+    async def wait_until_accepted(self) -> None:
+        """Wait for the first frame, which the server sends.
 
-        Initial metadata come with a refusal too, a moment before its status is known here.
+        Nothing may be written before, because a failed write would hide the reason of a refusal.
+        The initial metadata cannot be used instead: a refusal has them too, and they arrive before
+        its status.
 
         Raises:
-            LinkLost: The server does not take the call.
+            LinkLost: The server refuses the call.
         """
         async with asyncio.timeout(OPEN_TIMEOUT_S):
             self._first = await self.receive()
 
     async def receive(self) -> bytes:
-        """Return the next frame."""
+        """Wait for the next frame and return it."""
         first, self._first = self._first, None
         if first is not None:
             return first
@@ -104,7 +107,7 @@ class GrpcLink:
         return frame
 
     async def send(self, frame: bytes) -> None:
-        """Send a frame; wait while the server or the network is slower than we are."""
+        """Send a frame; wait until the server and the network have capacity for it."""
         try:
             await self._call.write(seal(frame, self._dialect))
         except grpc.aio.AioRpcError as error:
@@ -113,14 +116,14 @@ class GrpcLink:
             raise await self._ended() from None
 
     async def upload(self, message: bytes, files: Sequence[tuple[FileStart, bytes]]) -> bytes:
-        """Send an input with its files, in a call of its own, and return the answer.
+        """Send an input with its files in a separate call, and return the answer.
 
         Args:
             message: The input, as JSON.
-            files: What each is, and what it holds.
+            files: Description and content of each file.
 
         Raises:
-            LinkLost: The call failed; whether they arrived is not known.
+            LinkLost: The call failed. It is unknown whether the files arrived.
         """
         upload: grpc.aio.StreamUnaryMultiCallable[Any, Any] = self._channel.stream_unary(UPLOAD)
         try:
@@ -128,7 +131,8 @@ class GrpcLink:
             return unseal_answer(answer)
         except grpc.aio.AioRpcError as error:
             lost = lost_by_error(error, self._url)
-            if error.code() is grpc.StatusCode.INTERNAL:  # it would be so the next time
+            # The same upload would fail again, so it must not be retried.
+            if error.code() is grpc.StatusCode.INTERNAL:
                 lost = LinkLost(lost.reason, error=ServerRefused("the server ended the upload"))
             raise lost from None
         except grpc.aio.UsageError:  # the channel is closed
@@ -137,7 +141,7 @@ class GrpcLink:
             raise LinkLost(f"{self._url}: {error.message}") from None
 
     async def aclose(self) -> None:
-        """End the call, and wait at most `CLOSE_TIMEOUT_S` for the server's end of it."""
+        """End the call, and wait at most `CLOSE_TIMEOUT_S` until the server has ended it too."""
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 if not self._call.done():
@@ -148,17 +152,17 @@ class GrpcLink:
         await self._channel.close()
 
     async def _ended(self) -> LinkLost:
-        """Return what the status of a call means that the server has ended."""
+        """Return the `LinkLost` for a call that the server has ended."""
         code, details = await self._call.code(), await self._call.details()
         close_code = _close_code(await self._call.trailing_metadata())
         return lost_by_code(code, details or "", close_code, self._url)
 
 
 async def open_grpc(address: Address, access: LinkSettings, hello: bytes) -> GrpcLink:
-    """Return a call on which `hello` has been sent.
+    """Open a call and send `hello` on it.
 
     Raises:
-        LinkLost: It did not come about.
+        LinkLost: The call could not be opened.
     """
     scheme = "grpcs" if address.is_encrypted else "grpc"
     url = f"{scheme}:{address.grpc_target}"
@@ -175,7 +179,7 @@ async def open_grpc(address: Address, access: LinkSettings, hello: bytes) -> Grp
     try:
         connect: grpc.aio.StreamStreamMultiCallable[Any, Any] = channel.stream_stream(CONNECT)
         link = GrpcLink(channel, connect(metadata=metadata), url, access)
-        await link.admitted()
+        await link.wait_until_accepted()
         if hello:
             await link.send(hello)
     except TimeoutError:
@@ -194,7 +198,7 @@ def _token(access: LinkSettings) -> list[tuple[str, str]]:
 
 
 async def _parts(message: bytes, files: Sequence[tuple[FileStart, bytes]]) -> AsyncIterator[bytes]:
-    """Yield what an upload consists of."""
+    """Yield the messages of an upload: the input, then each file in pieces."""
     yield seal_part("input", message)
     for start, content in files:
         yield seal_part("file", seal_file_start(start))
@@ -203,25 +207,25 @@ async def _parts(message: bytes, files: Sequence[tuple[FileStart, bytes]]) -> As
 
 
 def _authorities(tls: ssl.SSLContext | None) -> bytes | None:
-    """Return the authorities that a context trusts, as PEM; `None`: the usual ones."""
+    """Return the certificate authorities of a context, as PEM; `None` for those of the system."""
     found = tls.get_ca_certs(binary_form=True) if tls is not None else []
     return "".join(map(ssl.DER_cert_to_PEM_cert, found)).encode() or None
 
 
 def lost_by_error(error: Error, url: str) -> LinkLost:
-    """Say what an error of a call means for us."""
+    """Return the `LinkLost` for an error of a call."""
     close_code = _close_code(error.trailing_metadata())
     return lost_by_code(error.code(), error.details() or "", close_code, url)
 
 
 def lost_by_code(code: grpc.StatusCode, details: str, close_code: int, url: str) -> LinkLost:
-    """Say what the end of a call means for us.
+    """Return the `LinkLost` for the end of a call.
 
     Args:
-        code: Its status.
-        details: What the server or the library says.
-        close_code: As the server says; 0: it says none.
-        url: Of the server.
+        code: Status of the call.
+        details: Text from the server or from the gRPC library.
+        close_code: Close code that the server sent; 0 if it sent none.
+        url: Address of the server.
     """
     if close_code:
         return lost_by_close(close_code, details)
@@ -234,8 +238,8 @@ def lost_by_code(code: grpc.StatusCode, details: str, close_code: int, url: str)
     if code is status.UNIMPLEMENTED:
         return LinkLost(cause, error=ServerRefused(f"nothing there speaks ARP: {cause}"))
     if code in (status.INVALID_ARGUMENT, status.OUT_OF_RANGE):
-        return LinkLost(cause, error=ServerRefused(f"the server does not take that: {cause}"))
-    return LinkLost(cause)  # UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, …: it is worth coming back
+        return LinkLost(cause, error=ServerRefused(f"the server does not accept it: {cause}"))
+    return LinkLost(cause)  # UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, …: reconnect
 
 
 def _close_code(metadata: Any) -> int:

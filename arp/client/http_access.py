@@ -1,6 +1,6 @@
-"""HTTP as this client uses it: what it sends along, and what failures and answers mean.
+"""HTTP requests of the client, and the meaning of answers and failures.
 
-The one seam to httpx for the rest of the room.
+The exceptions of httpx are mapped to `LinkLost` here, in one place.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from arp.protocol.errors import ErrorCode, ErrorPayload, InvalidMessage
 from arp.protocol.messages import AgentMessage, ErrorMessage
 
 POST_TIMEOUT_S = 30.0
-"""An input is answered when it is durable: in milliseconds, unless the disk is in trouble."""
+"""Time for the answer to an input. The server answers after it has stored the input durably,
+usually within milliseconds."""
 
 _CODES = {
     401: ErrorCode.UNAUTHENTICATED,
     403: ErrorCode.PERMISSION_DENIED,
     413: ErrorCode.RESOURCE_LIMIT,
 }
-"""Codes for refusals of something between us and the server, which does not speak ARP."""
+"""Codes for refusals by a proxy or another server that does not answer with ARP messages."""
 
 _DECODER = agent_decoder("json")
 
 
 def new_http_client(address: Address, access: LinkSettings) -> httpx.AsyncClient:
-    """Return a client that carries the token in a header, and keeps proxies away from loopback."""
+    """Return an HTTP client that sends the token in a header and uses no proxy for loopback."""
     return httpx.AsyncClient(
         headers=access.headers(),
         verify=access.tls if access.tls is not None else True,
@@ -41,11 +42,11 @@ def new_http_client(address: Address, access: LinkSettings) -> httpx.AsyncClient
     )
 
 
-async def read_whole(response: httpx.Response, most_bytes: int = MAX_FRAME_BYTES) -> bytes:
-    """Return the body of a streamed response, cut at `most_bytes`, and close the response.
+async def read_body(response: httpx.Response, most_bytes: int = MAX_FRAME_BYTES) -> bytes:
+    """Read the body of a streamed response, cut it at `most_bytes`, and close the response.
 
     Raises:
-        httpx.HTTPError: The network.
+        httpx.HTTPError: The network failed.
     """
     body = bytearray()
     try:
@@ -64,32 +65,31 @@ async def post(
     """Send an input, and return the frame that answers it.
 
     Raises:
-        LinkLost: It is not known whether it arrived; it is worth another try.
+        LinkLost: It is unknown whether the input arrived; it should be sent again.
     """
     url = str(request.url)
     try:
         response = await client.send(request, stream=True)
-        body = await read_whole(response)
+        body = await read_body(response)
     except httpx.HTTPError as error:
         raise lost_by_network(error, url) from None
     return answer_frame(response.status_code, body, url, input_id)
 
 
 def answer_frame(status: int, body: bytes, url: str, input_id: str | None) -> bytes | None:
-    """Read the answer to an input.
+    """Convert the answer to an input into a frame.
 
     Args:
-        status: Of HTTP.
-        body: An ARP message or an array of them, if the server wrote it.
-        url: For people.
-        input_id: Of the input; an error that does not say what it answers is taken to answer this
-            one.
+        status: HTTP status.
+        body: Body of the answer. If an ARP server wrote it, one message or an array of messages.
+        url: URL of the request, for error messages.
+        input_id: Id of the input. It is added to an error that has no id.
 
     Returns:
-        A frame to receive; `None` if there is nothing to say.
+        The frame to receive; `None` if a successful answer is empty.
 
     Raises:
-        LinkLost: Nobody has taken or refused it yet.
+        LinkLost: The input was neither accepted nor refused; it should be sent again.
     """
     if 200 <= status < 300:
         return body or None
@@ -97,6 +97,8 @@ def answer_frame(status: int, body: bytes, url: str, input_id: str | None) -> by
         messages = _DECODER.decode(body)
     except InvalidMessage:
         messages = []
+    # 502, 503 and 504 may come from a proxy even if the body is a message, so the input must be
+    # sent again.
     if status in (502, 503, 504) or not messages:
         if status in RETRY_STATUS or status >= 500:
             raise lost_by_status(status, url)
@@ -104,10 +106,11 @@ def answer_frame(status: int, body: bytes, url: str, input_id: str | None) -> by
         code = _CODES.get(status, ErrorCode.INVALID_MESSAGE)
         text = f"HTTP {status} from {url}{': ' if text else ''}{text}"
         messages = [ErrorMessage(payload=ErrorPayload(text, int(code)))]
-    return encode_json([_answering(message, input_id) for message in messages])
+    return encode_json([_with_input_id(message, input_id) for message in messages])
 
 
-def _answering(message: AgentMessage, input_id: str | None) -> AgentMessage:
+def _with_input_id(message: AgentMessage, input_id: str | None) -> AgentMessage:
+    """Add the id of the input to an error that has no id; return other messages unchanged."""
     if not isinstance(message, ErrorMessage) or message.payload.id is not None:
         return message
     payload = msgspec.structs.replace(message.payload, id=input_id)
@@ -115,7 +118,7 @@ def _answering(message: AgentMessage, input_id: str | None) -> AgentMessage:
 
 
 def lost_by_network(error: httpx.HTTPError, url: str) -> LinkLost:
-    """Say what a failure of the network means for us."""
+    """Return the `LinkLost` for a failure of the network."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -123,5 +126,5 @@ def lost_by_network(error: httpx.HTTPError, url: str) -> LinkLost:
             return LinkLost(problem, error=ServerRefused(f"{problem}; give tls=… if you trust it"))
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, httpx.TimeoutException):
-        return LinkLost(f"{url}: nothing came in time ({type(error).__name__})")
+        return LinkLost(f"{url}: no data arrived in time ({type(error).__name__})")
     return LinkLost(f"{url}: {printable(str(error)) or type(error).__name__}")

@@ -1,4 +1,4 @@
-"""The inputs that this client made, and what became of each."""
+"""The inputs of a client, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -19,31 +19,40 @@ _LIMITS = Limits()
 V = TypeVar("V")
 
 IDS_BYTES = 256
-"""Room for the session and the id of an input, which join it when it is sent."""
+"""Bytes reserved for the session id and the input id, which are added when an input is sent."""
 
 MOST_PENDING = 1000
-"""Inputs without an answer, after which no more are taken: more than a person types offline."""
+"""Maximum number of inputs without an answer: more than a person types offline."""
 
 MOST_OUTCOMES = 1000
-"""Answers remembered for those who ask late."""
+"""Number of answers that are kept for later calls."""
 
 
 class Inputs:
-    """Which inputs wait for an answer, and the answers to the newest of the others."""
+    """The inputs that wait for an answer, and the newest answers.
+
+    An input waits from `open` until `apply` receives its acknowledgement or the error that refuses
+    it.
+    """
 
     def __init__(self) -> None:
         self.newest: str | None = None
-        """The id made last."""
+        """Id of the newest input."""
         self._pending: set[str] = set()
         self._outcomes: dict[str, InputAck | ErrorMessage] = {}
         self._turns: dict[str, str] = {}
 
     def open(self, message: Input, most_bytes: int) -> str:
-        """Return a new id for an input, after checking that the server can take it.
+        """Check that the server can read an input, and return a new id for it.
+
+        Args:
+            message: The input.
+            most_bytes: Maximum size of the encoded input that the server accepts.
 
         Raises:
-            InvalidMessage: Not what an `input` may be; names the place. Nothing has changed.
-            ResourceLimit: It is too long, or too many wait for an answer. Nothing has changed.
+            InvalidMessage: The input is not valid; the message names the field. Nothing changed.
+            ResourceLimit: The input is too large, or too many inputs wait for an answer. Nothing
+                changed.
         """
         check_input(message, most_bytes)
         if len(self._pending) >= MOST_PENDING:
@@ -52,8 +61,8 @@ class Inputs:
         self._pending.add(self.newest)
         return self.newest
 
-    def hear(self, event: Event) -> None:
-        """Record an event that answers one of them."""
+    def apply(self, event: Event) -> None:
+        """Record an event that answers an input; ignore others."""
         match event:
             case InputAck(id=input_id):
                 self._settle(input_id, event)
@@ -65,25 +74,25 @@ class Inputs:
                 self._note_turn(input_id, turn_id)
 
     def outcome(self, input_id: str) -> InputAck | None:
-        """Return an input's acknowledgement; `None` while there is no answer.
+        """Return the acknowledgement of an input; `None` while there is no answer.
 
         Raises:
-            UnknownObject: No input of this client, or one of very long ago.
-            ArpError: It was refused; the class of the error's code.
+            UnknownObject: This client has not sent the input, or its answer is not kept any more.
+            ArpError: The input was refused; the class has the code of the error.
         """
-        found = self._outcomes.get(input_id)
-        if isinstance(found, InputAck):
-            return found
-        if found is not None:
-            raise coded_error(found.payload)
+        outcome = self._outcomes.get(input_id)
+        if isinstance(outcome, InputAck):
+            return outcome
+        if outcome is not None:
+            raise coded_error(outcome.payload)
         if input_id not in self._pending:
             raise UnknownObject(
-                f"no input {input_id!r} of this client waits or was answered lately"
+                f"this client has no input {input_id!r} that waits or was answered recently"
             )
         return None
 
     def turn_of(self, input_id: str) -> str | None:
-        """Return the turn that an input began or answered, once it is known."""
+        """Return the id of the turn that an input started or answered; `None` if unknown."""
         return self._turns.get(input_id)
 
     def _settle(self, input_id: str, outcome: InputAck | ErrorMessage) -> None:
@@ -97,11 +106,13 @@ class Inputs:
 
 
 def check_input(message: Input, most_bytes: int) -> None:
-    """Check that the server can read an input: one that it refuses is not to be sent each time.
+    """Check that the server can read an input.
+
+    An input that the server cannot read would be sent again after each reconnection.
 
     Raises:
-        InvalidMessage: Names the place.
-        ResourceLimit: Longer than `most_bytes`, with the ids that are yet to come.
+        InvalidMessage: The input is not valid; the message names the field.
+        ResourceLimit: The input, with the ids to be added, is larger than `most_bytes`.
     """
     check_plain_json(message.data, "data")
     try:
@@ -111,15 +122,15 @@ def check_input(message: Input, most_bytes: int) -> None:
     _DECODER.decode(frame)
     if len(frame) + IDS_BYTES > most_bytes:
         raise ResourceLimit(
-            f"input of {len(frame)} bytes; the server takes {most_bytes - IDS_BYTES}"
+            f"input of {len(frame)} bytes; the server accepts {most_bytes - IDS_BYTES}"
         )
 
 
 def most_bytes(agent: AgentHello | None, limit: str) -> int:
-    """Return a limit of the agent side; the protocol's own where it sent none."""
-    own: int = getattr(_LIMITS, limit)
+    """Return a limit of the agent side; the default of the protocol if it sent none."""
+    default: int = getattr(_LIMITS, limit)
     most = agent.capabilities.limits.get(limit) if agent is not None else None
-    return most if isinstance(most, int) and most > 0 else own
+    return most if isinstance(most, int) and most > 0 else default
 
 
 def _remember(table: dict[str, V], key: str, value: V) -> None:

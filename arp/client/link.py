@@ -1,46 +1,46 @@
-"""What the driver asks of a transport: one live connection that carries frames both ways."""
+"""The interface of a transport: one open connection that carries frames in both directions."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 MAX_FRAME_BYTES = 16 << 20
-"""Longest frame taken from a server: a message has at most 1 MiB, a batch of them some more."""
+"""Maximum size of a received frame. A message has at most 1 MiB; a batch may have more."""
 
 OPEN_TIMEOUT_S = 10.0
-"""For name, TCP, TLS and handshake together."""
+"""Time to open a connection: name resolution, TCP, TLS and handshake together."""
 
 
 class Link(Protocol):
-    """One connection, open, with its `hello` said.
+    """One open connection on which `hello` has been sent.
 
-    `receive` and `send` may run at the same time, but only one of each. A link that raised
-    `LinkLost` once is of no further use but to be closed.
+    One `receive` and one `send` may run at the same time. After `LinkLost`, only `aclose` may be
+    called.
     """
 
     carries_acks: bool
-    """Whether the server can tell whose `ack` of a frame it is."""
+    """Whether the server can identify the renderer that sends an `ack` of a frame."""
 
     is_remote: bool
-    """Whether a network lies between, which may die without a word."""
+    """Whether the connection uses a network, which may fail without notice."""
 
     async def receive(self) -> bytes:
-        """Return the next frame.
+        """Wait for the next frame and return it.
 
         Raises:
-            LinkLost: The connection is over.
+            LinkLost: The connection has ended.
         """
 
     async def send(self, frame: bytes) -> bytes | None:
-        """Send a frame; wait while the network is slower than we are.
+        """Send a frame; wait until the network has capacity for it.
 
         Returns:
-            What the server answered in the same breath, where the transport has that; a frame like
-            any other.
+            A frame that answers this one, if the transport has answers (such as POST); otherwise
+            `None`.
 
         Raises:
-            LinkLost: The connection is over; whether the frame arrived is not known.
+            LinkLost: The connection has ended. It is unknown whether the frame arrived.
         """
 
     async def aclose(self) -> None:
-        """Close within a few seconds, whatever the peer does. Never raises."""
+        """Close the connection within a few seconds, whatever the peer does. Never raises."""

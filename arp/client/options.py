@@ -1,6 +1,6 @@
-"""What a caller gives besides the address: how long to wait between attempts, and other options.
+"""The options of a client, including the waits between attempts to connect.
 
-The options become the `hello` of every connection.
+Most options are part of the `hello` of every connection.
 """
 
 from __future__ import annotations
@@ -26,21 +26,25 @@ from arp.protocol.messages import RendererCapabilities, RendererHello, Viewport
 class Backoff(Struct, frozen=True):
     """Waits between attempts to connect.
 
-    The wait before attempt `n` is drawn evenly between 0 and `min(most_s, first_s · 2ⁿ)`, so that
-    clients of a server that went away do not all come back at once.
+    The wait before attempt `n` is a random time between 0 and `min(most_s, first_s · 2ⁿ)`, so that
+    the clients of a server that was restarted do not all reconnect at the same moment.
     """
 
     first_s: float = 1.0
-    """Ceiling of the first wait, in seconds."""
+    """Maximum of the first wait, in seconds."""
     most_s: float = 16.0
-    """Ceiling of every wait, in seconds."""
+    """Maximum of every wait, in seconds."""
     draw: Callable[[], float] = random.random
-    """Returns a number from 0 to 1."""
+    """Function that returns a random number from 0 to 1."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    """Waits that many seconds; cancelled when the client closes."""
+    """Function that waits a number of seconds; it is cancelled when the client closes."""
 
     def delay_s(self, attempt: int) -> float:
-        """Return the wait after `attempt` failures in a row, which counts from 0."""
+        """Return the wait after a failure, in seconds.
+
+        Args:
+            attempt: Number of failures in a row before this one.
+        """
         ceiling: float = min(self.most_s, self.first_s * 2.0 ** min(attempt, 64))
         return ceiling * self.draw()
 
@@ -57,10 +61,10 @@ FEATURES = (
     "tool-detail",
     PING,
 )
-"""The features that this client always supports; `frame-ack` only if the caller asks for it."""
+"""Features that this client always supports; it supports `frame-ack` only if the caller asks."""
 
 ANSWER_TIMEOUT_S = 10.0
-"""A server answers a `hello` in milliseconds; without an answer it is no ARP server."""
+"""Time to wait for the answer to a `hello`. An ARP server answers within milliseconds."""
 
 
 class Options(TypedDict, total=False):
@@ -71,46 +75,50 @@ class Options(TypedDict, total=False):
     workflow: str | None
     """The agent of a new session, if the app has several. Default: the first one."""
     capabilities: RendererCapabilities
-    """What this renderer can show. Default: all core components."""
+    """Components and features that this renderer supports. Default: all core components."""
     token: str | None
-    """Sent as `Authorization: Bearer …`; over a Unix socket, which has no headers, in `hello`."""
+    """Token, sent as `Authorization: Bearer …`; over a Unix socket in `hello`, since it has no
+    headers."""
     encoding: Encoding
-    """The encoding over WebSocket and gRPC; over a Unix socket `msgpack` if it is not given. The
-    other transports use JSON."""
+    """The encoding over WebSocket, gRPC and a Unix socket. Default: `msgpack` over a Unix socket,
+    otherwise JSON. The other transports always use JSON."""
     dialect: Dialect
-    """`object` to speak the object dialect; the child of `stdio:` must speak it too."""
+    """`object` for the object dialect; the child process of `stdio:` must use it too."""
     transport: Transport
     """The transport to use, if the scheme of the address allows several."""
     command: Sequence[str]
-    """With `stdio:`, the command that starts the child process."""
+    """Command that starts the child process; only with `stdio:`."""
     on_stderr: Callable[[str], None]
-    """With `stdio:`, is called with each line that the child writes to its standard error, without
-    control characters. Default: the child shares the standard error of this process."""
+    """Function that is called with each line that the child process writes to its standard error,
+    without control characters; only with `stdio:`. Default: the child process uses the standard
+    error of this process."""
     reconnect: bool
     """Whether to connect again after a loss. Default: `True`."""
     listen: bool
-    """With `unix:`, listen there for a server that dials (`arp serve --dial`)."""
+    """Whether to listen on the socket and wait for a server that connects (`arp serve --dial`);
+    only with `unix:`. Default: `False`."""
     backoff: Backoff
     """How long to wait between attempts to connect."""
     viewport: Viewport | None
     """The size of the screen, for the agent."""
     locale: str | None
-    """For the agent, for example `de-CH`."""
+    """Locale of the user, for the agent, for example `de-CH`."""
     time_zone: str | None
-    """For the agent, for example `Europe/Zurich`."""
+    """Time zone of the user, for the agent, for example `Europe/Zurich`."""
     theme: str | None
-    """For the agent, for example `dark`."""
+    """Theme of the screen, for the agent, for example `dark`."""
     tls: ssl.SSLContext
     """A TLS context, for certificates that the system does not trust."""
     answer_timeout_s: float
     """How long to wait for the answer to a `hello`, in seconds."""
     open_link: Callable[[bytes], Awaitable[Link]]
-    """Opens each connection, in the place of the transports: for tests, and transports of your own.
-    It gets the `hello` to send, and returns an `arp.client.link.Link`."""
+    """A function that opens each connection instead of the transports: for tests, and for
+    transports of your own. It receives the `hello` to send, and returns an
+    `arp.client.link.Link`."""
 
 
 class LinkSettings(Struct, frozen=True):
-    """The encoding, the token and the TLS context of a connection."""
+    """The encoding, the token, the TLS context and the dialect of a connection."""
 
     encoding: Encoding = "json"
     token: str | None = None
@@ -118,7 +126,7 @@ class LinkSettings(Struct, frozen=True):
     dialect: Dialect = "session"
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that every request carries."""
+        """Return the headers of every request."""
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def __repr__(self) -> str:
@@ -126,7 +134,7 @@ class LinkSettings(Struct, frozen=True):
 
 
 def check_names(options: Mapping[str, object]) -> None:
-    """Raise `TypeError` for an option that there is not, as a call with a wrong keyword does."""
+    """Raise `TypeError` for an unknown option, as a call with an unknown keyword does."""
     if unknown := sorted(options.keys() - Options.__annotations__.keys()):
         raise TypeError(
             f"ArpClient() got unknown options {', '.join(unknown)}; "
@@ -134,11 +142,11 @@ def check_names(options: Mapping[str, object]) -> None:
         )
 
 
-def access(options: Options) -> LinkSettings:
-    """Return what the transports need.
+def link_settings(options: Options) -> LinkSettings:
+    """Return the options that the transports need.
 
     Raises:
-        InvalidMessage: A token that no header can carry.
+        InvalidMessage: The token has characters that a header cannot contain.
     """
     token = options.get("token")
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
@@ -152,14 +160,14 @@ def access(options: Options) -> LinkSettings:
 
 
 def renderer_hello(options: Options, token: str | None = None) -> RendererHello:
-    """Return the `hello` of every connection, without a place to resume from.
+    """Return the `hello` of every connection, without the position to resume from.
 
     Args:
-        options: What the caller gives.
-        token: Shown in the `hello`, where the transport has no headers.
+        options: Options of the client.
+        token: Token to include in the `hello`, if the transport has no headers.
 
     Raises:
-        InvalidMessage: A value that the server would refuse; names it.
+        InvalidMessage: The server would refuse a value; the message names it.
     """
     capabilities = options.get("capabilities") or RendererCapabilities(
         dict(VERSIONS), list(FEATURES)
@@ -174,6 +182,7 @@ def renderer_hello(options: Options, token: str | None = None) -> RendererHello:
         theme=options.get("theme"),
         token=token,
     )
+    # Decode it as the server will, so that a wrong value raises here and not at each connection.
     (checked,) = renderer_decoder("json").decode(encode_json(hello))
     assert isinstance(checked, RendererHello)
     return hello

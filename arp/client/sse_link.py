@@ -1,6 +1,8 @@
-"""Server-sent events one way, POST the other; JSON both ways. Source: protocol.md 6.
+"""Server-sent events from the server, POST requests to it; JSON in both directions.
 
-The `hello` travels in the query, as base64 of its JSON; a token only ever in a header.
+The `hello` is in the query, as base64 of its JSON. A token is sent only in a header.
+
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import msgspec
 
 from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status
-from arp.client.http_access import lost_by_network, new_http_client, post, read_whole
+from arp.client.http_access import lost_by_network, new_http_client, post, read_body
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
 from arp.client.options import LinkSettings
 from arp.protocol.codec import encode_json
@@ -21,24 +23,24 @@ from arp.protocol.framing.event_stream import EVENT_STREAM, EventReader, EventTo
 from arp.protocol.messages import RendererHello
 
 CLOSED = "close"
-"""The name of the event with which the server says why it ends the stream."""
+"""Name of the event that contains the reason why the server ends the stream."""
 
 READ_TIMEOUT_S = 25.0
-"""The server sends a comment every 15 seconds, or a ping before; 10 more mean a dead stream."""
+"""Silence after which the stream is dead: the server sends a comment or a ping every 15 seconds."""
 
 MOST_ERROR_BYTES = 1 << 16
-"""What is read of a page that is no event stream."""
+"""Maximum number of bytes to read of an answer that is not an event stream."""
 
 _TIMEOUT = httpx.Timeout(OPEN_TIMEOUT_S, read=READ_TIMEOUT_S)
 
 
-class _Named(msgspec.Struct, frozen=True):
-    """What is read of a message that is posted."""
+class _MessageId(msgspec.Struct, frozen=True):
+    """The id of a message to send; the other fields are not decoded."""
 
     id: str | None = None
 
 
-class _Closing(msgspec.Struct, frozen=True):
+class _CloseData(msgspec.Struct, frozen=True):
     """The data of a `close` event."""
 
     code: int
@@ -46,7 +48,7 @@ class _Closing(msgspec.Struct, frozen=True):
 
 
 class SseLink:
-    """One event stream, and the client that posts beside it."""
+    """One event stream, and the HTTP client that sends POST requests."""
 
     carries_acks = False
     is_remote = True
@@ -61,7 +63,7 @@ class SseLink:
         self._closed: LinkLost | None = None
 
     async def receive(self) -> bytes:
-        """Return the data of the next event."""
+        """Wait for the next event and return its data."""
         if self._closed is not None:
             raise self._closed
         try:
@@ -80,26 +82,26 @@ class SseLink:
         return event.data.encode()
 
     async def send(self, frame: bytes) -> bytes | None:
-        """Post a message, and return the server's answer to it."""
+        """Send a message as a POST request, and return the server's answer."""
         request = self._client.build_request(
             "POST",
             self._address.input_url,
             content=frame,
             headers={"Content-Type": "application/json"},
         )
-        return await post(self._client, request, msgspec.json.decode(frame, type=_Named).id)
+        return await post(self._client, request, msgspec.json.decode(frame, type=_MessageId).id)
 
     async def aclose(self) -> None:
-        """End the stream."""
+        """Close the stream and the HTTP client."""
         await self._response.aclose()
         await self._client.aclose()
 
 
 async def open_sse(address: Address, access: LinkSettings, hello: bytes) -> SseLink:
-    """Return a stream that was opened with `hello`.
+    """Open an event stream with `hello`.
 
     Raises:
-        LinkLost: It did not come about.
+        LinkLost: The stream could not be opened.
     """
     parsed_hello = msgspec.json.decode(hello, type=RendererHello)
     client = new_http_client(address, access)
@@ -122,22 +124,22 @@ async def open_sse(address: Address, access: LinkSettings, hello: bytes) -> SseL
 
 
 def stream_url(url: str, hello: RendererHello) -> str:
-    """Return the address of a renderer's event stream.
+    """Return the URL of the event stream for a renderer.
 
-    `frame-ack` is left out of the features: a POST does not say which of a session's renderers
-    sends it.
+    The features do not include `frame-ack`, because a POST request does not identify the renderer
+    of the session that sends it.
     """
     features = [name for name in hello.capabilities.features if name != "frame-ack"]
     capabilities = msgspec.structs.replace(hello.capabilities, features=features)
-    plain = encode_json(msgspec.structs.replace(hello, capabilities=capabilities))
-    query = {"hello": urlsafe_b64encode(plain).rstrip(b"=").decode()}
+    hello_json = encode_json(msgspec.structs.replace(hello, capabilities=capabilities))
+    query = {"hello": urlsafe_b64encode(hello_json).rstrip(b"=").decode()}
     if hello.session_id is not None:
         query["session_id"] = hello.session_id
     return url + ("&" if "?" in url else "?") + urlencode(query)
 
 
 def stream_headers(hello: RendererHello) -> dict[str, str]:
-    """Return the headers that ask for an event stream, from where we were."""
+    """Return the headers of the request for an event stream, with the position to resume from."""
     headers = {"Accept": EVENT_STREAM, "Cache-Control": "no-store"}
     if hello.resume is not None:
         headers["Last-Event-ID"] = f"{hello.resume.epoch}-{hello.resume.seq}"
@@ -145,19 +147,20 @@ def stream_headers(hello: RendererHello) -> dict[str, str]:
 
 
 def _lost_by_event(data: str) -> LinkLost:
-    """Say what the server's last event means: it carries what a WebSocket says in its close."""
+    """Return the `LinkLost` for a `close` event, which has the code of a WebSocket's close."""
     try:
-        closing = msgspec.json.decode(data, type=_Closing)
+        closing = msgspec.json.decode(data, type=_CloseData)
     except msgspec.DecodeError:
         return LinkLost("the server ended the event stream")
     return lost_by_close(closing.code, closing.reason)
 
 
 async def _check(response: httpx.Response, url: str) -> None:
+    """Raise `LinkLost` if an answer is not an event stream."""
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if response.status_code == httpx.codes.OK and kind == EVENT_STREAM:
         return
-    body = await read_whole(response, MOST_ERROR_BYTES)
+    body = await read_body(response, MOST_ERROR_BYTES)
     if response.status_code != httpx.codes.OK:
         raise lost_by_status(response.status_code, url, body)
     problem = f"{url} is no event stream but {kind or 'of no type'}"

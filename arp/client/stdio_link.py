@@ -1,7 +1,10 @@
-"""A child process's stdin and stdout: NDJSON, one message a line; end of file closes.
+"""stdin and stdout of a child process: NDJSON, one message per line; end of file closes.
 
-Source: protocol.md 6. The child is started anew for every connection, in a session of its own, so
-that Ctrl-C reaches the application alone. Its stderr is ours, or is read line by line.
+A new child process is started for every connection. It runs in its own process session, so that
+Ctrl-C interrupts only the application. It uses the stderr of this process, or its stderr is read
+line by line.
+
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -18,13 +21,13 @@ from arp.protocol.framing.program_output import printed
 from arp.protocol.safe_text import sanitise_line
 
 MOST_LINE_CHARACTERS = 2000
-"""How much of a line of stderr is passed on."""
+"""Maximum number of characters of a line of stderr that are passed on."""
 
 LAST_WORDS_S = 0.2
-"""How long the pipes of a child that has ended are read."""
+"""Time to read the pipes of a child process after it has ended."""
 
 GRACE_S = 2.0
-"""How long a child may take to end by itself, and then again after SIGTERM."""
+"""Time for a child process to end by itself, and again after SIGTERM."""
 
 
 class StdioLink:
@@ -47,14 +50,14 @@ class StdioLink:
         self._stdout = process.stdout
         self._name = name
         self._grace_s = grace_s
-        self._complaints: asyncio.Task[None] | None = None
-        """Reads its stderr."""
+        self._stderr_task: asyncio.Task[None] | None = None
+        """Task that reads the child's stderr, if the caller receives the lines."""
         if on_stderr is not None:
             assert process.stderr is not None
-            self._complaints = asyncio.create_task(_report(process.stderr, on_stderr))
+            self._stderr_task = asyncio.create_task(_read_lines(process.stderr, on_stderr))
 
     async def receive(self) -> bytes:
-        """Return the next line that is not empty."""
+        """Wait for the next line that is not empty and return it."""
         line = b""
         while not line.strip():
             try:
@@ -75,7 +78,10 @@ class StdioLink:
             raise await self._ended() from None
 
     async def aclose(self) -> None:
-        """End the child: by end of file, else by SIGTERM, else by SIGKILL; each gets its time."""
+        """End the child process: by end of file, then by SIGTERM, then by SIGKILL.
+
+        Each step waits for the grace time.
+        """
         self._stdin.close()
         drained = asyncio.create_task(_drain(self._stdout))
         for end in (self._process.terminate, self._process.kill):
@@ -83,13 +89,14 @@ class StdioLink:
                 break
             end()
         await self._exited()
-        readers = [drained] if self._complaints is None else [drained, self._complaints]
-        # A grandchild may hold a pipe open; what the child itself wrote is read by then.
+        readers = [drained] if self._stderr_task is None else [drained, self._stderr_task]
+        # A process that the child has started may keep a pipe open forever, so do not wait for the
+        # end of file. The output of the child itself has been read after this time.
         await asyncio.wait(readers, timeout=LAST_WORDS_S)
         for reader in readers:
             reader.cancel()
         await asyncio.wait(readers)
-        # Asyncio has no other way to let go of a pipe that a grandchild still holds.
+        # asyncio has no public way to close a pipe that such a process keeps open.
         self._process._transport.close()  # type: ignore[attr-defined]
 
     async def _ended(self) -> LinkLost:
@@ -99,6 +106,7 @@ class StdioLink:
         return LinkLost(f"{self._name} ended with exit code {self._process.returncode}")
 
     async def _exited(self) -> bool:
+        """Wait for the grace time; return whether the child process has ended."""
         try:
             async with asyncio.timeout(self._grace_s):
                 await self._process.wait()
@@ -113,16 +121,17 @@ async def open_stdio(
     grace_s: float = GRACE_S,
     on_stderr: Callable[[str], None] | None = None,
 ) -> StdioLink:
-    """Start a child, send it `hello`, and return it.
+    """Start a child process, send it `hello`, and return the link.
 
     Args:
-        address: With its command.
+        address: Address with the command.
         hello: The first frame.
-        grace_s: How long it may take to end by itself.
-        on_stderr: Is called with each line of its stderr; `None`: it writes to ours.
+        grace_s: Time for the child process to end by itself, in seconds.
+        on_stderr: Called with each line of the child's stderr. `None` means that the child uses
+            the stderr of this process.
 
     Raises:
-        LinkLost: There is no such program, or it ended at once.
+        LinkLost: The program does not exist, or it ended immediately.
     """
     name = shlex.join(address.command)
     try:
@@ -147,18 +156,18 @@ async def open_stdio(
     return link
 
 
-async def _report(stream: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:
-    """Pass each line on, without control characters; of a longer one the first characters."""
+async def _read_lines(stream: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:
+    """Call `on_line` with each line, without control characters; a long line is cut."""
     is_new = True
-    while part := await _line_of(stream):
+    while part := await _next_part(stream):
         if is_new:
             line = part.decode("utf-8", "replace").rstrip("\r\n")
             on_line(sanitise_line(printed(line[:MOST_LINE_CHARACTERS])))
         is_new = part.endswith(b"\n")
 
 
-async def _line_of(stream: asyncio.StreamReader) -> bytes:
-    """Return the next line; a part of it if it is too long, and nothing at the end."""
+async def _next_part(stream: asyncio.StreamReader) -> bytes:
+    """Return the next line, or a part of it if it is too long; empty at the end of the stream."""
     try:
         return await stream.readuntil(b"\n")
     except asyncio.IncompleteReadError as end:
@@ -168,6 +177,6 @@ async def _line_of(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _drain(stream: asyncio.StreamReader) -> None:
-    """Read what nobody wants, so that a child that still writes can come to its end."""
+    """Read and ignore the output, because a child that cannot write it would not end."""
     while await stream.read(1 << 16):
         pass

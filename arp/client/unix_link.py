@@ -1,7 +1,9 @@
-"""Unix socket: one length-prefixed frame is one message; files go with it as descriptors.
+"""Unix socket: each message is one length-prefixed frame; files are sent as descriptors.
 
-Whoever dials: this side connects to a server, or it listens and a server connects to it. Either
-way the other process must run as our own user. Source: protocol.md 6.
+Either side may listen: this side connects to a server, or a server connects to this side. In both
+cases the other process must run as the same user.
+
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ from arp.unix.peer_process import peer_of
 from arp.unix.socket_path import SocketListener, SocketRefused, connect_to
 
 CLOSE_S = 1.0
-"""A server that does not read our goodbye is left without."""
+"""Time to send the reason for closing to a server that does not read."""
 
 BUSY = (1013, "this renderer has an agent already")
+"""Close code and reason for a second server that connects to a listening client."""
 
 
 class UnixLink:
-    """One connection."""
+    """One connection over a Unix socket."""
 
     carries_acks = True
     is_remote = False
@@ -39,14 +42,14 @@ class UnixLink:
         self._name = name
 
     async def receive(self) -> bytes:
-        """Return the next frame."""
+        """Wait for the next frame and return it."""
         received = await self._framed.receive()
         if received is None:
             raise self._lost()
         return received.data
 
     async def send(self, frame: bytes) -> None:
-        """Send a frame; wait while the server is slower than we are."""
+        """Send a frame; wait until the server has read enough."""
         if self._framed.ended is not None:
             raise self._lost()
         self._framed.send([frame])
@@ -56,10 +59,10 @@ class UnixLink:
         """Send a frame with files, each as a descriptor.
 
         Raises:
-            LinkLost: The connection is over; whether they arrived is not known.
+            LinkLost: The connection has ended. It is unknown whether the files arrived.
         """
         if not frame:
-            raise LinkLost(f"{self._name}: there is no surface that the files could be given to")
+            raise LinkLost(f"{self._name}: there is no surface to send the files to")
         with ExitStack() as stack:
             files = [stack.enter_context(TemporaryFile()) for _ in contents]
             for file, content in zip(files, contents, strict=True):
@@ -75,23 +78,24 @@ class UnixLink:
         await self._framed.drained()
 
     async def aclose(self) -> None:
-        """Say goodbye, and close."""
+        """Send a reason, and close the connection."""
         await self._framed.close(1001, "going away", flush_s=CLOSE_S)
 
     def _lost(self) -> LinkLost:
         ended = self._framed.ended
         assert ended is not None
         cause = f"{self._name}: {printable(ended.reason)}"
+        # The server sent a frame that is too large, and would send it again.
         if ended.code == TOO_BIG and not self._framed.is_closed_by_peer:
             return LinkLost(cause, error=ServerRefused(cause))
         return LinkLost(cause) if ended.code == GONE else lost_by_close(ended.code, ended.reason)
 
 
 async def open_unix(address: Address, hello: bytes) -> UnixLink:
-    """Connect to the server at a path, and return the connection with `hello` sent.
+    """Connect to the server at a path and send `hello`.
 
     Raises:
-        LinkLost: Nobody listens there, or it is not a process of our user.
+        LinkLost: No process listens there, or it is a process of another user.
     """
     try:
         own = connect_to(address.socket_path)
@@ -106,12 +110,16 @@ async def open_unix(address: Address, hello: bytes) -> UnixLink:
 
 
 async def _begin(own: socket.socket, name: str, hello: bytes) -> UnixLink:
-    """Return a link with `hello` sent, or refuse the process at the other end."""
+    """Check that the other process runs as the same user, send `hello` and return the link.
+
+    Raises:
+        LinkLost: It is a process of another user, or it cannot be identified.
+    """
     try:
         uid = peer_of(own).uid
     except OSError as error:
         own.close()
-        raise LinkLost(f"{name}: who is there is not known: {error.strerror}") from None
+        raise LinkLost(f"{name}: cannot identify the other process: {error.strerror}") from None
     if uid != os.geteuid():
         own.close()
         problem = f"{name}: the other process runs as user {uid}, not as ours"
@@ -127,30 +135,32 @@ async def _begin(own: socket.socket, name: str, hello: bytes) -> UnixLink:
 
 
 class UnixListener:
-    """Waits for servers that dial; talks to one at a time.
+    """Listens for servers that connect; accepts one at a time.
 
     Raises:
-        SocketRefused: Somebody listens there, or the path is not safe to use.
+        SocketRefused: Another process listens there, or the path is not safe to use.
     """
 
     def __init__(self, path: str) -> None:
         self._listener = SocketListener(path)
         self.name = f"unix:{self._listener.path}"
         self._waiting: asyncio.Future[socket.socket] | None = None
-        self._goodbyes: set[asyncio.Task[None]] = set()
+        self._refusals: set[asyncio.Task[None]] = set()
+        """Tasks that close the connections of further servers."""
         asyncio.get_running_loop().add_reader(self._listener.socket.fileno(), self._accept)
 
     async def open(self, hello: bytes) -> UnixLink:
-        """Return the connection of the next server that dials, with `hello` sent.
+        """Wait for the next server that connects, send it `hello`, and return the link.
 
         Raises:
-            LinkLost: It is not a process of our user; the next one may be.
+            LinkLost: It is a process of another user. The next one may be of the same user.
         """
         waiting = self._waiting = asyncio.get_running_loop().create_future()
         try:
             own = await waiting
         except asyncio.CancelledError:
-            if not waiting.cancelled():  # one has dialled at the same moment
+            # A server may have connected just before the cancellation; do not leak its socket.
+            if not waiting.cancelled():
                 waiting.result().close()
             raise
         finally:
@@ -158,7 +168,8 @@ class UnixListener:
         try:
             return await _begin(own, self.name, hello)
         except LinkLost as lost:
-            raise LinkLost(lost.reason) from None  # another process may dial, so it goes on
+            # Without the error, so that the driver continues: another process may connect.
+            raise LinkLost(lost.reason) from None
 
     def _accept(self) -> None:
         try:
@@ -172,13 +183,13 @@ class UnixListener:
         framed = FramedSocket(own, MAX_FRAME_BYTES)
         closing = framed.close(*BUSY, flush_s=CLOSE_S)
         task = asyncio.get_running_loop().create_task(closing)
-        self._goodbyes.add(task)
-        task.add_done_callback(self._goodbyes.discard)
+        self._refusals.add(task)
+        task.add_done_callback(self._refusals.discard)
 
     async def aclose(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         with suppress(ValueError):
             asyncio.get_running_loop().remove_reader(self._listener.socket.fileno())
         self._listener.close()
-        if self._goodbyes:
-            await asyncio.wait(self._goodbyes)
+        if self._refusals:
+            await asyncio.wait(self._refusals)

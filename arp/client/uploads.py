@@ -1,8 +1,10 @@
-"""Files on their way to the server, tried until each is answered.
+"""Uploads: inputs with files, sent again until each is answered.
 
-Over HTTP, whatever the transport of the session, they are multipart POSTs: part `message` is the
-input as JSON, each part `file` a file. Over gRPC they are a call of their own, `Upload`. Over a
-Unix socket the input goes with a descriptor for each file. Source: protocol.md 6.
+If the session uses HTTP, an upload is a multipart POST request: the part `message` is the input as
+JSON, and each part `file` is a file. If it uses gRPC, an upload is a separate call, `Upload`. Over
+a Unix socket, the input is sent together with a descriptor for each file.
+
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -28,15 +30,16 @@ from arp.protocol.messages import ErrorMessage, Input
 from arp.unix.framed_socket import MAX_DESCRIPTORS
 
 FileSource: TypeAlias = str | PathLike[str] | tuple[str, bytes]
-"""A path, or a name with what the file holds."""
+"""A path, or a pair of name and content."""
 
 ANY_TYPE = "application/octet-stream"
+"""Type of a file with an unknown type."""
 
-NO_ANSWER = "the server took the files without a word; whether they arrived is not known"
+NO_ANSWER = "the server accepted the files without an answer; it is unknown whether they arrived"
 
 
 class File(Struct, frozen=True):
-    """A file, read."""
+    """A file that has been read."""
 
     name: str
     content: bytes
@@ -51,42 +54,42 @@ class Upload(Struct, frozen=True):
 
 
 class Uploads:
-    """Uploads that are not answered yet, and the sending of them."""
+    """Sends uploads, one after the other, until each is answered."""
 
     def __init__(
         self,
         dialer: Dialer,
         backoff: Backoff,
         receive: Callable[[bytes], None],
-        pass_on: Callable[[Input, Sequence[bytes]], None],
-        settled: Callable[[str], Awaitable[None]],
+        send_with_files: Callable[[Input, Sequence[bytes]], None],
+        wait_for_answer: Callable[[str], Awaitable[None]],
     ) -> None:
-        """See the class.
+        """Create the uploads of one client.
 
         Args:
-            dialer: Of the session's connections.
-            backoff: Between two attempts.
-            receive: Takes an answer that came beside the connection, as JSON.
-            pass_on: Sends an input with files over the connection, a Unix socket.
-            settled: Waits for the answer that comes over the connection.
+            dialer: Opens the connections of the session.
+            backoff: Waits between two attempts.
+            receive: Receives the answer to an upload that was sent over HTTP or gRPC, as JSON.
+            send_with_files: Sends an input with files over the Unix socket.
+            wait_for_answer: Waits for the answer to an input over the Unix socket.
         """
         self._dialer = dialer
         self._backoff = backoff
         self._receive = receive
-        self._pass_on = pass_on
-        self._settled = settled
+        self._send_with_files = send_with_files
+        self._wait_for_answer = wait_for_answer
         self._pending: dict[str, Upload] = {}
-        self._news = asyncio.Event()
+        self._not_empty = asyncio.Event()
 
     def check(self, count: int = 1) -> None:
-        """Raise where files cannot be sent.
+        """Check that files can be sent.
 
         Args:
-            count: How many go with one input.
+            count: Number of files of one input.
 
         Raises:
-            UploadUnavailable: No way for files is known.
-            ResourceLimit: They are more than one message carries.
+            UploadUnavailable: The transport carries no files.
+            ResourceLimit: There are more files than one message can carry.
         """
         address = self._dialer.address
         if not (address.input_url or address.socket_path or address.grpc_target):
@@ -97,24 +100,24 @@ class Uploads:
             )
 
     def add(self, upload: Upload) -> None:
-        """Queue an upload; it is sent while the session is there."""
+        """Enqueue an upload; `run` sends it."""
         self._pending[upload.input_id] = upload
-        self._news.set()
+        self._not_empty.set()
 
     async def run(self, session_id: str) -> None:
-        """Send what there is and what comes, one after the other, until it is cancelled.
+        """Send present and future uploads, one after the other, until the task is cancelled.
 
-        Cancel: safe; what was not answered is sent again, with the same id, by the next run.
+        Cancel: safe; the next run sends uploads without an answer again, with the same id.
         """
         attempt = 0
         while True:
             while not self._pending:
-                self._news.clear()
-                await self._news.wait()
+                self._not_empty.clear()
+                await self._not_empty.wait()
             input_id, upload = next(iter(self._pending.items()))
             message = replace(upload.message, id=input_id, session_id=session_id)
             if self._dialer.address.socket_path:
-                await self._pass(message, upload.files)
+                await self._send_over_socket(message, upload.files)
                 del self._pending[input_id]
                 continue
             try:
@@ -127,27 +130,28 @@ class Uploads:
                 answer = refusal(input_id, lost.error)
             attempt = 0
             del self._pending[input_id]
+            # Without an answer the caller would wait forever, so an empty answer is a refusal.
             self._receive(answer or refusal(input_id, ServerRefused(NO_ANSWER)))
 
-    async def _pass(self, message: Input, files: Sequence[File]) -> None:
-        """Pass files over a Unix socket, and wait for the answer.
+    async def _send_over_socket(self, message: Input, files: Sequence[File]) -> None:
+        """Send an upload over the Unix socket, and wait for the answer.
 
-        Cancel: safe; they are sent again over the next connection.
+        Cancel: safe; the upload is sent again over the next connection.
         """
         named: list[Json] = [
             {"descriptor": number, "name": file.name, "mime": _mime(file.name)}
             for number, file in enumerate(files)
         ]
         message = replace(message, data={**message.data, "files": named})
-        self._pass_on(message, [file.content for file in files])
-        await self._settled(str(message.id))
+        self._send_with_files(message, [file.content for file in files])
+        await self._wait_for_answer(str(message.id))
 
     async def _upload(self, message: Input, files: Sequence[File]) -> bytes | None:
-        """Send an input with its files beside the connection, and return the answer."""
+        """Send an upload over HTTP or gRPC, and return the answer."""
         if not self._dialer.address.grpc_target:
             return await self._post(message, files)
         link = self._dialer.grpc_link
-        assert link is not None  # a connection with a session is what calls this
+        assert link is not None  # uploads run only while a connection is ready
         named = [(FileStart(file.name, _mime(file.name)), file.content) for file in files]
         return await link.upload(encode_json(message), named)
 
@@ -169,15 +173,15 @@ def _mime(name: str) -> str:
 
 
 async def read_files(sources: Sequence[FileSource], most_bytes: int) -> tuple[File, ...]:
-    """Read files, now, so that what is sent later is what they hold now.
+    """Read files now, so that later changes of the files are not sent.
 
     Args:
-        sources: Paths, or names with contents.
-        most_bytes: The longest file that the server takes.
+        sources: Paths, or pairs of name and content.
+        most_bytes: Maximum size of a file that the server accepts.
 
     Raises:
         OSError: A path cannot be read.
-        ResourceLimit: A file is too big.
+        ResourceLimit: A file is too large.
     """
     return tuple([await asyncio.to_thread(_read, source, most_bytes) for source in sources])
 
@@ -191,10 +195,10 @@ def _read(source: FileSource, most_bytes: int) -> File:
         with path.open("rb") as file:
             content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise ResourceLimit(f"{name}: more than {most_bytes} bytes, which is what the server takes")
+        raise ResourceLimit(f"{name}: more than {most_bytes} bytes, the limit of the server")
     return File(Path(name).name, content)
 
 
 def refusal(input_id: str, error: ArpError) -> bytes:
-    """Return the frame with which this side answers an upload that nobody else will."""
+    """Return an error frame that answers an upload, for an upload without another answer."""
     return encode_json(ErrorMessage(payload=error_payload(error, input_id)))

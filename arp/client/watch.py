@@ -1,4 +1,4 @@
-"""Waits of callers for something to become true of a client's state: that a turn is over, say."""
+"""Waiting until the state of a client meets a condition, such as the end of a turn."""
 
 from __future__ import annotations
 
@@ -14,33 +14,36 @@ T = TypeVar("T")
 
 
 class Watch:
-    """Wakes those who wait whenever the state may have changed."""
+    """Checks the conditions of waiting callers whenever the state may have changed."""
 
     def __init__(self) -> None:
         self.failure: ArpError | None = None
-        """Why nothing will change any more."""
+        """Why the state will not change any more; `None` while it may change."""
         self._waiting: set[asyncio.Future[None]] = set()
 
     def notify(self) -> None:
-        """Let everyone who waits look again."""
+        """Wake every waiting caller, so that it checks its condition again."""
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_result(None)
 
     def fail(self, error: ArpError) -> None:
-        """End every wait that is not satisfied, now and later; the first reason stands."""
+        """Make present and future waits raise `error` if their condition is not met.
+
+        Only the first error counts.
+        """
         if self.failure is None:
             self.failure = error
         self.notify()
 
     async def until(self, look: Callable[[], T | None]) -> T:
-        """Return what `look` gives as soon as that is not `None`.
+        """Wait until `look` returns something other than `None`, and return that.
 
         Args:
-            look: Called at once, and again after every change. What it raises ends the wait.
+            look: Called immediately, and again after every change. An exception ends the wait.
 
         Raises:
-            ArpError: Why the state will not change any more.
+            ArpError: The state will not change any more; this is `failure`.
 
         Cancel: safe.
         """
@@ -57,28 +60,30 @@ class Watch:
 
 
 def latest_turn(screen: Screen) -> str | None:
-    """Return the id of the newest turn; `None` on an empty screen."""
+    """Return the id of the newest turn; `None` if the screen is empty."""
     return next(reversed(screen.turns), None)
 
 
 def is_over(turn: TurnScreen) -> bool:
-    """Return whether a turn has ended and all of its output shows.
+    """Return whether a turn has ended and all its output is on the screen.
 
-    Every turn ends with one final commit; its status is sent too, before or after it, but not by a
-    server that knows the draft alone.
+    Every turn ends with one final commit. The server sends the final status too, before or after
+    that commit; a server that supports only the draft does not.
     """
     return turn.final and (turn.status is None or turn.status in FINAL_STATUSES)
 
 
-def when_over(turn_id: str, screen: Callable[[], Screen]) -> Callable[[], TurnScreen | None]:
-    """Return a look at a turn, which finds it once it is over.
+def find_finished_turn(
+    turn_id: str, screen: Callable[[], Screen]
+) -> Callable[[], TurnScreen | None]:
+    """Return a function for `Watch.until` that returns a turn after it has ended.
 
     Args:
-        turn_id: It may not show yet.
-        screen: Gives the screen as it is at each look.
+        turn_id: Id of the turn, which need not be on the screen yet.
+        screen: Function that returns the current screen.
 
     Returns:
-        A function that raises `UnknownObject` when a turn that showed does not show any more.
+        The function. It raises `UnknownObject` if the turn was on the screen and is not any more.
     """
     seen = False
 
@@ -87,7 +92,8 @@ def when_over(turn_id: str, screen: Callable[[], Screen]) -> Callable[[], TurnSc
         turn = screen().turns.get(turn_id)
         if turn is None and seen:
             raise UnknownObject(
-                f"turn {turn_id} shows no more: it ended before the turns of the snapshot; "
+                f"turn {turn_id} is no longer on the screen: it ended before the turns of the "
+                "snapshot; "
                 "read it from the session's history"
             )
         seen = turn is not None

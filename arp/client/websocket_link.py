@@ -1,4 +1,4 @@
-"""WebSocket: one message, one frame; text for JSON, binary for the others.
+"""WebSocket: each message is one frame; text for JSON, binary for other encodings.
 
 Source: protocol.md 1 and 6.
 """
@@ -27,10 +27,10 @@ SUBPROTOCOLS = {"session": "arp.session.v1.", "object": "arp.v1."}
 
 PING_INTERVAL_S = 20.0
 PING_TIMEOUT_S = 10.0
-"""With the interval: a peer that is gone without a word is noticed within 30 seconds."""
+"""Together with the interval: a dead connection is noticed within 30 seconds."""
 
 CLOSE_TIMEOUT_S = 2.0
-"""A server that does not answer our close is left without."""
+"""Time for the server to answer our close frame."""
 
 TOO_BIG = 1009
 
@@ -46,7 +46,7 @@ class WebSocketLink:
         self._is_text = is_text
 
     async def receive(self) -> bytes:
-        """Return the next message, of either kind."""
+        """Wait for the next text or binary message and return it."""
         try:
             return await self._socket.recv(decode=False)
         except ConnectionClosed as closed:
@@ -60,15 +60,15 @@ class WebSocketLink:
             raise _lost(closed) from None
 
     async def aclose(self) -> None:
-        """Say goodbye, and wait at most `CLOSE_TIMEOUT_S` for the answer."""
+        """Send a close frame, and wait at most `CLOSE_TIMEOUT_S` for the answer."""
         await self._socket.close()
 
 
 async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -> WebSocketLink:
-    """Return a connection on which `hello` has been sent.
+    """Open a connection and send `hello` on it.
 
     Raises:
-        LinkLost: It did not come about; `unavailable` where only WebSocket was refused.
+        LinkLost: The connection could not be opened; `unavailable` if another transport may work.
     """
     subprotocol = Subprotocol(SUBPROTOCOLS[access.dialect] + access.encoding)
     is_default = access.encoding == "json" and access.dialect == "session"
@@ -76,7 +76,7 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
     try:
         socket = await connect(
             address.websocket_url,
-            # Without one it is JSON in the session dialect, also on a server that knows none.
+            # No subprotocol means JSON of the session dialect, also on servers that know none.
             subprotocols=None if is_default else [subprotocol],
             compression=None,
             additional_headers=access.headers(),
@@ -124,6 +124,7 @@ def _not_opened(error: OSError | WebSocketException, url: str) -> LinkLost:
     if isinstance(error, TimeoutError):
         return LinkLost(f"{url}: no answer within {OPEN_TIMEOUT_S:g} s", unavailable=True)
     problem = f"{url}: {printable(str(error)) or type(error).__name__}"
+    # The server closed the connection without an answer; another transport may still work.
     if isinstance(error, InvalidMessage) and isinstance(error.__cause__, EOFError):
         return LinkLost(problem, unavailable=True)
     if isinstance(error, InvalidHandshake):

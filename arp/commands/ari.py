@@ -1,4 +1,4 @@
-"""`arp ari serve`: serve a runtime to other programs."""
+"""`arp ari`: the command `serve`, which serves a runtime to other programs."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ def ari() -> None:
     "--runtime",
     required=True,
     metavar="NAME",
-    help='The runtime: claude-code, codex, acp:"COMMAND", or module:NAME.',
+    help='Runtime to serve: claude-code, codex, acp:"COMMAND", or module:NAME.',
 )
 @click.option("--grpc", metavar="[HOST]:PORT", help="Address for gRPC; :0 = any free port.")
 @click.option("--http", metavar="[HOST]:PORT", help="Address for HTTP; :0 = any free port.")
-@click.option("--cwd", default=".", help="Directory in which agents work.  [default: this one]")
-@click.option("--mode", default="", help="Mode in which sessions begin that ask for none.")
-@click.option("--runtime-model", default="", help="Model of sessions that ask for none.")
+@click.option("--cwd", default=".", help="Working directory of agents.  [default: this one]")
+@click.option("--mode", default="", help="Default mode of new sessions.")
+@click.option("--runtime-model", default="", help="Default model of new sessions.")
 @click.option(
     "--pass-env",
     "passed",
     multiple=True,
     metavar="NAME",
-    help="Variable that the agents get besides their own; NAME* for several.",
+    help="Additional environment variable for agents; NAME* for several.",
 )
 @click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
-@click.option("--no-token", is_flag=True, help="Make no token at the start.")
+@click.option("--no-token", is_flag=True, help="Create no token at the start.")
 @click.option("--tls-cert", default="", metavar="FILE", help="Certificate as PEM, for TLS.")
 @click.option("--tls-key", default="", metavar="FILE", help="Key of the certificate as PEM.")
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
-    help="Host name under which HTTP clients reach it. Repeatable.",
+    help="Host name under which HTTP clients reach the server. Repeatable.",
 )
 @click.option("-v", "--verbose", count=True, help="Log connections; twice: everything.")
 def serve(
@@ -66,9 +66,9 @@ def serve(
       arp ari serve --runtime claude-code --http 0.0.0.0:7002 --allow-host agents.example.org \
         --tls-cert cert.pem --tls-key key.pem
 
-    A port without a host is reached from this machine alone; elsewhere a token is needed. Of a
-    runtime that runs commands, a token is made at each start and printed, unless there is one.
-    """  # noqa: D301 - click wants the character itself
+    A port without a host can be reached only from this machine; every other address needs a token.
+    If the runtime runs commands and there is no token, each start creates and prints one.
+    """  # noqa: D301 - click needs the escape character itself
     from arp.commands.ari_serving import AriSettings, serve_runtime
 
     settings = AriSettings(

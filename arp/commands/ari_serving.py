@@ -1,7 +1,7 @@
-"""`arp ari serve`: one runtime over gRPC and HTTP, until a signal comes.
+"""`arp ari serve`: serve one runtime over gRPC and HTTP, until a signal is received.
 
-At its end the runtime is closed first: that ends sessions, their streams, and the processes of the
-agents. Then the servers have nothing left to wait for.
+At the end the runtime is closed first. That ends its sessions, their streams, and the processes of
+the agents, so the servers do not have to wait for them.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from arp.server.serve import bind, is_private
 from arp.store.location import ledger_of, starts_of
 
 STOP_S = 10.0
-"""What a stop may take; then the process ends, whatever an agent does."""
+"""Time for a stop; after it the process ends, even if an agent is still busy."""
 GRACE_S = 2.0
-"""How long calls may take that are under way when the runtime is closed."""
+"""Time for calls that are running when the runtime is closed."""
 
 Stop: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-"""Ends a server."""
+"""Function that stops a server."""
 
 EVERYWHERE = ("0.0.0.0", "::")
 
 
 class AriSettings(msgspec.Struct, frozen=True):
-    """What the command line says."""
+    """The settings of `arp ari serve`, from the command line."""
 
     runtime: str
     grpc: str | None = None
@@ -66,7 +66,7 @@ class AriSettings(msgspec.Struct, frozen=True):
 
 
 class ListenAddress(NamedTuple):
-    """Where a server listens."""
+    """The address that a server listens on."""
 
     host: str
     port: int
@@ -85,7 +85,7 @@ def address_of(flag: str, text: str) -> ListenAddress:
 
 
 class SessionDefaults:
-    """A runtime whose new sessions begin in a mode and with a model, if they ask for none."""
+    """A runtime with a default mode and a default model for new sessions."""
 
     def __init__(self, runtime: RuntimeService, mode: str, model: str) -> None:
         self._runtime = runtime
@@ -96,7 +96,7 @@ class SessionDefaults:
         return getattr(self._runtime, name)
 
     async def create_session(self, request: ari.CreateSessionRequest) -> ari.CreateSessionResponse:
-        """As `SessionManager.create_session`."""
+        """Create a session; see `SessionManager.create_session`."""
         mode, model = request.mode or self._mode, request.model or self._model
         return await self._runtime.create_session(
             msgspec.structs.replace(request, mode=mode, model=model)
@@ -104,7 +104,7 @@ class SessionDefaults:
 
 
 def serve_runtime(settings: AriSettings) -> None:
-    """Serve a runtime until a signal comes, and end the process."""
+    """Serve a runtime until a signal is received, then end the process."""
     logging.basicConfig(level=logging.INFO if settings.verbose else logging.WARNING)
     logging.getLogger("arp").setLevel(
         (logging.WARNING, logging.INFO, logging.DEBUG)[min(settings.verbose, 2)]
@@ -116,7 +116,7 @@ def serve_runtime(settings: AriSettings) -> None:
     access = _access(settings, [one for one in (grpc, http) if one is not None])
     tls = _tls(settings)
     runtime = runtime_of(settings.runtime, settings.cwd, settings.passed)
-    # It has every method that the runtime has.
+    # mypy cannot see it, but `__getattr__` gives it every method of the runtime.
     service = cast(RuntimeService, SessionDefaults(runtime, settings.mode, settings.model))
     redact_logs(Redaction())
     own_code = _own_code(settings, runtime)
@@ -137,7 +137,11 @@ def serve_runtime(settings: AriSettings) -> None:
 
 
 def _own_code(settings: AriSettings, runtime: RuntimeService) -> OwnCode | None:
-    """Return what keeps the commands of a runtime away from it; `None`: it runs none."""
+    """Return the protection against commands that the runtime's agents run.
+
+    Returns:
+        `None` if the runtime runs no commands.
+    """
     if not getattr(runtime, "runs_commands", True):
         return None
     name = settings.runtime.partition(":")[0]
@@ -158,8 +162,8 @@ def _access(settings: AriSettings, addresses: list[ListenAddress]) -> Access:
                 f"{address} can be reached by others: set --token (or ARP_TOKEN), or leave the "
                 "host out, so that only this machine reaches it"
             )
-    own = [f"[{one.host}]" if ":" in one.host else one.host for one in addresses]
-    hosts = [name for name in own if name.strip("[]") not in EVERYWHERE]
+    names = [f"[{one.host}]" if ":" in one.host else one.host for one in addresses]
+    hosts = [name for name in names if name.strip("[]") not in EVERYWHERE]
     try:
         access = Access(token=settings.token, hosts=(*hosts, *settings.hosts))
         check_names(access)
@@ -196,6 +200,8 @@ class _Listeners(NamedTuple):
 
 
 class _Serving:
+    """The servers of one runtime, from their start to their stop."""
+
     def __init__(
         self,
         runtime: RuntimeService,
@@ -212,16 +218,16 @@ class _Serving:
         self._grpc = listeners.grpc
         self._listener = listeners.http
         self._own_code = own_code
-        self._asked = asyncio.Event()
+        self._stop_requested = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve until a signal comes; then end everything.
+        """Serve until a signal is received, then stop the runtime and the servers.
 
         Raises:
-            AriError: An address cannot be had.
+            AriError: An address cannot be used.
             ModuleNotFoundError: gRPC is not installed.
         """
-        self.signals = StopSignals(partial(self._told, asyncio.get_running_loop()))
+        self.signals = StopSignals(partial(self._on_signal, asyncio.get_running_loop()))
         stopping: list[Stop] = []
         try:
             if self._grpc is not None:
@@ -237,20 +243,21 @@ class _Serving:
             if self._own_code is not None and self._own_code.token:
                 self._own_code.save()
                 click.echo(f"ARI token: {self._own_code.token}")
-            await self._asked.wait()
+            await self._stop_requested.wait()
         finally:
             await self._runtime.close(ari.CloseRequest())
             for end in stopping:
                 await end()
 
-    def _told(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
-        self.deadline.begin()  # here, since an agent may block the loop
+    def _on_signal(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
+        # The deadline starts here and not in the event loop, because an agent may block the loop.
+        self.deadline.begin()
         with suppress(RuntimeError):  # the loop is closed: everything has ended
-            loop.call_soon_threadsafe(self._asked.set)
+            loop.call_soon_threadsafe(self._stop_requested.set)
 
     async def _serve_grpc(self, address: ListenAddress) -> tuple[Stop, int]:
-        """Serve until the function is called that this returns, and return the port."""
-        # Its library writes what fails to standard error, besides raising it.
+        """Start the gRPC server; return the function that stops it, and its port."""
+        # Otherwise the gRPC library also writes failures to standard error.
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         from arp.runtime.remote.grpc_server import GrpcServer
 
@@ -259,7 +266,7 @@ class _Serving:
         return partial(server.stop, GRACE_S), port
 
     async def _serve_http(self, listener: socket.socket) -> Stop:
-        """Serve until the function that this returns is called."""
+        """Start the HTTP server; return the function that stops it."""
         server = InnerServer(
             HttpGateway(self._runtime, self._access, self._own_code),
             listener,

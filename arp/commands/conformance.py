@@ -1,4 +1,4 @@
-"""`arp conformance`: which contract a runtime keeps, and which level a ledger reaches."""
+"""`arp conformance`: check a runtime against its contract, or the level of a ledger."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def conformance() -> None:
 @click.option(
     "--matrix",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="JSON file in which the outcomes are written, beside those of other runtimes.",
+    help="JSON file to add the outcomes to; it may have those of other runtimes.",
 )
 def runtime_(target: str, names: tuple[str, ...], matrix: Path | None) -> None:
     r"""Run every case of the contract of agent runtimes.
 
-    FACTORY gets an empty directory and returns a RuntimeUnderTest (arp.conformance). Each case is
-    native, synthetic (an event that it needs was made up), Unimplemented or failed; the exit code
-    is 1 if one failed.
+    FACTORY gets an empty directory and returns a RuntimeUnderTest (arp.conformance). The outcome of
+    a case is native, synthetic (ARP made up an event that the case needs), Unimplemented or failed.
+    The exit code is 1 if a case failed.
 
     \b
       arp conformance runtime my_runtime.conformance:factory
@@ -64,20 +64,20 @@ def runtime_(target: str, names: tuple[str, ...], matrix: Path | None) -> None:
 @click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def ledger_(source: str, sessions: tuple[str, ...], token: str | None, as_json: bool) -> None:
-    r"""Tell which level of the Lime profile a ledger reaches, and what is in the way.
+    r"""Print the level of the Lime profile that a ledger reaches, and the faults of higher levels.
 
     SOURCE is a file of facts and snapshots (JSON, one per line; - is the standard input), a ledger
     (sqlite:PATH, or the target that was served), or the address of a server. The exit code is 1 if
-    the profile core is not reached.
+    the ledger does not reach the profile core.
 
     \b
       arp conformance ledger facts.jsonl
       arp conformance ledger app.py --session my-session
       arp events my-session --json | arp conformance ledger -
     """
-    from arp.commands.ledger.ledger_levels import judged, print_report
+    from arp.commands.ledger.ledger_levels import judge_ledger, print_report
 
-    report = judged(source, sessions, token)
+    report = judge_ledger(source, sessions, token)
     print_report(report, as_json=as_json)
     if report.level not in ("profile core", "extension"):
         raise SystemExit(FAILED)
@@ -86,11 +86,11 @@ def ledger_(source: str, sessions: tuple[str, ...], token: str | None, as_json: 
 async def _print_outcomes(
     factory: RuntimeFactory | Any, cases: tuple[ContractCase, ...], matrix: Path | None
 ) -> bool:
-    """Print how each case comes out; return whether none failed."""
+    """Run the cases and print the outcome of each; return whether none failed."""
     from arp.conformance.runtime.runtime_matrix import write_outcomes
     from arp.conformance.runtime.runtime_suite import run_suite
 
-    wide = max(len(case.name) for case in cases)
+    width = max(len(case.name) for case in cases)
     counts: Counter[str] = Counter()
     outcomes: dict[str, str] = {}
     runtime = ""
@@ -99,7 +99,7 @@ async def _print_outcomes(
         counts[result.outcome] += 1
         outcomes[result.case.name] = result.summary
         note = f"  {printable(result.note)}" if result.note else ""
-        click.echo(f"{result.case.name:{wide}}  {result.outcome:13}{note}")
+        click.echo(f"{result.case.name:{width}}  {result.outcome:13}{note}")
     click.echo(
         f"{printable(runtime)}: {', '.join(f'{count} {name}' for name, count in counts.items())}"
     )

@@ -1,7 +1,8 @@
-"""The output of every command: one sentence for an error, and no invisible characters.
+"""The output of commands: one sentence for an error, and no invisible characters.
 
-All output goes through here, into a pipe too: text from others is made visible (`printable`), and
-JSON gets escapes (`json_text`), so that it stays the same value.
+All output goes through these functions, even into a pipe. In text from others, invisible characters
+are made visible (`printable`). In JSON they are escaped (`json_text`), which does not change its
+value.
 """
 
 from __future__ import annotations
@@ -15,27 +16,28 @@ from arp.protocol.errors import sentence
 from arp.protocol.safe_text import escaped_json, sanitise_line
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-"""Each command needs its own: click caches the help option of the command that is asked first."""
+"""Settings of a command. Each command must have its own copy, because click caches the help option
+of the command that is called first."""
 
 _SPACES = re.compile(r"(?:[ \t\n]|\r\n)+")
 
 
 def fail(text: str, code: int = 1) -> NoReturn:
-    """Print what is wrong in one sentence, and end the process."""
+    """Print an error as one sentence, and end the process."""
     click.echo(f"arp: {sentence(printable(text))}", err=True)
     raise SystemExit(code)
 
 
 def printable(text: str) -> str:
-    """Return a text on one line in which every character is visible."""
+    """Return a text on one line, with every character visible."""
     return sanitise_line(_SPACES.sub(" ", text).strip())
 
 
 def json_text(data: bytes) -> str:
-    """Return JSON of the same value in which every character is visible."""
+    """Return JSON with the same value and every character visible."""
     return escaped_json(data.decode("utf-8", "replace"))
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text cut to `width` characters, with an ellipsis if it was longer."""
+    """Cut a text to `width` characters; a cut text ends with an ellipsis."""
     return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"

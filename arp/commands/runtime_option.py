@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def runtime_of(name: str, cwd: str, passed: Iterable[str]) -> RuntimeService:
-    """Return a runtime with its environment, or print why there is none and end."""
+    """Return a runtime with its environment, or end with an error."""
     from arp.runtime.contract.errors import AriError
     from arp.runtime.named import environment_of, named_runtime
 

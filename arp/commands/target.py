@@ -1,4 +1,4 @@
-"""Finds the `App` that a command line names: a file or a module, and an object in it."""
+"""Find the `App` that a command line names: a file or a module, and an object in it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ A = TypeVar("A")
 
 
 class TargetError(Exception):
-    """What is wrong with the target, and what to write instead."""
+    """The target is wrong; the message says what to write instead."""
 
 
 def find(target: str, kind: type[A]) -> A:
-    """Return the object of a class that `FILE.py[:NAME]` or `package.module[:NAME]` names.
+    """Return the object that `FILE.py[:NAME]` or `package.module[:NAME]` names.
+
+    Args:
+        target: The target.
+        kind: Class of the object.
 
     Raises:
-        TargetError: No such file, module or object, or more than one without a name.
-        Exception: Whatever the file itself raises.
+        TargetError: There is no such file, module or object; or there are several objects and the
+            target has no name.
+        Exception: The file itself raises it.
     """
     place, _, name = target.partition(":") if not _is_drive(target) else (target, "", "")
     module = _load(place)
@@ -56,8 +61,8 @@ def find_callable(target: str) -> Callable[..., object]:
     """Return the function or class that `FILE.py:NAME` or `package.module:NAME` names.
 
     Raises:
-        TargetError: No such file, module or function.
-        Exception: Whatever the file itself raises.
+        TargetError: There is no such file, module or function.
+        Exception: The file itself raises it.
     """
     place, _, name = target.rpartition(":") if not _is_drive(target) else ("", "", "")
     if not place or not name:
@@ -69,6 +74,7 @@ def find_callable(target: str) -> Callable[..., object]:
 
 
 def _is_drive(target: str) -> bool:
+    """Return whether the only colon of a target is that of a Windows drive."""
     return len(target) > 2 and target[1] == ":" and target[2] in "\\/" and ":" not in target[2:]
 
 
@@ -92,6 +98,7 @@ def _load(place: str) -> ModuleType:
     try:
         return importlib.import_module(place)
     except ModuleNotFoundError as error:
+        # Another name means that an import inside the module failed, which is the author's error.
         if error.name != place.partition(".")[0] and error.name != place:
             raise
         raise TargetError(f"there is no file and no module {place!r}") from None

@@ -1,4 +1,4 @@
-"""`arp token`: create, list and revoke the tokens of a ledger's server."""
+"""`arp token`: create, list and revoke the tokens of the server of a ledger."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 FOREVER: Final = "forever"
 
 MAX_S: Final = 100 * 366 * UNITS["d"]
-"""A hundred years: what is more is a slip."""
+"""A hundred years; a longer time is a typing error."""
 
 _DURATION: Final = re.compile(r"([0-9]{1,9})([smhdw])")
 
@@ -39,14 +39,14 @@ _LEDGER = click.option(
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # newer versions of click have one
-    """A time as `30d`, in seconds; `None` = for ever."""
+    """A time such as `30d`, converted to seconds; `None` means forever."""
 
     name = "time"
 
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> float | None:
-        """Return the seconds."""
+        """Return the time in seconds, or `None` for forever."""
         match = _DURATION.fullmatch(value)
         seconds = int(match[1]) * UNITS[match[2]] if match else 0
         if value != FOREVER and not 0 < seconds <= MAX_S:
@@ -56,14 +56,14 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # newer versions of 
 
 @click.group(context_settings=CONTEXT)
 def token() -> None:
-    r"""Tokens with which users and programs come in; each expires, and can be revoked.
+    r"""Manage the tokens that give users and programs access; each can expire and be revoked.
 
-    The tokens lie beside the ledger, as hashes. A server sees each change at once.
+    Hashes of the tokens are stored beside the ledger. A server applies each change immediately.
     """
 
 
 @token.command(context_settings=CONTEXT)
-@click.option("--user", required=True, help="The user whom the token lets in.")
+@click.option("--user", required=True, help="User that the token gives access to.")
 @click.option(
     "--for",
     "duration",
@@ -71,20 +71,20 @@ def token() -> None:
     default="30d",
     show_default=True,
     metavar="TIME",
-    help=f"How long it is valid: 30d, 12h, 15m, 90s, or {FOREVER}.",
+    help=f"Validity of the token: 30d, 12h, 15m, 90s, or {FOREVER}.",
 )
 @click.option(
     "--role",
     "roles",
     multiple=True,
-    help="A role of the user, for agents; admin may read all sessions. Repeatable.",
+    help="Role of the user, for agents; admin may read all sessions. Repeatable.",
 )
-@click.option("--note", default="", help="What the token is for.")
+@click.option("--note", default="", help="Purpose of the token.")
 @_LEDGER
 def create(
     user: str, duration: float | None, roles: tuple[str, ...], note: str, ledger: str | None
 ) -> None:
-    r"""Create a token, and print it; nothing can show it again.
+    r"""Create a token and print it; it cannot be shown again.
 
     \b
       arp token create --user ann --for 30d
@@ -97,29 +97,29 @@ def create(
     expires_at = None if duration is None else now + duration
     issued = IssuedToken(new_token_id(), user, now, expires_at, roles, note)
     path = _path(ledger)
-    with _readable(path):
+    with _file_errors(path):
         text = TokenFile(path).create(issued)
     click.echo(text)
-    until = "for ever" if expires_at is None else f"until {_time(expires_at)}"
-    about = f"Token {issued.id} lets {printable(user)} in {until}; its hash is in {path}."
+    until = FOREVER if expires_at is None else f"until {_time(expires_at)}"
+    about = f"Token {issued.id} gives {printable(user)} access {until}; its hash is in {path}."
     click.echo(f"arp: {about}", err=True)
     if sys.stdout.isatty():
-        click.echo("arp: Copy it now: nothing can show it again.", err=True)
+        click.echo("arp: Copy it now: it cannot be shown again.", err=True)
 
 
 @token.command("list", context_settings=CONTEXT)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @_LEDGER
 def list_tokens(ledger: str | None, as_json: bool) -> None:
-    """List the tokens, also expired and revoked ones; never their text."""
+    """List the tokens, including expired and revoked ones, without their text."""
     path = _path(ledger)
-    with _readable(path):
-        found = TokenFile(path).tokens()
+    with _file_errors(path):
+        tokens = TokenFile(path).tokens()
     if as_json:
-        for one in found:
+        for one in tokens:
             click.echo(json_text(msgspec.json.encode(one)))
         return
-    for line in table(found, time.time(), shutil.get_terminal_size((100, 24)).columns):
+    for line in table(tokens, time.time(), shutil.get_terminal_size((100, 24)).columns):
         click.echo(line)
 
 
@@ -128,14 +128,14 @@ def list_tokens(ledger: str | None, as_json: bool) -> None:
 @click.option("--user", help="Revoke all tokens of a user.")
 @_LEDGER
 def revoke(token_ids: tuple[str, ...], user: str | None, ledger: str | None) -> None:
-    r"""Revoke tokens: open connections with them are closed within a second.
+    r"""Revoke tokens; their open connections are closed within a second.
 
-    ID is what `arp token list` shows.
+    `arp token list` shows the IDs.
     """
     if not token_ids and user is None:
         fail("give the ID of a token, as arp token list shows it, or --user NAME")
     path, now = _path(ledger), time.time()
-    with _readable(path):
+    with _file_errors(path):
         tokens = TokenFile(path)
         known = {one.id: one for one in tokens.tokens()}
         wrong = [name for name in token_ids if name not in known]
@@ -149,18 +149,18 @@ def revoke(token_ids: tuple[str, ...], user: str | None, ledger: str | None) -> 
             click.echo(f"revoked {name} of {printable(known[name].user)}")
 
 
-def table(found: list[IssuedToken], now: float, width: int) -> list[str]:
-    """Return tokens as lines for a terminal of that many columns."""
-    if not found:
+def table(tokens: list[IssuedToken], now: float, width: int) -> list[str]:
+    """Return tokens as lines for a terminal with `width` columns."""
+    if not tokens:
         return ["no tokens"]
-    wide = max(len("USER"), *(len(printable(one.user)) for one in found))
-    head = f"{'ID':12}  {'USER':{wide}}  {'STATE':7}  {'EXPIRES':16}  "
+    user_width = max(len("USER"), *(len(printable(one.user)) for one in tokens))
+    head = f"{'ID':12}  {'USER':{user_width}}  {'STATE':7}  {'EXPIRES':16}  "
     lines = [click.style(f"{head}ROLES, NOTE", bold=True)]
-    for one in found:
+    for one in tokens:
         until = FOREVER if one.expires_at is None else _time(one.expires_at)
-        place = f"{one.id}  {printable(one.user):{wide}}  {one.state(now):7}  {until:16}  "
-        more = " ".join(filter(None, (", ".join(map(printable, one.roles)), printable(one.note))))
-        lines.append((place + cut(more, max(width - len(place), 20))).rstrip())
+        start = f"{one.id}  {printable(one.user):{user_width}}  {one.state(now):7}  {until:16}  "
+        end = " ".join(filter(None, (", ".join(map(printable, one.roles)), printable(one.note))))
+        lines.append((start + cut(end, max(width - len(start), 20))).rstrip())
     return lines
 
 
@@ -169,7 +169,7 @@ def _time(seconds: float) -> str:
 
 
 def _path(ledger: str | None) -> Path:
-    """Return the file of the tokens that belong to a ledger, or end."""
+    """Return the path of the file with the tokens for a ledger, or end with an error."""
     try:
         path = tokens_of(ledger_to_read(ledger if ledger is not None else _only_ledger()))
     except StoreError as error:
@@ -180,6 +180,7 @@ def _path(ledger: str | None) -> Path:
 
 
 def _only_ledger() -> str:
+    """Return the location of the only ledger in `.arp`, or end with an error."""
     found = sorted(DIRECTORY.glob("*.db"))
     if len(found) == 1:
         return f"sqlite:{found[0]}"
@@ -190,8 +191,8 @@ def _only_ledger() -> str:
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Say in one sentence that the file cannot be used."""
+def _file_errors(path: Path) -> Iterator[None]:
+    """End with an error if the file of the tokens cannot be used."""
     try:
         yield
     except (OSError, sqlite3.Error, msgspec.DecodeError) as error:

@@ -1,8 +1,8 @@
 """`arp tools`: the Tool Agent on the command line.
 
-`list` and `show` read the data directory, or ask a server; `invoke`, `request`, `stop`, `enable`,
-`disable` and `remove` ask a server, which alone may start and end tools; `import` registers the
-tools of an MCP server; `budget` shows what was spent; `serve` serves all.
+`list` and `show` read the data directory, or ask a server. `invoke`, `request`, `stop`, `enable`,
+`disable` and `remove` ask a server, because only the server may start and end tools. `import`
+registers the tools of an MCP server. `budget` shows the spent money. `serve` starts the server.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ASK_S: Final = 600.0
-"""So long a tool may take to answer."""
+"""Time for the answer of a tool."""
 POLL_S: Final = 0.5
-"""Between two looks at a task."""
+"""Interval between two requests for the status of a task."""
 COLUMNS: Final = ("tool_id", "status", "category")
 OVER: Final = ("completed", "failed", "cancelled")
+"""States of a task that has ended."""
 
 _URL = click.option(
-    "--url", envvar="TOOL_AGENT_URL", help="The server.  [env: TOOL_AGENT_URL]", default=None
+    "--url", envvar="TOOL_AGENT_URL", help="Server to ask.  [env: TOOL_AGENT_URL]", default=None
 )
-_TOKEN = click.option("--token", envvar="ARP_TOKEN", help="Its token.  [env: ARP_TOKEN]")
+_TOKEN = click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
 
 
 @click.group("tools", context_settings=CONTEXT)
@@ -46,17 +47,17 @@ def tools() -> None:
 @tools.command("list", context_settings=CONTEXT)
 @_URL
 @_TOKEN
-@click.option("--json", "as_json", is_flag=True, help="As GET /tools answers.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as GET /tools answers.")
 def list_command(url: str | None, token: str | None, as_json: bool) -> None:
     """List the tools of the data directory, or of a server.
 
     The data directory is TOOL_AGENT_DATA_DIR.  [default: data]
     """
-    found = _asked(url, token, "GET", "/tools") if url is not None else _local_catalog()
+    catalog = _request(url, token, "GET", "/tools") if url is not None else _local_catalog()
     if as_json:
-        _print(found)
+        _print(catalog)
         return
-    rows = found["tools"]
+    rows = catalog["tools"]
     if not rows:
         click.echo("There is no tool yet. arp tools request asks for one.")
     width = max((len(row["tool_id"]) for row in rows), default=0)
@@ -71,9 +72,9 @@ def list_command(url: str | None, token: str | None, as_json: bool) -> None:
 @_URL
 @_TOKEN
 def show(tool_id: str, url: str | None, token: str | None) -> None:
-    """Show a tool: of the data directory all of it, of a server its schemas."""
+    """Show a tool of the data directory, or the schemas of a tool of a server."""
     if url is not None:
-        _print(_asked(url, token, "GET", f"/tools/{_quoted(tool_id)}/schema"))
+        _print(_request(url, token, "GET", f"/tools/{_quoted(tool_id)}/schema"))
         return
     _print(msgspec.to_builtins(_local(lambda registry: registry.get(tool_id))))
 
@@ -83,7 +84,7 @@ def show(tool_id: str, url: str | None, token: str | None) -> None:
 @click.argument("params", default="{}")
 @_URL
 @_TOKEN
-@click.option("--stream", is_flag=True, help="Print pieces of the result as they come.")
+@click.option("--stream", is_flag=True, help="Print pieces of the result as they arrive.")
 def invoke(tool_id: str, params: str, url: str | None, token: str | None, stream: bool) -> None:
     r"""Call a tool with PARAMS, a JSON object.
 
@@ -91,23 +92,23 @@ def invoke(tool_id: str, params: str, url: str | None, token: str | None, stream
       arp tools invoke image_compress_api '{"image_path": "a.png", "quality": 80}'
     """
     try:
-        given = msgspec.json.decode(params)
+        arguments = msgspec.json.decode(params)
     except msgspec.DecodeError as error:
         fail(f"PARAMS is no JSON: {error}")
-    body = {"params": given, "stream": stream}
+    body = {"params": arguments, "stream": stream}
     path = f"/tools/{_quoted(tool_id)}/invoke"
     if stream:
         _stream(_server(url), token, path, body)
     else:
-        _print(_asked(_server(url), token, "POST", path, body)["result"])
+        _print(_request(_server(url), token, "POST", path, body)["result"])
 
 
 @tools.command(context_settings=CONTEXT)
 @click.argument("description")
 @_URL
 @_TOKEN
-@click.option("--callback-url", help="Gets the outcome.")
-@click.option("--no-wait", is_flag=True, help="Do not wait until the task is over.")
+@click.option("--callback-url", help="URL that receives the outcome.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until the task has ended.")
 def request(
     description: str, url: str | None, token: str | None, callback_url: str | None, no_wait: bool
 ) -> None:
@@ -120,10 +121,10 @@ def request(
     body = {"description": description}
     if callback_url:
         body["callback_url"] = callback_url
-    task = _asked(server, token, "POST", "/tools/request", body)
+    task = _request(server, token, "POST", "/tools/request", body)
     task_id, last_line = task["task_id"], ""
     while not no_wait and task["status"] not in OVER:
-        task = _asked(server, token, "GET", f"/tasks/{task_id}/status")
+        task = _request(server, token, "GET", f"/tasks/{task_id}/status")
         line = progress_line(server, task)
         if line != last_line:
             click.echo(printable(line), err=True)
@@ -135,11 +136,11 @@ def request(
 
 
 def progress_line(server: str, task: JsonObject) -> str:
-    """Return how far a task is, with the address at which its question is answered."""
+    """Return the status of a task, and the address of the page that can answer its question."""
     if task["status"] != "waiting_approval":
         return str(task["status"])
-    place, mark, fragment = server.partition("#")
-    page = f"{place.rstrip('/')}/?session={task['session_id']}{mark}{fragment}"
+    base, mark, fragment = server.partition("#")  # the fragment has the token
+    page = f"{base.rstrip('/')}/?session={task['session_id']}{mark}{fragment}"
     return f"waiting for your answer: {task['waiting_for']} Answer it here: {page}"
 
 
@@ -148,7 +149,7 @@ def progress_line(server: str, task: JsonObject) -> str:
 @_URL
 @_TOKEN
 def stop(tool_id: str, url: str | None, token: str | None) -> None:
-    """Stop a tool once its calls have ended; its next call starts it again."""
+    """Stop a tool after its calls have ended; its next call starts it again."""
     _command(tool_id, "stop", url, token)
 
 
@@ -157,7 +158,7 @@ def stop(tool_id: str, url: str | None, token: str | None) -> None:
 @_URL
 @_TOKEN
 def disable(tool_id: str, url: str | None, token: str | None) -> None:
-    """Refuse further calls of a tool until it is enabled; stop it once its calls have ended.
+    """Refuse further calls of a tool until it is enabled; stop it after its calls have ended.
 
     It stays disabled after a restart, and no task repairs it.
     """
@@ -169,7 +170,7 @@ def disable(tool_id: str, url: str | None, token: str | None) -> None:
 @_URL
 @_TOKEN
 def enable(tool_id: str, url: str | None, token: str | None) -> None:
-    """Let a tool that was disabled be called again."""
+    """Allow calls of a disabled tool again."""
     _command(tool_id, "enable", url, token)
 
 
@@ -178,21 +179,21 @@ def enable(tool_id: str, url: str | None, token: str | None) -> None:
 @_URL
 @_TOKEN
 def remove(tool_id: str, url: str | None, token: str | None) -> None:
-    """Remove a tool once its calls have ended, with its files and its container.
+    """Remove a tool after its calls have ended, with its files and its container.
 
-    What it has cost stays in the budget.
+    Its costs stay in the budget.
     """
-    done = _asked(_server(url), token, "DELETE", f"/tools/{_quoted(tool_id)}")
-    what = "".join(f", {printable(one)}" for one in done["removed"])
-    click.echo(f"removed {printable(done['tool_id'])}{what}")
-    for one in done["kept"]:
+    removal = _request(_server(url), token, "DELETE", f"/tools/{_quoted(tool_id)}")
+    parts = "".join(f", {printable(one)}" for one in removal["removed"])
+    click.echo(f"removed {printable(removal['tool_id'])}{parts}")
+    for one in removal["kept"]:
         click.echo(f"kept {printable(one)}", err=True)
 
 
 def _command(tool_id: str, command: str, url: str | None, token: str | None) -> None:
-    """Have a server carry out a command about a tool, and print what the tool is then."""
+    """Ask a server to run a command on a tool, and print the new state of the tool."""
     path = f"/tools/{_quoted(tool_id)}/{command}"
-    tool = _asked(_server(url), token, "POST", path, {})
+    tool = _request(_server(url), token, "POST", path, {})
     words = (printable(tool[name]) for name in ("tool_id", "status", "state"))
     click.echo("  ".join(words))
 
@@ -201,11 +202,11 @@ def _command(tool_id: str, command: str, url: str | None, token: str | None) -> 
 @click.argument("name")
 @click.argument("server", nargs=-1, required=True)
 @click.option(
-    "--env", multiple=True, metavar="NAME=VALUE", help="Variable of the server's process."
+    "--env", multiple=True, metavar="NAME=VALUE", help="Environment variable of the command."
 )
-@click.option("--header", multiple=True, metavar="NAME: VALUE", help="Header of its requests.")
+@click.option("--header", multiple=True, metavar="NAME: VALUE", help="Header of requests to it.")
 def import_command(name: str, server: tuple[str, ...], **options: Any) -> None:
-    r"""Register the tools of an MCP server: an address, or a command behind --.
+    r"""Register the tools of an MCP server: SERVER is an address, or a command after --.
 
     \b
       arp tools import shop https://shop.example.org/mcp
@@ -217,18 +218,18 @@ def import_command(name: str, server: tuple[str, ...], **options: Any) -> None:
 
 
 @tools.command(context_settings=CONTEXT)
-@click.option("--settle", metavar="ID", help="Say that a reserved amount was paid.")
-@click.option("--amount", metavar="USD", help="With --settle: how much was paid.")
-@click.option("--cancel", metavar="ID", help="Say that a reserved amount was not paid.")
+@click.option("--settle", metavar="ID", help="Record that a reserved amount was paid.")
+@click.option("--amount", metavar="USD", help="Amount that was paid, with --settle.")
+@click.option("--cancel", metavar="ID", help="Record that a reserved amount was not paid.")
 @click.option(
     "--rebuild",
     metavar="USD",
-    help="Say what was spent this month, if that is lost; all: the log.",
+    help="Set the amount spent this month, if it is lost; all computes it from the log.",
 )
 def budget(settle: str | None, amount: str | None, cancel: str | None, rebuild: str | None) -> None:
     """Show what was spent this month, what is left, and what is reserved.
 
-    A reservation that a crash has left counts until somebody says whether it was paid. The data
+    A reservation that remains after a crash counts as spent until --settle or --cancel. The data
     directory is TOOL_AGENT_DATA_DIR.  [default: data]
     """
     from arp.commands.tools_serving import show_budget
@@ -240,25 +241,25 @@ def budget(settle: str | None, amount: str | None, cancel: str | None, rebuild: 
 
 
 @tools.command(context_settings=CONTEXT)
-@click.option("--coder", help="Who builds tools: claude-code, codex, or another runtime's name.")
+@click.option("--coder", help="Runtime that builds tools: claude-code, codex, or another name.")
 @click.option("--host", default=None, help="Address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port.  [default: 8001]")
 @click.option("--ledger", help="Where facts are stored.  [default: sqlite:.arp/tools.db]")
 @click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
-@click.option("--no-token", is_flag=True, help="Make no token at the start.")
+@click.option("--no-token", is_flag=True, help="Create no token at the start.")
 @click.option("--origin", "origins", multiple=True, help="Web origin whose pages may connect.")
-@click.option("--allow-host", "hosts", multiple=True, help="Host name under which it is reached.")
+@click.option("--allow-host", "hosts", multiple=True, help="Host name of the server for clients.")
 @click.option(
     "--stdio", is_flag=True, help="Serve the tools by MCP over standard input and output."
 )
 @click.option("-v", "--verbose", count=True, help="Log connections; twice: every frame.")
 def serve(stdio: bool, coder: str | None, **flags: Any) -> None:
-    r"""Serve the Tool Agent: its HTTP interface, MCP at /mcp, and a chat in which tools are built.
+    r"""Serve the Tool Agent: its HTTP interface, MCP at /mcp, and a chat that builds tools.
 
     \b
       arp tools serve --coder claude-code
 
-    Settings are TOOL_AGENT_… and data/config.json; docs/tools.md lists them.
+    Settings come from TOOL_AGENT_… variables and data/config.json; docs/tools.md lists them.
     """
     from arp.commands.tools_serving import serve_tools, serve_tools_stdio
 
@@ -295,10 +296,10 @@ def _quoted(part: str) -> str:
     return quote(part, safe="")
 
 
-def _asked(
+def _request(
     url: str, token: str | None, method: str, path: str, body: JsonObject | None = None
 ) -> JsonObject:
-    """Ask a server; end with its error if it refuses."""
+    """Send a request and return the answer; end with an error if it fails or is refused."""
     import httpx
 
     url, token = split_token(url, token)
@@ -320,6 +321,7 @@ def _asked(
 
 
 def _stream(url: str, token: str | None, path: str, body: JsonObject) -> None:
+    """Send a request and print the pieces of the answer."""
     import httpx
 
     url, token = split_token(url, token)

@@ -1,4 +1,4 @@
-"""`arp tools serve`, `import` and `budget`: what needs the Tool Agent itself."""
+"""`arp tools serve`, `import` and `budget`: the commands that import the Tool Agent."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STOP_S = 10.0
-"""What a stop over standard input and output may take."""
+"""Time for a stop when the tools are served over standard input and output."""
 LEDGER = "tools"
-"""What the ledger of `arp tools serve` is named after."""
+"""Name of the default ledger of `arp tools serve`."""
 
 
 def _service() -> ToolService:
-    """Return the service of the data directory; end with an error if it cannot be had."""
+    """Return the service for the data directory, or end with an error."""
     try:
         from arp.tools.errors import ToolAgentError
         from arp.tools.service import ToolService
     except ModuleNotFoundError as missing:
         fail(not_installed(missing, "tools").message)
-    except Exception as error:  # noqa: BLE001 - settings say by their own errors what is missing
+    except Exception as error:  # noqa: BLE001 - errors of the settings say what is missing
         fail(str(error))
     try:
         return ToolService()
@@ -53,7 +53,7 @@ def _service() -> ToolService:
 
 
 def read_registry(read: Callable[[ToolRegistry], T]) -> T:
-    """Read the registry of the data directory; end with an error if that fails."""
+    """Call `read` with the registry of the data directory; end with an error if it fails."""
     from arp.tools.errors import ToolAgentError
 
     try:
@@ -65,7 +65,15 @@ def read_registry(read: Callable[[ToolRegistry], T]) -> T:
 def show_budget(
     settle: str | None, amount: str | None, cancel: str | None, rebuild: str | None
 ) -> None:
-    """Settle or cancel a reservation if one is named, or rebuild the state; print the budget."""
+    """Print the budget, after settling or cancelling a reservation or rebuilding the state.
+
+    Args:
+        settle: Id of the reservation that was paid.
+        amount: Amount that was paid, in USD; `None` means the reserved amount.
+        cancel: Id of the reservation that was not paid.
+        rebuild: Amount that was spent this month, in USD, if the state is lost; `all` computes it
+            from the log.
+    """
     from arp.tools.budget import Budget
     from arp.tools.errors import ToolAgentError
     from arp.tools.settings import LiveSettings
@@ -93,19 +101,26 @@ def show_budget(
 
 
 def own_address() -> str:
-    """Return where `arp tools serve` of this machine is."""
+    """Return the address of `arp tools serve` on this machine."""
     return f"http://127.0.0.1:{_service().settings.current.fastapi_port}"
 
 
 def import_server(
-    name: str, place: Sequence[str], env: Sequence[str], headers: Sequence[str]
+    name: str, server_words: Sequence[str], env: Sequence[str], headers: Sequence[str]
 ) -> None:
-    """Register the tools of an MCP server, and print them."""
+    """Register the tools of an MCP server, and print them.
+
+    Args:
+        name: Name of the server.
+        server_words: Address of the server, or the command that starts it.
+        env: Environment variables of the command, as `NAME=VALUE`.
+        headers: Headers of requests, as `NAME: VALUE`.
+    """
     from arp.runtime.contract.types import McpServer
     from arp.tools.app.imported import McpImports
     from arp.tools.errors import ToolAgentError
 
-    words = shlex.split(place[0]) if len(place) == 1 else list(place)
+    words = shlex.split(server_words[0]) if len(server_words) == 1 else list(server_words)
     if words[0].startswith(("http://", "https://")):
         server = McpServer(name, url=words[0], headers=dict(_pair(one, ":") for one in headers))
     else:
@@ -133,21 +148,22 @@ def serve_tools_stdio() -> None:
     deadline, signals = Deadline(STOP_S), list[StopSignals]()
 
     async def work() -> None:
-        loop, asked = asyncio.get_running_loop(), asyncio.Event()
+        loop, stop_requested = asyncio.get_running_loop(), asyncio.Event()
 
-        def told(number: int) -> None:
+        def on_signal(number: int) -> None:
             deadline.begin()
             with suppress(RuntimeError):  # the loop is closed: everything has ended
-                loop.call_soon_threadsafe(asked.set)
+                loop.call_soon_threadsafe(stop_requested.set)
 
-        signals.append(StopSignals(told))
+        signals.append(StopSignals(on_signal))
         async with _service() as service:
             serving = asyncio.ensure_future(serve_stdio(service))
-            waiting = asyncio.ensure_future(asked.wait())
-            await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
+            stopping = asyncio.ensure_future(stop_requested.wait())
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 serving.result()
-            # Else its thread waits for a line: the end of the process ends it.
+            # Otherwise its thread still waits for a line, and cannot be cancelled. It ends with
+            # the process.
 
     try:
         run_to_end(work(), has_signals=lambda: bool(signals))
@@ -157,43 +173,45 @@ def serve_tools_stdio() -> None:
 
 
 def serve_tools(coder: str | None, flags: dict[str, Any]) -> None:
-    """Serve the Tool Agent until a signal comes, and end the process."""
+    """Serve the Tool Agent until a signal is received, then end the process."""
     service = _service()
     from arp.tools.app.agent import ToolAgent
     from arp.tools.build.coding_log import log_to
 
-    now = service.settings.current
-    flags["port"] = now.fastapi_port if flags["port"] is None else flags["port"]
+    settings = service.settings.current
+    flags["port"] = settings.fastapi_port if flags["port"] is None else flags["port"]
     serving = read_settings(None, flags)
-    second, port = None, None
-    if now.mcp_port not in (now.fastapi_port, serving.port or None):
-        second = McpListener(serving.host, now.mcp_port)
-        port = second.port
+    mcp_listener, mcp_port = None, None
+    # The main port serves MCP too, at `/mcp`, so a listener is needed only for a different port.
+    if settings.mcp_port not in (settings.fastapi_port, serving.port or None):
+        mcp_listener = McpListener(serving.host, settings.mcp_port)
+        mcp_port = mcp_listener.port
     try:
         try:
-            agent = ToolAgent(coder, service=service, mcp_port=port)
+            agent = ToolAgent(coder, service=service, mcp_port=mcp_port)
         except AriError as error:
             fail(f"--coder: {error.message}")
         app = App(title="Tool Agent", description="Builds, repairs and runs tools.", tools=agent)
-        if second is not None:
-            app.extend(AppExtension(second.open, second.aclose, lambda hub: None))
+        if mcp_listener is not None:
+            app.extend(AppExtension(mcp_listener.open, mcp_listener.aclose, lambda hub: None))
         log_to(lambda line: click.echo(printable(line)))
         application = application_of(app, LEDGER, serving)
         check_reachable(application, serving.host)
-        if second is not None:
-            second.listen(application)
+        if mcp_listener is not None:
+            mcp_listener.listen(application)
         serve_application(application, LEDGER, serving)
     finally:
-        if second is not None:
-            second.close()
+        if mcp_listener is not None:
+            mcp_listener.close()
 
 
 class McpListener:
-    """A second port, on which the application answers at `/mcp` alone.
+    """A second port, where the application answers only at `/mcp`.
 
     Args:
-        host: Where it listens.
-        port: On which port; 0: any free one. The process ends with an error if it is taken.
+        host: Address to listen on.
+        port: Port to listen on; 0 selects a free one. If it is in use, the process ends with an
+            error.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -212,11 +230,11 @@ class McpListener:
         self._server: InnerServer | None = None
 
     def listen(self, application: Application) -> None:
-        """Say which application answers."""
+        """Set the application that answers; call it before `open`."""
         self._application = application
 
     async def open(self) -> None:
-        """Begin to serve."""
+        """Start to serve."""
         from arp.net.bounded_server import InnerServer
         from arp.tools.faces.mcp_face import MCP_PATH
 
@@ -239,12 +257,12 @@ class McpListener:
             await answer(scope, receive, send)
 
     async def aclose(self) -> None:
-        """Stop to serve."""
+        """Stop serving."""
         if self._server is not None:
             await self._server.aclose()
 
     def close(self) -> None:
-        """Give the port back, also if it was never served."""
+        """Close the port, even if `open` was never called."""
         self._socket.close()
 
 

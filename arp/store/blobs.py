@@ -1,4 +1,4 @@
-"""Blobs: uploads and spilled output, named by a hash of their content, separate by session."""
+"""Blobs: uploads and long outputs, stored per session under the hash of their content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 _ID: Final = re.compile(r"[0-9a-f]{64}")
 
 _CHUNK_BYTES: Final = 256 * 2**10
-"""Collected before a thread writes: one switch of threads for four network reads."""
+"""Bytes to collect before a thread writes them: one change of thread for four network reads."""
 
 _UNFINISHED: Final = ".unfinished-"
 
@@ -47,11 +47,14 @@ class Blob(msgspec.Struct, frozen=True):
     """Bytes."""
     sha256: str
     is_new: bool = True
-    """Whether the session did not have it before."""
+    """Whether the session had no blob with this content before."""
 
 
 class Files(Protocol):
-    """The blobs of one session. It does not check who may read them: an id is no credential."""
+    """The blobs of one session.
+
+    The caller must check who may read them, because the id of a blob is not a credential.
+    """
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
         """Store a stream to its end; the blob is durable when this returns.
@@ -87,12 +90,12 @@ class Blobs(Protocol):
     """The blobs of all sessions; sessions share none, even if the bytes are equal."""
 
     def of(self, session_id: str) -> Files:
-        """Return the blobs of a session; a session without blobs uses no space."""
+        """Return the blobs of a session. A session without blobs uses no space."""
 
     def removing(self, session_id: str) -> AbstractAsyncContextManager[None]:
-        """Hide all blobs of a session while a block removes the session.
+        """Hide all blobs of a session while a `with` block removes the session.
 
-        They are deleted when the block ends, and restored if the block fails.
+        They are deleted when the block ends, and restored if the block raises.
 
         Raises:
             StoreUnwritable: The disk refuses; nothing has changed.
@@ -114,7 +117,7 @@ class Blobs(Protocol):
 
 
 class BlobStore:
-    """`Blobs` in a directory with one subdirectory per session; for one process, as the ledger."""
+    """`Blobs` in a directory, with a subdirectory per session. Only one process may use it."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
@@ -128,12 +131,12 @@ class BlobStore:
                 leftover.unlink(missing_ok=True)
 
     def of(self, session_id: str) -> StoredFiles:
-        """As `Blobs.of`."""
+        """See `Blobs.of`."""
         return StoredFiles(self.directory, self._directory_of(session_id))
 
     @asynccontextmanager
     async def removing(self, session_id: str) -> AsyncIterator[None]:
-        """As `Blobs.removing`; `sweep` finishes it after a kill."""
+        """See `Blobs.removing`. If the process is killed in the block, `sweep` finishes it."""
         directory = self._directory_of(session_id)
         hidden = self.directory / f"{_UNFINISHED}{secrets.token_hex(8)}"
         if not await _on_disk(directory, partial(_rename, directory, hidden)):
@@ -148,7 +151,7 @@ class BlobStore:
 
     @contextmanager
     def aside(self) -> Iterator[Path]:
-        """As `Blobs.aside`; `sweep` removes the directory after a kill."""
+        """See `Blobs.aside`. If the process is killed in the block, `sweep` deletes the files."""
         try:
             make_private_directory(self.directory)
             directory = tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.directory)
@@ -158,7 +161,7 @@ class BlobStore:
             yield Path(path)
 
     async def held(self, session_ids: Collection[str]) -> int:
-        """As `Blobs.held`."""
+        """See `Blobs.held`."""
         directories = [self._directory_of(session_id) for session_id in session_ids]
         return await _on_disk(self.directory, lambda: sum(map(_size_of, directories)))
 
@@ -171,35 +174,35 @@ class StoredFiles:
     """`Files` in a directory, one file for each blob.
 
     Args:
-        scratch: Where unfinished files are written.
-        directory: Where finished files are.
+        unfinished_directory: Directory of unfinished files.
+        directory: Directory of finished files.
     """
 
-    __slots__ = ("_scratch", "directory")
+    __slots__ = ("_unfinished_directory", "directory")
 
-    def __init__(self, scratch: Path, directory: Path) -> None:
-        self._scratch = scratch
+    def __init__(self, unfinished_directory: Path, directory: Path) -> None:
+        self._unfinished_directory = unfinished_directory
         self.directory = directory
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
-        """As `Files.put`."""
-        upload = await self._on_disk(lambda: _NewBlob(self._scratch, self.directory))
+        """See `Files.put`."""
+        blob = await self._on_disk(lambda: _NewBlob(self._unfinished_directory, self.directory))
         try:
-            async with aclosing(_gather(stream, max_bytes)) as chunks:
+            async with aclosing(_merge_chunks(stream, max_bytes)) as chunks:
                 async for chunk in chunks:
-                    await self._on_disk(partial(upload.write, chunk))
-            return await self._on_disk(upload.finish)
+                    await self._on_disk(partial(blob.write, chunk))
+            return await self._on_disk(blob.finish)
         finally:
-            upload.discard()
+            blob.discard()
 
     async def read(self, blob_id: str) -> bytes:
-        """As `Files.read`."""
+        """See `Files.read`."""
         path = self.path(blob_id)
         try:
             data = await asyncio.to_thread(path.read_bytes)
         except FileNotFoundError as error:
             raise BlobNotFound from error
-        return _checked(blob_id, data)
+        return _verify(blob_id, data)
 
     def path(self, blob_id: str) -> Path:
         """Return the path of a blob, for streaming; it need not exist.
@@ -214,18 +217,18 @@ class StoredFiles:
 
 
 class MemoryBlobs:
-    """`Blobs` in memory; they end with the process."""
+    """`Blobs` in memory; they are lost when the process ends."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, dict[str, bytes]] = {}
 
     def of(self, session_id: str) -> MemoryFiles:
-        """As `Blobs.of`."""
+        """See `Blobs.of`."""
         return MemoryFiles(self._sessions, session_id)
 
     @asynccontextmanager
     async def removing(self, session_id: str) -> AsyncIterator[None]:
-        """As `Blobs.removing`."""
+        """See `Blobs.removing`."""
         hidden = self._sessions.pop(session_id, None)
         try:
             yield
@@ -236,12 +239,12 @@ class MemoryBlobs:
 
     @contextmanager
     def aside(self) -> Iterator[Path]:
-        """As `Blobs.aside`, among the machine's temporary files."""
+        """See `Blobs.aside`. The directory is among the temporary files of the system."""
         with tempfile.TemporaryDirectory(prefix="arp-") as path:
             yield Path(path)
 
     async def held(self, session_ids: Collection[str]) -> int:
-        """As `Blobs.held`."""
+        """See `Blobs.held`."""
         stored = [self._sessions.get(session_id, {}) for session_id in session_ids]
         return sum(len(data) for files in stored for data in files.values())
 
@@ -256,8 +259,8 @@ class MemoryFiles:
         self._session_id = session_id
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
-        """As `Files.put`."""
-        async with aclosing(_gather(stream, max_bytes)) as chunks:
+        """See `Files.put`."""
+        async with aclosing(_merge_chunks(stream, max_bytes)) as chunks:
             data = b"".join([chunk async for chunk in chunks])
         blob_id = sha256(data).hexdigest()
         files = self._sessions.setdefault(self._session_id, {})
@@ -266,30 +269,37 @@ class MemoryFiles:
         return Blob(blob_id, len(data), blob_id, is_new)
 
     async def read(self, blob_id: str) -> bytes:
-        """As `Files.read`."""
+        """See `Files.read`."""
         data = self._sessions.get(self._session_id, {}).get(_check_id(blob_id))
         if data is None:
             raise BlobNotFound
         return data
 
     def path(self, blob_id: str) -> None:
-        """As `Files.path`: return `None`, there is no file."""
+        """Return `None`, since there is no file; see `Files.path`."""
         _check_id(blob_id)
 
 
 class _NewBlob:
-    """A blob that is written to a temporary file, which is renamed when it is complete."""
+    """A blob that is written to a temporary file, which is renamed when it is complete.
 
-    def __init__(self, scratch: Path, target: Path) -> None:
-        make_private_directory(target)
-        # Not in the target directory: a session that is removed meanwhile must not reappear.
-        fd, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=scratch)
-        self._path, self._target = Path(name), target
+    Args:
+        unfinished_directory: Directory of the temporary file.
+        directory: Directory of the complete file.
+    """
+
+    def __init__(self, unfinished_directory: Path, directory: Path) -> None:
+        make_private_directory(directory)
+        # The temporary file is not in `directory`. If the session is removed meanwhile, renaming
+        # then fails because the directory is gone, and the removed session does not reappear.
+        fd, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=unfinished_directory)
+        self._path, self._directory = Path(name), directory
         self._file: BinaryIO = os.fdopen(fd, "wb", buffering=0)
         self._hash = sha256()
         self._size = 0
 
     def write(self, data: bytes) -> None:
+        """Append bytes."""
         rest = memoryview(data)
         while rest:
             rest = rest[self._file.write(rest) :]
@@ -297,13 +307,14 @@ class _NewBlob:
         self._size += len(data)
 
     def finish(self) -> Blob:
+        """Make the file durable under its id."""
         os.fsync(self._file.fileno())
         self._file.close()
         blob_id = self._hash.hexdigest()
-        target = self._target / blob_id
-        is_new = not target.exists()
-        self._path.replace(target)
-        sync_directory(self._target)
+        path = self._directory / blob_id
+        is_new = not path.exists()
+        self._path.replace(path)
+        sync_directory(self._directory)
         return Blob(blob_id, self._size, blob_id, is_new)
 
     def discard(self) -> None:
@@ -315,6 +326,7 @@ class _NewBlob:
 
 
 async def _on_disk(directory: Path, action: Callable[[], T]) -> T:
+    """Call `action` in a thread; raise an `OSError` as `StoreUnwritable`."""
     try:
         return await asyncio.to_thread(action)
     except OSError as error:
@@ -346,8 +358,10 @@ def too_large(max_bytes: int) -> ResourceLimit:
     )
 
 
-async def _gather(stream: AsyncIterator[bytes], max_bytes: int) -> AsyncGenerator[bytes, None]:
-    """Yield the stream in larger chunks.
+async def _merge_chunks(
+    stream: AsyncIterator[bytes], max_bytes: int
+) -> AsyncGenerator[bytes, None]:
+    """Yield the bytes of a stream in chunks of at least `_CHUNK_BYTES`; the last may be smaller.
 
     Raises:
         ResourceLimit: The stream has more than `max_bytes`.
@@ -372,7 +386,8 @@ def _check_id(blob_id: str) -> str:
     return blob_id
 
 
-def _checked(blob_id: str, data: bytes) -> bytes:
+def _verify(blob_id: str, data: bytes) -> bytes:
+    """Return the bytes of a blob if they have the right hash."""
     if sha256(data).hexdigest() != blob_id:
         raise StoreUnavailable(f"blob {blob_id} is damaged on the disk; restore it from a backup")
     return data

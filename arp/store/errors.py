@@ -1,15 +1,15 @@
 """The errors of a store.
 
 StoreError(ArpError)
-├── SequenceConflict    another writer was first; nothing of the call was stored
-├── StoreUnwritable     the disk refuses; reading still works, and writing is tried again
+├── SequenceConflict    another writer was first; the call stored nothing
+├── StoreUnwritable     the disk refuses writes; reads still work, and writing is tried again
 ├── StoreDamaged        facts of one session fail their checksum; other sessions are not affected
 │   └── FactUnreadable      one fact passes its checksum, but is not a valid fact
 ├── StoreLocked         another process has the file
-├── StoreUnavailable    an unknown kind of store, or a file that is not ours to write
+├── StoreUnavailable    an unknown kind of store, or a file that this version must not write
 │   └── StoreUnreadable     a query failed; the next one may succeed
 ├── StoreClosed         used before `open` or after `aclose`
-└── BlobNotFound        no blob of that id
+└── BlobNotFound        no blob with that id
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class SequenceConflict(StoreError):
 
 
 class StoreUnwritable(StoreError):
-    """The ledger cannot be written. What the call wrote may or may not be stored."""
+    """The ledger cannot be written. The facts of the failed call may or may not be stored."""
 
     retryable = True
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(
             "the ledger cannot be written now, so nothing new is accepted; "
-            "reading goes on, try again later"
+            "reading still works, try again later"
         )
         self.path = path
         self.reason = reason
-        """For the operator: it may name files, so it is never in `message`."""
+        """Reason for the operator. It may name files, so `message` does not contain it."""
 
     def __str__(self) -> str:
         return f"ledger {self.path} cannot be written: {self.reason}"
@@ -67,14 +67,15 @@ class StoreDamaged(StoreError):
             detail=session_id,
         )
         self.after = after
-        """The last sequence that is known to be good."""
+        """Sequence of the last fact that is known to be good."""
 
 
 class FactUnreadable(StoreDamaged):
-    """A fact is not valid: it is no JSON, no fact, or does not follow from the previous ones."""
+    """A fact is not valid: not JSON, not a fact, or not possible after the previous facts."""
 
     def __init__(self, session_id: str, sequence: int, reason: str) -> None:
         problem = f"session {session_id}: fact {sequence} cannot be read ({reason})"
+        # Not `super()`: the checksum is right, so the message of `StoreDamaged` would be wrong.
         ArpError.__init__(self, f"{problem}; the facts before it can", detail=session_id)
         self.after = sequence - 1
         self.sequence = sequence
@@ -104,7 +105,7 @@ class StoreClosed(StoreError):
 
 
 class BlobNotFound(StoreError):
-    """There is no blob of this id, or the id is not valid: both have the same message."""
+    """There is no blob with this id, or the id is not valid; both have the same message."""
 
     def __init__(self) -> None:
         super().__init__("no such blob")
@@ -122,17 +123,20 @@ _REASONS = {
 
 
 def sqlite_reason(error: sqlite3.Error) -> str:
-    """Return what an error of SQLite means for the operator, then SQLite's own message."""
+    """Return what an error of SQLite means for the operator, followed by SQLite's message."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return f"{_REASONS.get(code, 'SQLite refuses')} ({error})"
 
 
 _OPENING_BYTES = 1 << 20
-"""More than SQLite needs to open a file; while it maps memory, it reports a full disk as IOERR."""
+"""Free bytes that are enough for SQLite to open a file.
+
+SQLite reports a full disk as `SQLITE_IOERR` if it notices it while it maps memory.
+"""
 
 
 def opening_reason(error: sqlite3.Error, path: Path) -> str:
-    """Return the same for a ledger that could not be opened, which is not tried again."""
+    """Return the meaning of an error while a ledger was opened, which is not tried again."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (
         code == sqlite3.SQLITE_IOERR and shutil.disk_usage(path.parent).free < _OPENING_BYTES
@@ -142,7 +146,7 @@ def opening_reason(error: sqlite3.Error, path: Path) -> str:
 
 
 def os_reason(error: OSError) -> str:
-    """Return why the ledger could not be opened, in parentheses, and what the operator can do."""
+    """Return the reason of an error, in parentheses, and what the operator can do about it."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"({error.strerror}); free some space and start again"
     return (

@@ -1,23 +1,24 @@
-"""The writing side of a ledger file: facts are appended fast and sorted later.
+"""Writing to a ledger file: facts are appended quickly and sorted later.
 
-Theory of operation. A fact has two places in the file, one after the other.
+Theory of operation. A fact is stored in the journal first and in a segment later.
 
-1. Every transaction writes all of its facts, of all sessions, into **one row** at the end of
-   `journal`: one statement, a few neighbouring pages, one sync. Callers wait for this only.
+1. Every transaction writes the facts of all its sessions into **one row** at the end of `journal`:
+   one statement, a few neighbouring pages, one sync. Callers wait only for this step.
 2. The same facts stay in memory, by session, as **tails** (`tails.py`), until the journal has
-   16 MiB of facts or one session 256 KiB. Then a later transaction also writes the oldest tails to
-   `segment`, one row per session with its whole run, and removes the journal rows that no tail
-   needs any more.
+   16 MiB of facts or one session has 256 KiB. Then a later transaction also sorts the oldest tails:
+   it writes each tail as one row of `segment`, and removes the journal rows that no other tail
+   needs.
 
-So a session's facts are its segments followed by its tail. Journal rows are read only when a file
-is opened, to build the tails again. A row is deleted when the *last* of its sessions is sorted, so
-some facts may be in both tables; they are recognised by their sequence.
+So the facts of a session are its segments followed by its tail. Journal rows are read only when a
+file is opened, to rebuild the tails. A row is deleted when the *last* of its sessions is sorted, so
+a fact may be in both tables; opening a file recognises such facts by their sequence.
 
-Why not a row per fact, ordered by session and sequence: 100 facts of 100 sessions would be 100
-pages of 4 KiB for 30 KiB of facts; README.md has the figures. And at each step of a statement
-Python releases the interpreter lock and may wait 5 ms to get it back, so few steps matter.
+Why there is not one row per fact, ordered by session and sequence: 100 facts of 100 sessions would
+change 100 pages of 4 KiB for 30 KiB of facts; README.md has the figures. Also, Python releases the
+interpreter lock at each step of a statement and may wait 5 ms to get it back, so statements must
+have few steps.
 
-All of it runs on the writer's thread; other threads may only call `tails.get`.
+All methods run in the writer's thread; other threads may only call `tails.get`.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from arp.ledger.chain import genesis, head
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
 from arp.store.schema import (
     change_removal,
-    emptied_log,
     open_ledger,
     stored_runtime_id,
+    truncate_log,
     zero_free_pages,
 )
 from arp.store.session_list import SessionMeta, fold
@@ -46,7 +47,7 @@ from arp.store.store import SessionWrite, one_line
 from arp.store.tails import Run, Tail, Tails
 
 _MAX_KNOWN: Final = 10_000
-"""Sessions whose last sequence is cached; that of others is looked up again."""
+"""Maximum number of sessions in each cache (last sequence, last hash); others are looked up."""
 
 _JOURNAL: Final = """
     SELECT id, CAST(heads AS BLOB), CAST(facts AS BLOB), crc FROM journal ORDER BY id"""
@@ -95,13 +96,15 @@ _UPSERT_MODEL: Final = """
     WHERE excluded.sequence >= model.sequence"""
 
 TextRow: TypeAlias = tuple[str, str, str, str]
-"""A session, a turn, its text, and the folded text."""
+"""Session id, turn id, text of the turn, and the folded text."""
 
 _heads_decoder = msgspec.json.Decoder(list[tuple[str, int, int]])
 
 
 class Journal:
-    """The one writer of a ledger file. After any `sqlite3.Error`: `abandon`, later `reopen`.
+    """The only writer of a ledger file.
+
+    After a `sqlite3.Error` call `abandon`, and later `reopen`.
 
     Args:
         path: The ledger file.
@@ -116,24 +119,28 @@ class Journal:
         self.tails = Tails()
         """Facts that are not in a segment yet; other threads may call `get`."""
         self.damaged: dict[str, int] = {}
-        """Sessions with facts that fail their checksum → their last good sequence."""
+        """Last good sequence of each session that has facts with a wrong checksum."""
         self.unchecked_bytes = 0
-        """Bytes written since the last checkpoint, when the writer sets it to 0."""
+        """Bytes written since the last checkpoint; the writer resets it to 0."""
         self.has_old_log = False
-        """Whether the write-ahead log has what was deleted: it was in use, and is to be emptied."""
+        """Whether deleted content may still be in the write-ahead log, which must be emptied."""
         self._connection: sqlite3.Connection | None = None
         self._last: dict[str, int] = {}
+        """Sequence of the newest fact of each session; a cache."""
         self._chain: dict[str, bytes | None] = {}
-        """Session → the hash of the last fact in its segments; `None` if it is not stored."""
+        """Hash of the last fact in the segments of each session; `None` if it is not stored."""
         self._damaged_rows: list[int] = []
+        """Ids of the journal rows with a wrong checksum."""
         self._next_row = 1
         self._seen_version = 0
+        """Result of `_data_version` when the tails were read."""
 
     def open(self) -> None:
         """Open the file and build the tails from the rows of the journal.
 
         Raises:
-            StoreUnavailable: As `open_ledger`, or a row of the journal is damaged.
+            StoreUnavailable: For the reasons of `open_ledger`, or because a row of the journal is
+                damaged so that its sessions are unknown.
         """
         self.tails = self._load()
 
@@ -144,6 +151,7 @@ class Journal:
             StoreUnavailable: The file cannot be opened, or acknowledged facts are missing. Reads
                 still return the facts that are in memory.
         """
+        # Keep the old tails until the check is done: they contain the acknowledged facts.
         tails = self._load()
         for session_id, tail in self.tails.by_session.items():
             if self.last_of(session_id) < tail.last:
@@ -155,18 +163,21 @@ class Journal:
         self.tails = tails
 
     def refresh(self) -> bool:
-        """Build the tails again if another process has written to the file; return whether it has.
+        """Rebuild the tails if another process has written to the file.
+
+        Returns:
+            Whether another process has written.
 
         Raises:
             sqlite3.Error, StoreUnavailable: The file cannot be read; the tails are unchanged.
         """
-        if self._version() == self._seen_version:
+        if self._data_version() == self._seen_version:
             return False
         self.tails = self._read_tails()
         return True
 
     def abandon(self) -> None:
-        """Drop the connection with what it has not committed; the tails can still be read."""
+        """Close the connection without committing; the tails can still be read."""
         connection, self._connection = self._connection, None
         self._last, self._chain = {}, {}
         if connection is not None:
@@ -174,18 +185,19 @@ class Journal:
                 connection.close()
 
     def runtime_id(self) -> str:
-        """Return the name of the runtime that the file belongs to.
+        """Return the id of the runtime that the file belongs to.
 
         Raises:
-            sqlite3.Error: As `commit`.
+            sqlite3.Error: The file cannot be read or written.
         """
         return stored_runtime_id(self._db)
 
     def close(self) -> None:
-        """Write all tails as segments, so that a closed file has an empty journal, and close it.
+        """Write all tails as segments, so that the journal is empty, and close the file.
 
         Raises:
-            sqlite3.Error: The tails could not be written; nothing is lost, `open` reads them again.
+            sqlite3.Error: The tails could not be written as segments. Nothing is lost: the next
+                `open` reads them from the journal.
         """
         tails = dict(self.tails.by_session)
         try:
@@ -208,7 +220,7 @@ class Journal:
         """Make the facts of many calls durable in one transaction.
 
         Returns:
-            For each call, why it was refused, or `None`. A refused call stored nothing.
+            For each call the error that refused it, or `None`. A refused call stored nothing.
 
         Raises:
             sqlite3.Error: The calls may or may not be stored; call `abandon`, later `reopen`.
@@ -219,7 +231,7 @@ class Journal:
         outcomes: list[Exception | None] = []
         for batch in calls:
             try:
-                runs += self._accept(batch)
+                runs += self._check_and_advance(batch)
             except StoreError as error:
                 outcomes.append(error)
             else:
@@ -233,15 +245,16 @@ class Journal:
         return outcomes
 
     def delete(self, session_id: str) -> bool:
-        """Remove the facts and the row of a session; return whether there was anything.
+        """Delete everything that is stored for a session; return whether there was anything.
 
         Raises:
-            sqlite3.Error: As `commit`.
+            sqlite3.Error: The session may or may not be deleted; call `abandon`, later `reopen`.
         """
         db, tails = self._db, dict(self.tails.by_session)
         found = session_id in tails
         with self._transaction():
-            # Journal rows are shared between sessions, so they must be empty before this one goes.
+            # Journal rows contain facts of several sessions, so the facts of this session cannot
+            # be deleted there. Sorting all tails removes every row that is not damaged.
             self._write_segments(tails)
             for statement in _DELETE_SESSION:
                 found = db.execute(statement, (session_id,)).rowcount > 0 or found
@@ -256,20 +269,22 @@ class Journal:
         return found
 
     def empty_log(self) -> None:
-        """Empty the write-ahead log, whose pages have what was deleted, unless somebody reads it.
+        """Empty the write-ahead log, because its pages still contain deleted content.
+
+        If a reader is using the log, it is not emptied and `has_old_log` remains set.
 
         Raises:
-            sqlite3.Error: As `commit`.
+            sqlite3.Error: The log was not emptied; call `abandon`, later `reopen`.
         """
         self.has_old_log = True
         zero_free_pages(self._db)
-        self.has_old_log = not emptied_log(self._db)
+        self.has_old_log = not truncate_log(self._db)
 
     def note_removal(self, name: str, note: str | None) -> None:
-        """Write the note of a removal, or with `None` drop it.
+        """Store the note of a removal, or delete it if `note` is `None`.
 
         Raises:
-            sqlite3.Error: As `commit`.
+            sqlite3.Error: The change may or may not be stored; call `abandon`, later `reopen`.
         """
         with self._transaction():
             change_removal(self._db, name, note)
@@ -278,8 +293,8 @@ class Journal:
         """Store a model, unless a newer one is stored.
 
         Raises:
-            SequenceConflict: It covers more than the session has; nothing changed.
-            sqlite3.Error: As `commit`.
+            SequenceConflict: The model covers more facts than the session has; nothing changed.
+            sqlite3.Error: The model may or may not be stored; call `abandon`, later `reopen`.
         """
         last = self.last_of(session_id)
         if not 0 < sequence <= last:
@@ -287,7 +302,7 @@ class Journal:
         self._db.execute(_UPSERT_MODEL, (session_id, name, sequence, crc32(data), data))
         self.unchecked_bytes += len(data)
 
-    def _version(self) -> int:
+    def _data_version(self) -> int:
         """Return a number that changes when another process writes."""
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
@@ -310,11 +325,11 @@ class Journal:
                     db.execute("ROLLBACK")
             raise
 
-    def _accept(self, batch: Sequence[SessionWrite]) -> list[Run]:
-        """Advance `_last` and return the runs of the batch.
+    def _check_and_advance(self, batch: Sequence[SessionWrite]) -> list[Run]:
+        """Check the sequences of a batch, advance `_last` past it, and return its runs.
 
         Raises:
-            SequenceConflict, StoreDamaged: A write of the batch is refused; nothing has changed.
+            SequenceConflict, StoreDamaged: A write of the batch is refused; `_last` is unchanged.
         """
         runs: list[Run] = []
         known, damaged = self._last, self.damaged
@@ -324,7 +339,9 @@ class Journal:
             if last is None:
                 last = self.last_of(session_id)
             if last != expected or session_id in damaged:
-                for accepted in reversed(batch[:count]):  # take back the earlier writes
+                # A batch is stored as a whole or not at all, so undo its earlier writes. Backwards,
+                # because a batch may write to one session several times.
+                for accepted in reversed(batch[:count]):
                     known[accepted.session_id] = accepted.expected_sequence
                 if session_id in damaged:
                     raise StoreDamaged(session_id, damaged[session_id])
@@ -335,6 +352,7 @@ class Journal:
         return runs
 
     def _write(self, runs: list[Run], metas: list[SessionMeta], texts: list[TextRow]) -> None:
+        """Write one journal row, the changed rows of sessions, and the tails that are due."""
         if not runs and not metas and not texts:
             return
         due = self.tails.due()
@@ -342,6 +360,7 @@ class Journal:
         row = self._next_row
         record = (row, heads, body, crc32(body, crc32(heads)))
         if runs and not metas and not texts and not due:
+            # A single statement is a transaction by itself; BEGIN and COMMIT would be extra steps.
             self._db.execute(_INSERT_JOURNAL, record)
         else:
             with self._transaction():
@@ -369,7 +388,7 @@ class Journal:
         for session_id, tail in chosen.items():
             body = b"\n".join(tail.facts)
             head_row = (session_id, tail.first, tail.last, crc32(body), offset, len(body))
-            heads.append((*head_row, self._linked(session_id, tail)))
+            heads.append((*head_row, self._extend_chain(session_id, tail)))
             bodies.append(body)
             offset += len(body)
         if heads:
@@ -378,8 +397,13 @@ class Journal:
         self._db.execute(_DELETE_JOURNAL, (oldest, _json(self._damaged_rows)))
         self.unchecked_bytes += offset
 
-    def _linked(self, session_id: str, tail: Tail) -> str | None:
-        """Continue a session's chain over a tail; return the hash of its last fact, in hex."""
+    def _extend_chain(self, session_id: str, tail: Tail) -> str | None:
+        """Extend the hash chain of a session by a tail.
+
+        Returns:
+            The hash of the last fact of the tail, in hex; `None` if the hash before the tail is
+            not stored.
+        """
         if session_id in self._chain:
             before = self._chain[session_id]
         elif tail.first == 1:
@@ -394,12 +418,13 @@ class Journal:
         return None if after is None else after.hex()
 
     def _clear_damage(self, session_id: str) -> None:
-        """Remove the session from the damaged rows, so that it can start again from nothing."""
+        """Remove a session from the damaged rows, so that a new session can have its id."""
         for row in tuple(self._damaged_rows):
             select = "SELECT heads FROM journal WHERE id = ?"
             heads = _heads_decoder.decode(self._db.execute(select, (row,)).fetchone()[0])
             others = [head for head in heads if head[0] != session_id]
             if others:
+                # A checksum is never negative, so the row is still damaged for its other sessions.
                 update = "UPDATE journal SET heads = ?, crc = -1 WHERE id = ?"
                 self._db.execute(update, (msgspec.json.encode(others), row))
             else:
@@ -415,9 +440,10 @@ class Journal:
             raise
 
     def _read_tails(self) -> Tails:
+        """Build the tails from the journal, and find the damaged sessions."""
         tails = Tails()
         self.damaged, self._damaged_rows, self._last, self._next_row = {}, [], {}, 1
-        self._seen_version = self._version()
+        self._seen_version = self._data_version()
         # The open statement keeps one read transaction, so `last_of` sees the same state.
         for row, heads, facts, crc in self._db.execute(_JOURNAL):
             self._next_row = row + 1
@@ -431,9 +457,12 @@ class Journal:
         for session_id, first, facts in runs:
             known = self.last_of(session_id)
             last = first + len(facts) - 1
+            # A gap: the facts before this run are missing. If the run were added all the same,
+            # the session would skip sequences.
             if not is_intact or first > known + 1:
                 self.damaged.setdefault(session_id, known)
             elif last > known:
+                # The first facts of the run may be in a segment already.
                 tails.add([(session_id, known + 1, facts[known + 1 - first :])], row)
                 self._last[session_id] = last
 
@@ -453,9 +482,10 @@ class Journal:
 
 
 def _journal_row(runs: list[Run]) -> tuple[list[Run], bytes, bytes]:
-    """Return the runs with one line for each fact, and the heads and facts of their row."""
+    """Return the runs with one line per fact, and the `heads` and `facts` of their journal row."""
     lines = list(chain.from_iterable([facts for _, _, facts in runs]))
     body = b"\n".join(lines)
+    # More line breaks than separators: a fact contains one, and would be read as two facts.
     if body.count(b"\n") >= max(1, len(lines)):
         runs = [(session_id, first, one_line(facts)) for session_id, first, facts in runs]
         body = b"\n".join([fact for _, _, facts in runs for fact in facts])

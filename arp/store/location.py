@@ -1,9 +1,9 @@
 """The location of a ledger: `memory:`, `sqlite:PATH`, a path, or the target that is served.
 
-A target is `app.py`, `app.py:NAME` or a module. Each has its own file in `.arp` of the working
-directory, so that two agents can be served at the same time. Earlier versions had one file for all
-targets, `.arp/ledger.db`. It is still the ledger of an app whose agents have sessions in it, until
-there is a file with the app's own name.
+A target is `app.py`, `app.py:NAME` or a module. Each target has its own file in the directory
+`.arp` of the working directory, so that two apps can be served at the same time. Earlier versions
+had one file for all targets, `.arp/ledger.db`. If the agents of an app have sessions in that file,
+it is still the ledger of the app, until a file with the app's own name exists.
 """
 
 from __future__ import annotations
@@ -28,20 +28,23 @@ from arp.store.sqlite import SqliteStore
 from arp.store.store import Store
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-"""At least two characters, so that `C:\\ledger.db` is a path."""
+"""A scheme. It has at least two characters, so that `C:\\ledger.db` is a path."""
 
 DIRECTORY: Final = Path(".arp")
 SHARED: Final = DIRECTORY / "ledger.db"
-"""The file that all targets shared in earlier versions."""
+"""The ledger that all targets shared in earlier versions."""
 
 MAX_NAME: Final = 80
-"""Characters of a name; file systems allow 255 bytes, and `.blobs` or `.db-wal` is appended."""
+"""Maximum number of characters of a file name without its suffix.
+
+File systems allow 255 bytes, and suffixes such as `.blobs` and `.db-wal` are appended.
+"""
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 _OBJECT: Final = re.compile(r"(?P<module>.{2,}):(?P<name>[^\W\d]\w*)", re.DOTALL)
-"""At least two characters before the colon, so that `C:app.py` is a path."""
+"""A target with a name. It has two characters or more before the colon: `C:app.py` is a path."""
 
-_IS_FILE: Final = re.compile(r"\.py(:\w+)?$")
+_PYTHON_FILE: Final = re.compile(r"\.py(:\w+)?$")
 _SCHEMES: Final = ("sqlite:", "memory:", "nats:")
 
 
@@ -52,20 +55,20 @@ def open_store(location: str) -> Store:
         location: `memory:`, `sqlite:PATH`, or a path.
 
     Raises:
-        StoreUnavailable: It has another scheme, or is `sqlite:` without a path.
+        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
     """
     path = path_of(location)
     return MemoryStore() if path is None else SqliteStore(path)
 
 
 def open_blobs(location: str) -> Blobs:
-    """Return the blobs that belong to the store of the same `location`.
+    """Return the blobs that belong to the store at the same `location`.
 
-    For `sqlite:.arp/ledger.db` that is the directory `.arp/ledger.blobs`. Call it while the store
-    is open: it removes unfinished files of a killed process.
+    The blobs of `sqlite:.arp/ledger.db` are in the directory `.arp/ledger.blobs`. Call this only
+    while the store is open, because it deletes the unfinished files of a killed process.
 
     Raises:
-        StoreUnavailable: As `open_store`.
+        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
     """
     path = path_of(location)
     if path is None:
@@ -76,30 +79,30 @@ def open_blobs(location: str) -> Blobs:
 
 
 def tokens_of(location: str) -> Path | None:
-    """Return the file with the tokens of a ledger, in the same directory; `None` for memory.
+    """Return the path of the file with the tokens for a ledger; `None` for memory.
 
     Raises:
-        StoreUnavailable: As `open_store`.
+        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
     """
     path = path_of(location)
     return None if path is None else path.with_suffix(".tokens")
 
 
 def logins_of(location: str) -> Path | None:
-    """Return the file with the logins of a ledger, in the same directory; `None` for memory.
+    """Return the path of the file with the logins for a ledger; `None` for memory.
 
     Raises:
-        StoreUnavailable: As `open_store`.
+        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
     """
     path = path_of(location)
     return None if path is None else path.with_suffix(".logins")
 
 
 def starts_of(location: str) -> Path | None:
-    """Return the file with the tokens of the newest starts of a server; `None` for memory.
+    """Return the path of the file with the tokens of a server's last starts; `None` for memory.
 
     Raises:
-        StoreUnavailable: As `open_store`.
+        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
     """
     path = path_of(location)
     return None if path is None else path.with_suffix(".starts")
@@ -109,7 +112,7 @@ def path_of(location: str) -> Path | None:
     """Return the path of a ledger file; `None` for memory.
 
     Raises:
-        StoreUnavailable: As `open_store`.
+        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
     """
     match = _SCHEME.match(location)
     scheme = match[1].lower() if match else "sqlite"
@@ -130,11 +133,12 @@ def path_of(location: str) -> Path | None:
 
 
 def ledger_of(target: str) -> Path:
-    r"""Return the target's own ledger file, below the working directory; it need not exist.
+    r"""Return the path of a target's own ledger file, relative to the working directory.
 
-    `app.py`, `./app.py`, `app` and `app.py:app` are one target: `.arp/app.db`. `demos/app.py` has
-    `.arp/demos-app.db`, `app.py:sales` has `.arp/app-sales.db`. A file outside the working
-    directory has a hash of its path in the name.
+    The file need not exist. `app.py`, `./app.py`, `app` and `app.py:app` are the same target, with
+    the ledger `.arp/app.db`. The ledger of `demos/app.py` is `.arp/demos-app.db`, and the ledger of
+    `app.py:sales` is `.arp/app-sales.db`. If the target is outside the working directory, the name
+    contains a hash of its path.
     """
     match = _OBJECT.fullmatch(target)
     module, name = (match["module"], match["name"]) if match else (target, "app")
@@ -148,39 +152,46 @@ def ledger_of(target: str) -> Path:
 
 
 def default_ledger(target: str, agents: Iterable[str]) -> Path:
-    """Return the ledger file with which a target is served.
+    """Return the path of the ledger file to use for a target that is served.
 
-    That is its own file; or `.arp/ledger.db` while the target has no file of its own and one of
-    its agents has sessions in that one.
+    This is the target's own file. If that file does not exist and one of the agents has sessions
+    in `.arp/ledger.db`, it is `.arp/ledger.db`.
 
     Args:
-        target: As on the command line.
-        agents: Names of the agents of its app.
+        target: Target, as on the command line.
+        agents: Names of the agents of the app.
     """
     own = ledger_of(target)
     return SHARED if not own.exists() and _has_sessions_of(SHARED, agents) else own
 
 
 def ledger_to_read(location: str) -> str:
-    """Return the location of a ledger to read, named by its location or its target.
+    """Return the location of a ledger to read.
 
-    A text that ends in `.py` or `.py:NAME` is a target, and so is the name of a module that has a
-    ledger here. The target is not loaded: if it has no file of its own, the result is
-    `.arp/ledger.db` if that exists. Every other text is returned as it is.
+    Args:
+        location: Location of the ledger, or the target that it belongs to. A text that ends in
+            `.py` or `.py:NAME` is a target, and so is the name of a module that has a ledger in
+            `.arp`.
+
+    Returns:
+        A location is returned unchanged. For a target, the location of its own file; if that does
+        not exist and `.arp/ledger.db` does, the location of `.arp/ledger.db`. The target is not
+        loaded.
     """
     own = ledger_of(location)
     is_path = Path(location).exists() or not own.exists()
-    if location.lower().startswith(_SCHEMES) or (is_path and not _IS_FILE.search(location)):
+    if location.lower().startswith(_SCHEMES) or (is_path and not _PYTHON_FILE.search(location)):
         return location
     return f"sqlite:{SHARED if not own.exists() and SHARED.exists() else own}"
 
 
 def _parts(module: str) -> Iterable[str]:
-    """Return the parts of the file name for a module or the path of one."""
+    """Return the parts of the ledger's name for a module or the path of a Python file."""
     path = Path(module)
     if path.suffix != ".py" and not path.is_file():  # the name of a module
         return module.split(".")
-    absolute = Path(os.path.abspath(path))  # not resolve(): a link keeps its own name
+    # Not `resolve()`: a symbolic link is a target with its own name.
+    absolute = Path(os.path.abspath(path))
     try:
         return absolute.relative_to(Path.cwd()).with_suffix("").parts
     except ValueError:
@@ -194,11 +205,11 @@ def _hash(text: str) -> str:
 def _has_sessions_of(path: Path, agents: Iterable[str]) -> bool:
     """Return whether a ledger file has a session of one of these agents.
 
-    `True` for a file that cannot be read: it may have sessions of the app, so the server opens it
-    and reports what is wrong with it, instead of creating a new file silently.
+    Also return `True` if the file cannot be read. It may have sessions of the app, so the server
+    must open it and report the problem, instead of creating a new file silently.
     """
     try:
-        if not path.stat().st_size:  # left by a server that was killed while it started
+        if not path.stat().st_size:  # a server was killed while it created the file
             return False
     except OSError:
         return False

@@ -14,15 +14,22 @@ from arp.store.session_list import (
     TurnText,
     excerpt,
     fold,
-    missing_in,
+    missing_words,
     page_limit,
     split_cursor,
 )
-from arp.store.store import Page, SessionWrite, check_append, new_runtime_id, one_line, readable
+from arp.store.store import (
+    Page,
+    SessionWrite,
+    check_append,
+    new_runtime_id,
+    one_line,
+    readable_prefix,
+)
 
 
 class MemoryStore:
-    """A `Store` that is durable as long as the process lives."""
+    """A `Store` that keeps its facts until the process ends."""
 
     def __init__(self) -> None:
         self._facts: dict[str, list[bytes]] = {}
@@ -34,19 +41,19 @@ class MemoryStore:
         self._runtime_id = new_runtime_id()
 
     async def open(self) -> None:
-        """As `Store.open`."""
+        """See `Store.open`."""
         self._is_open = True
 
     async def aclose(self) -> None:
-        """As `Store.aclose`. The stored facts are available again after the next `open`."""
+        """See `Store.aclose`. The stored facts are available again after the next `open`."""
         self._is_open = False
 
     async def runtime_id(self) -> str:
-        """As `Store.runtime_id`."""
+        """See `Store.runtime_id`."""
         return self._runtime_id
 
     async def append(self, batch: Sequence[SessionWrite]) -> None:
-        """As `Store.append`. The disk never refuses."""
+        """See `Store.append`. Never raises `StoreUnwritable`, since there is no disk."""
         self._check_open()
         for append in batch:
             check_append(append)
@@ -56,14 +63,14 @@ class MemoryStore:
                 self._facts.setdefault(append.session_id, []).extend(one_line(append.facts))
             if append.meta is not None:
                 self._metas[append.session_id] = append.meta
-            self._keep_texts(append.session_id, append.texts)
+            self._store_texts(append.session_id, append.texts)
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
-        """As `Store.read`."""
+        """See `Store.read`."""
         self._check_open()
         after, limit = max(after, 0), max(limit, 1)
         facts = self._facts.get(session_id, [])
-        return readable(session_id, list(enumerate(facts[after : after + limit], after + 1)))
+        return readable_prefix(session_id, list(enumerate(facts[after : after + limit], after + 1)))
 
     async def sessions(
         self,
@@ -74,10 +81,10 @@ class MemoryStore:
         before: str | None = None,
         limit: int = 50,
     ) -> list[SessionMeta]:
-        """As `Store.sessions`."""
+        """See `Store.sessions`."""
         self._check_open()
         cursor = split_cursor(before) if before is not None else None
-        found = [
+        rows = [
             meta
             for meta in self._metas.values()
             if (owner is None or meta.owner == owner)
@@ -85,8 +92,8 @@ class MemoryStore:
             and (pinned is None or meta.pinned == pinned)
             and (cursor is None or (meta.updated_at, meta.id) < cursor)
         ]
-        found.sort(key=lambda meta: (meta.updated_at, meta.id), reverse=True)
-        return [self._complete(meta) for meta in found[: page_limit(limit)]]
+        rows.sort(key=lambda meta: (meta.updated_at, meta.id), reverse=True)
+        return [self._with_last_sequence(meta) for meta in rows[: page_limit(limit)]]
 
     async def search(
         self,
@@ -98,8 +105,8 @@ class MemoryStore:
         before: str | None = None,
         limit: int = 50,
     ) -> SearchPage:
-        """As `Store.search`."""
-        most, matches, last = page_limit(limit), list[Match](), before
+        """See `Store.search`."""
+        page_size, matches, last = page_limit(limit), list[Match](), before
         while page := await self.sessions(
             owner=owner, workflow=workflow, pinned=pinned, before=last
         ):
@@ -108,12 +115,12 @@ class MemoryStore:
                 match = self._match(meta, words)
                 if match is not None:
                     matches.append(match)
-                if len(matches) == most:
+                if len(matches) == page_size:
                     return SearchPage(matches, last)
         return SearchPage(matches, None)
 
     def _match(self, meta: SessionMeta, words: Sequence[str]) -> Match | None:
-        missing = missing_in(meta.title, words)
+        missing = missing_words(meta.title, words)
         if not missing:
             return Match(meta)
         texts = self._texts.get(meta.id, {})
@@ -128,13 +135,13 @@ class MemoryStore:
         return Match(meta, turn_id, excerpt(text, missing[0]))
 
     async def session(self, session_id: str) -> SessionMeta | None:
-        """As `Store.session`."""
+        """See `Store.session`."""
         self._check_open()
         meta = self._metas.get(session_id)
-        return self._complete(meta) if meta else None
+        return self._with_last_sequence(meta) if meta else None
 
     async def delete(self, session_id: str) -> bool:
-        """As `Store.delete`."""
+        """See `Store.delete`."""
         self._check_open()
         facts = self._facts.pop(session_id, None)
         meta = self._metas.pop(session_id, None)
@@ -143,29 +150,29 @@ class MemoryStore:
         return facts is not None or meta is not None
 
     async def note_removal(self, name: str, note: str | None) -> None:
-        """As `Store.note_removal`."""
+        """See `Store.note_removal`."""
         self._check_open()
         self._removals.pop(name, None)
         if note is not None:
             self._removals[name] = note
 
     async def removals(self) -> dict[str, str]:
-        """As `Store.removals`."""
+        """See `Store.removals`."""
         self._check_open()
         return dict(self._removals)
 
     async def open_sessions(self) -> list[str]:
-        """As `Store.open_sessions`."""
+        """See `Store.open_sessions`."""
         self._check_open()
         return sorted(meta.id for meta in self._metas.values() if meta.active)
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """As `Store.heads`: return an empty list, since no hash is stored."""
+        """Return an empty list, since no hash is stored; see `Store.heads`."""
         self._check_open()
         return []
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
-        """As `Store.save_model`."""
+        """See `Store.save_model`."""
         self._check_open()
         last = len(self._facts.get(session_id, ()))
         if not 0 < sequence <= last:
@@ -174,15 +181,17 @@ class MemoryStore:
             self._models[session_id, name] = sequence, data
 
     async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
-        """As `Store.load_model`."""
+        """See `Store.load_model`."""
         self._check_open()
         return self._models.get((session_id, name))
 
-    def _keep_texts(self, session_id: str, texts: Sequence[TurnText]) -> None:
+    def _store_texts(self, session_id: str, texts: Sequence[TurnText]) -> None:
         if texts:
             stored = self._texts.setdefault(session_id, {})
             for one in texts:
-                stored.pop(one.turn_id, None)  # the newest turn is last
+                # Remove the old text first: assigning to an existing key would keep its position,
+                # and the search expects the newest turn last.
+                stored.pop(one.turn_id, None)
                 stored[one.turn_id] = one.text
 
     def _check_open(self) -> None:
@@ -190,13 +199,15 @@ class MemoryStore:
             raise StoreClosed
 
     def _check_sequences(self, batch: Sequence[SessionWrite]) -> None:
-        ahead: dict[str, int] = {}
+        # A batch may write to a session twice: the second write follows the first one, which is
+        # not stored yet.
+        planned: dict[str, int] = {}
         for append in batch:
             session_id = append.session_id
-            last = ahead.get(session_id, len(self._facts.get(session_id, ())))
+            last = planned.get(session_id, len(self._facts.get(session_id, ())))
             if last != append.expected_sequence:
                 raise SequenceConflict(session_id, append.expected_sequence, last)
-            ahead[session_id] = last + len(append.facts)
+            planned[session_id] = last + len(append.facts)
 
-    def _complete(self, meta: SessionMeta) -> SessionMeta:
+    def _with_last_sequence(self, meta: SessionMeta) -> SessionMeta:
         return msgspec.structs.replace(meta, last_sequence=len(self._facts.get(meta.id, ())))

@@ -1,7 +1,7 @@
-"""The reading side of a ledger file, with its own connections and threads.
+"""Queries on a ledger file, with their own connections and threads.
 
-Checkpoints (moving the write-ahead log into the file) run here too. Otherwise SQLite would run one
-inside the commit that makes the log too long, and that commit would wait.
+Checkpoints (moving the write-ahead log into the file) run in these threads too. Otherwise SQLite
+would run a checkpoint inside the commit that makes the log too long, and that commit would wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import msgspec
 
 from arp.store.errors import StoreDamaged, StoreUnavailable, StoreUnreadable, sqlite_reason
 from arp.store.schema import HEADS_SINCE, open_reader
-from arp.store.session_list import SessionMeta, excerpt, missing_in, page_limit, split_cursor
+from arp.store.session_list import SessionMeta, excerpt, missing_words, page_limit, split_cursor
 from arp.store.store import PAGE_BYTES, Page
 
 log = logging.getLogger(__name__)
@@ -30,13 +30,19 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Row = tuple[SessionMeta, int]
-"""A session's row, and the last sequence in its segments."""
+"""The row of a session, and the last sequence in its segments."""
 
 _THREADS: Final = 3
-"""Most reads are answered from memory; a long list, a resume and a checkpoint can run at once."""
+"""Number of threads: enough for a long list, a resume and a checkpoint at the same time.
+
+Most other reads are answered from memory.
+"""
 
 _MAX_CHECKPOINT_PASSES: Final = 8
-"""The writer adds pages meanwhile; each pass is shorter than the last, so a few are enough."""
+"""Limit of passes of a checkpoint.
+
+The writer adds pages during a pass, but each pass is shorter than the previous one.
+"""
 
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 """Errors that a retry does not fix."""
@@ -58,17 +64,20 @@ _TURN_TEXTS: Final = """
     SELECT turn, text FROM (
         SELECT turn, text, folded FROM said WHERE session = ?1 ORDER BY rowid DESC LIMIT ?2)
     WHERE instr(folded, ?3) LIMIT 1"""
-"""A search in the text of turns. A full-text index finds no parts of words, and nothing in Chinese
-or Japanese; facts have text only in pieces."""
+"""Search in the text of turns.
+
+There is no full-text index, because it would not find parts of words, or anything in Chinese or
+Japanese. Facts cannot be searched, because they contain text only in pieces.
+"""
 
 MAX_SEARCHED: Final = 500
-"""Sessions that one search examines."""
+"""Maximum number of sessions that one search examines."""
 
 MAX_TURNS_SEARCHED: Final = 2000
-"""The newest turns of a session that a search examines."""
+"""Maximum number of turns per session that a search examines, newest first."""
 
 SEARCH_S: Final = 0.25
-"""A search stops after the session that exceeds this time; the caller may continue it."""
+"""Time after which a search examines no further session; the caller may continue it."""
 
 _MODEL: Final = """
     SELECT sequence, crc, CAST(data AS BLOB) FROM model WHERE session = ? AND name = ?"""
@@ -77,7 +86,7 @@ _meta_decoder = msgspec.json.Decoder(SessionMeta)
 
 
 class Reader:
-    """Runs queries on a few threads, with a pool of connections."""
+    """Runs queries in a few threads, with a pool of connections."""
 
     def __init__(
         self, path: Path, connect: Callable[[Path], sqlite3.Connection] = open_reader
@@ -95,12 +104,13 @@ class Reader:
 
         Raises:
             StoreUnreadable: The file cannot be read now.
-            StoreUnavailable: The file is damaged. Errors of the query itself are passed on.
+            StoreUnavailable: The file is damaged.
+            Exception: Any other error of the query.
         """
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._run, query)
 
     def checkpoint(self) -> None:
-        """Start a checkpoint, unless one is running. Never waits; a failure is logged."""
+        """Start a checkpoint if none is running, without waiting. A failure is logged."""
         if not self._is_checkpointing:
             self._is_checkpointing = True
             self._pool.submit(self._checkpoint)
@@ -115,18 +125,19 @@ class Reader:
 
     def _run(self, query: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            with self._borrowed() as connection:
+            with self._connection() as connection:
                 return query(connection)
         except sqlite3.Error as error:
             is_damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
             kind = StoreUnavailable if is_damaged else StoreUnreadable
-            raise self._failure(kind, sqlite_reason(error)) from error
+            raise self._read_error(kind, sqlite_reason(error)) from error
         except msgspec.DecodeError as error:
             reason = "a row is damaged; restore it from a backup"
-            raise self._failure(StoreUnavailable, reason) from error
+            raise self._read_error(StoreUnavailable, reason) from error
 
     @contextmanager
-    def _borrowed(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Provide a connection of the pool. It is opened when it is used for the first time."""
         connection = self._free.get()
         try:
             if connection is None:
@@ -137,19 +148,21 @@ class Reader:
 
     def _checkpoint(self) -> None:
         try:
-            with self._borrowed() as connection:
-                _move_log(connection)
+            with self._connection() as connection:
+                _run_checkpoint(connection)
         except sqlite3.Error as error:
             log.warning("ledger %s: checkpoint failed: %s", self._path, sqlite_reason(error))
         finally:
             self._is_checkpointing = False
 
-    def _failure(self, kind: type[StoreUnavailable], reason: str) -> StoreUnavailable:
+    def _read_error(self, kind: type[StoreUnavailable], reason: str) -> StoreUnavailable:
+        """Log why the ledger cannot be read, and return the exception to raise."""
         log.error("ledger %s cannot be read: %s", self._path, reason)
         return kind(f"the ledger cannot be read: {reason}")
 
 
-def _move_log(db: sqlite3.Connection) -> None:
+def _run_checkpoint(db: sqlite3.Connection) -> None:
+    """Move the write-ahead log into the file."""
     for _ in range(_MAX_CHECKPOINT_PASSES):
         _, pages, moved = db.execute("PRAGMA wal_checkpoint").fetchone()
         if moved >= pages:
@@ -157,9 +170,9 @@ def _move_log(db: sqlite3.Connection) -> None:
 
 
 def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> Page:
-    """Return up to `limit` facts after `after` that are in segments, in order, without gaps.
+    """Return up to `limit` facts after sequence `after` from the segments, in order, without gaps.
 
-    A page ends with the segment that makes it larger than `PAGE_BYTES`.
+    The page ends after the segment that makes it larger than `PAGE_BYTES`.
 
     Raises:
         StoreDamaged: The first fact of the page fails its checksum or is missing.
@@ -171,6 +184,7 @@ def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: in
             continue
         facts = body.split(b"\n")
         if first > wanted or crc32(body) != crc or len(facts) != last - first + 1:
+            # Return the intact facts before the damage; the next call raises.
             if found:
                 return found
             raise StoreDamaged(session_id, after)
@@ -182,7 +196,7 @@ def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: in
 
 
 class SessionQuery(NamedTuple):
-    """Which sessions to return; `None` means any."""
+    """Filters of a list of sessions; `None` means any."""
 
     owner: str | None = None
     workflow: str | None = None
@@ -191,18 +205,18 @@ class SessionQuery(NamedTuple):
 
 
 def list_sessions(db: sqlite3.Connection, query: SessionQuery, limit: int) -> list[Row]:
-    """Return the rows of `Store.sessions`, newest update first."""
+    """Return the rows for `Store.sessions`, newest update first."""
     return list(_rows(db, query, page_limit(limit)))
 
 
 def search_sessions(
     db: sqlite3.Connection, words: Sequence[str], query: SessionQuery, limit: int
 ) -> tuple[list[tuple[Row, str | None, str]], str | None]:
-    """Return the sessions with all words.
+    """Search for sessions that have all words in their title or in the texts of their turns.
 
     Returns:
-        For each session its row, a turn and an excerpt; and the cursor at which the search
-        continues, or `None` at its end.
+        For each session its row, the id of a turn and an excerpt (see `Match`). Then the cursor
+        that continues the search, or `None` if all sessions were examined.
     """
     deadline, found, last = time.monotonic() + SEARCH_S, list[tuple[Row, str | None, str]](), None
     examined = 0
@@ -220,13 +234,16 @@ def search_sessions(
 def _match_in(
     db: sqlite3.Connection, meta: SessionMeta, words: Sequence[str]
 ) -> tuple[str | None, str] | None:
-    """Return the turn and the excerpt with the first word that is not in the title.
+    """Search for all words in one session.
 
     Returns:
-        `None` if the session does not have all words.
+        The id of the turn that has the first word that is not in the title, and an excerpt around
+        that word; `None` and an empty text if the title has all words. `None` instead of the pair
+        if a word is missing.
     """
     match: tuple[str | None, str] = (None, "")
-    for word in reversed(missing_in(meta.title, words)):
+    # Backwards, so that the match of the first word is the last one assigned.
+    for word in reversed(missing_words(meta.title, words)):
         row = db.execute(_TURN_TEXTS, (meta.id, MAX_TURNS_SEARCHED, word)).fetchone()
         if row is None:
             return None
@@ -260,32 +277,39 @@ def find_session(db: sqlite3.Connection, session_id: str) -> Row | None:
 
 
 def active_sessions(db: sqlite3.Connection) -> list[str]:
-    """Return the ids of the sessions whose row is `active`, in order."""
+    """Return the ids of the sessions with an `active` row, in order of id."""
     return [row[0] for row in db.execute("SELECT id FROM session WHERE active ORDER BY id")]
 
 
 def find_heads(db: sqlite3.Connection, session_id: str) -> list[tuple[int, bytes | None]]:
-    """Return the stored hash of the last fact of each segment."""
+    """Return the last sequence of each segment and the stored hash of that fact."""
     if db.execute("PRAGMA user_version").fetchone()[0] < HEADS_SINCE:
-        return []  # an older file that is opened read-only; opening it for writing upgrades it
-    return [(last, _digest(head)) for last, head in db.execute(_HEADS, (session_id,))]
+        # The column is missing in an older file that is opened read-only.
+        return []
+    return [(last, _parse_hash(head)) for last, head in db.execute(_HEADS, (session_id,))]
 
 
-def _digest(head: object) -> bytes | None:
+def _parse_hash(head: object) -> bytes | None:
     try:
         return bytes.fromhex(head) if isinstance(head, str) else None
     except ValueError:
-        return b""  # the value was overwritten; no fact has this hash
+        # The value was overwritten. An empty hash is different from the hash of every fact;
+        # `None` would mean that no hash was stored.
+        return b""
 
 
 def find_model(db: sqlite3.Connection, session_id: str, name: str) -> tuple[int, bytes] | None:
-    """Return the sequence that a model covers and its data, which is empty if it is damaged."""
+    """Return the sequence that a model covers and its data.
+
+    Returns:
+        `None` if there is no such model. Empty data if the stored data is damaged.
+    """
     found = db.execute(_MODEL, (session_id, name)).fetchone()
     if found is None:
         return None
     sequence, crc, data = found
     if crc32(data) != crc:
-        log.warning("session %s: model %s is damaged, and is built again", session_id, name)
+        log.warning("session %s: model %s is damaged and will be rebuilt", session_id, name)
         return sequence, b""
     return sequence, data
 

@@ -1,10 +1,10 @@
 """The tables of a ledger file, and how to connect to one.
 
-Facts are first written to `journal`: one row per transaction, at the end of the table, with facts
-of any sessions. Later they are sorted into `segment`: one row per run of facts of one session, with
-the hash of the last one (`arp.ledger.chain`). `session` is the list of sessions, `model` has the
-stored read models, `said` the texts of turns for the search, `ledger` the id of the whole file.
-`journal.py` explains why facts are in two tables.
+A new fact is written to `journal`: each transaction adds one row with the facts of all its
+sessions. Later the facts are sorted into `segment`: each row has consecutive facts of one session
+and the hash of the last of them (`arp.ledger.chain`). `session` is the list of sessions. `model`
+has the stored read models. The table of turn texts is for the search. `ledger` has properties of
+the whole file. `journal.py` explains why there are two tables for facts.
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ VERSION: Final = 3
 """The version of the tables below; the value of `PRAGMA user_version`."""
 
 HEADS_SINCE: Final = 2
-"""The first version in which `segment` has the hashes of chains."""
+"""First version that stores the hashes of chains in `segment`."""
 
 APPLICATION_ID: Final = 0x41525031
 """`ARP1` in `PRAGMA application_id`: marks a ledger among other SQLite files."""
 
 _BUSY_TIMEOUT_S: Final = 5.0
-"""How long another program (a backup, a shell) may hold the file before a write fails."""
+"""How long another program (a backup, a shell) may lock the file before a write fails."""
 
-_EMPTYING_MS: Final = 100
+_TRUNCATE_TIMEOUT_MS: Final = 100
 """How long the writer waits for readers when it empties the write-ahead log."""
 
-_ZEROS: Final = 4 * 2**20
-"""Bytes that overwrite free pages at a time."""
+_ZERO_BYTES: Final = 4 * 2**20
+"""Number of zeros in each row that is written to overwrite free pages."""
 
-_BACKSTOP_PAGES: Final = 16_384
-"""64 MiB of write-ahead log: a commit runs a checkpoint only if the reader is too slow."""
+_AUTOCHECKPOINT_PAGES: Final = 16_384
+"""Length of the write-ahead log, 64 MiB, at which a commit runs a checkpoint.
+
+Usually the reader's checkpoints keep the log shorter.
+"""
 
 _MODEL: Final = """CREATE TABLE model (
         session TEXT NOT NULL,
@@ -94,17 +97,17 @@ _LEDGER: Final = """CREATE TABLE IF NOT EXISTS ledger (
         value TEXT NOT NULL
     )"""
 
-_REMOVAL: Final = "removal/"
-"""Begins the names of properties that are notes of removals."""
+_REMOVAL_PREFIX: Final = "removal/"
+"""Prefix of the names of properties that are notes of removals."""
 
-_CHANGES: Final = {
+_UPGRADES: Final = {
     2: ("ALTER TABLE segment ADD COLUMN head TEXT", _MODEL),
     3: ("ALTER TABLE session ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0", _PINNED, _TURN_TEXTS),
 }
-"""Version → the statements that upgrade a file of the version before.
+"""Statements that upgrade a file to each version from the version before it.
 
-Segments of version 1 have no heads: the chains of their sessions are built from the first fact.
-Turns from before version 3 are not searched, except for the titles of their sessions.
+Segments from version 1 have no hashes; the chains of their sessions are computed from the first
+fact. For turns from before version 3, the search finds only the titles of their sessions.
 """
 
 
@@ -113,9 +116,9 @@ _PRAGMAS: Final = (
     "synchronous = FULL",
     "fullfsync = ON",  # macOS: fsync alone does not reach the disk there
     "checkpoint_fullfsync = ON",
-    f"wal_autocheckpoint = {_BACKSTOP_PAGES}",
+    f"wal_autocheckpoint = {_AUTOCHECKPOINT_PAGES}",
     "journal_size_limit = 33554432",  # 32 MiB: disk space that an empty log may keep
-    "secure_delete = ON",  # what is deleted is zeros in the file; measured: it costs nothing
+    "secure_delete = ON",  # deleted content is overwritten with zeros; no measurable cost
     "trusted_schema = OFF",
 )
 
@@ -123,8 +126,8 @@ _PRAGMAS: Final = (
 def open_ledger(path: Path) -> sqlite3.Connection:
     """Open a ledger for writing; create the tables of a new one and upgrade an older one.
 
-    Every commit is synced to the disk before it returns. Each statement is its own transaction
-    unless it is between BEGIN and COMMIT.
+    Every commit is synced to the disk before it returns. A statement outside of BEGIN and COMMIT
+    is a transaction of its own.
 
     Raises:
         StoreUnavailable: The file is not a ledger, has a newer version, or cannot be opened. A
@@ -153,7 +156,7 @@ def open_ledger(path: Path) -> sqlite3.Connection:
 def stored_runtime_id(connection: sqlite3.Connection) -> str:
     """Return the id of the runtime that a ledger belongs to; the first call creates it.
 
-    Its table does not count for `VERSION`: older programs work without it.
+    The table `ledger` is not part of `VERSION`, since older versions work without it.
     """
     find = "SELECT value FROM ledger WHERE name = 'runtimeId'"
     connection.execute(_LEDGER)
@@ -166,21 +169,28 @@ def stored_runtime_id(connection: sqlite3.Connection) -> str:
 
 
 def change_removal(connection: sqlite3.Connection, name: str, value: str | None) -> None:
-    """Write the note of a removal, or with `None` drop it."""
+    """Store the note of a removal, or delete it if `value` is `None`."""
     connection.execute(_LEDGER)
-    connection.execute("DELETE FROM ledger WHERE name = ?", (f"{_REMOVAL}{name}",))
+    connection.execute("DELETE FROM ledger WHERE name = ?", (f"{_REMOVAL_PREFIX}{name}",))
     if value is not None:
-        connection.execute("INSERT INTO ledger VALUES (?, ?)", (f"{_REMOVAL}{name}", value))
+        connection.execute("INSERT INTO ledger VALUES (?, ?)", (f"{_REMOVAL_PREFIX}{name}", value))
 
 
 def stored_removals(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the notes of removals by their names."""
+    """Return the notes of removals by name, oldest first."""
     rows = connection.execute("SELECT name, value FROM ledger ORDER BY rowid").fetchall()
-    return {str(n).removeprefix(_REMOVAL): str(v) for n, v in rows if str(n).startswith(_REMOVAL)}
+    return {
+        str(name).removeprefix(_REMOVAL_PREFIX): str(value)
+        for name, value in rows
+        if str(name).startswith(_REMOVAL_PREFIX)
+    }
 
 
 def zero_free_pages(connection: sqlite3.Connection) -> None:
-    """Overwrite the free pages of a file, once: earlier versions left there what they deleted."""
+    """Overwrite the free pages of a file with zeros, once per file.
+
+    Earlier versions did not overwrite deleted content, so it may still be in free pages.
+    """
     connection.execute(_LEDGER)
     find = "SELECT 1 FROM ledger WHERE name = 'zeroed'"
     if connection.execute(find).fetchone() is not None:
@@ -188,9 +198,10 @@ def zero_free_pages(connection: sqlite3.Connection) -> None:
     size = _pragma(connection, "freelist_count") * _pragma(connection, "page_size")
     connection.execute("BEGIN IMMEDIATE")
     try:
+        # SQLite cannot overwrite its free pages directly. A temporary table uses them all.
         connection.execute("CREATE TABLE zeros (piece BLOB)")
-        for _ in range(0, size, _ZEROS):
-            connection.execute("INSERT INTO zeros VALUES (zeroblob(?))", (_ZEROS,))
+        for _ in range(0, size, _ZERO_BYTES):
+            connection.execute("INSERT INTO zeros VALUES (zeroblob(?))", (_ZERO_BYTES,))
         connection.execute("DROP TABLE zeros")
         connection.execute("INSERT OR REPLACE INTO ledger VALUES ('zeroed', '1')")
         connection.execute("COMMIT")
@@ -200,9 +211,13 @@ def zero_free_pages(connection: sqlite3.Connection) -> None:
         raise
 
 
-def emptied_log(connection: sqlite3.Connection) -> bool:
-    """Move the write-ahead log into the file and empty it; return `False` if it is in use."""
-    connection.execute(f"PRAGMA busy_timeout = {_EMPTYING_MS}")
+def truncate_log(connection: sqlite3.Connection) -> bool:
+    """Move the write-ahead log into the file and empty it.
+
+    Returns:
+        `False` if another connection is using the log, so that it was not emptied.
+    """
+    connection.execute(f"PRAGMA busy_timeout = {_TRUNCATE_TIMEOUT_MS}")
     try:
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     finally:
@@ -219,10 +234,10 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open a ledger that another process may be writing. It writes and repairs nothing.
+    """Open a ledger that another process may be writing, without changing or repairing it.
 
     Raises:
-        StoreUnavailable: There is no such file, it is no ledger, or it has a newer version.
+        StoreUnavailable: The file does not exist, is not a ledger, or has a newer version.
     """
     if not path.is_file():
         raise StoreUnavailable(f"there is no ledger {path}; name its file")
@@ -265,7 +280,7 @@ def is_new(connection: sqlite3.Connection, path: Path) -> bool:
     """Return whether a file has no tables yet.
 
     Raises:
-        StoreUnavailable: It is a database of another program, or has a newer version.
+        StoreUnavailable: The file is a database of another program, or has a newer version.
     """
     application = _pragma(connection, "application_id")
     version = _pragma(connection, "user_version")
@@ -299,7 +314,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     for newer in range(version + 1, VERSION + 1):
-        for statement in _CHANGES[newer]:
+        for statement in _UPGRADES[newer]:
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")

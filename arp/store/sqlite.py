@@ -37,7 +37,7 @@ from arp.store.reader import (
 )
 from arp.store.schema import open_ledger, open_read_only, stored_removals
 from arp.store.session_list import Match, SearchPage, SessionMeta
-from arp.store.store import Page, SessionWrite, check_append, readable
+from arp.store.store import Page, SessionWrite, check_append, readable_prefix
 from arp.store.writer import LedgerWriter
 
 log = logging.getLogger(__name__)
@@ -49,12 +49,12 @@ class SqliteStore:
     """A `Store` in one file: acknowledged facts survive a kill and a power loss.
 
     A read-only store takes no lock and writes nothing, so another process may be writing the file:
-    facts and sequences are those at `open` or at the last `refresh`. A damaged file is read up to
-    the damage. Methods that write raise `StoreClosed`.
+    facts and sequences are those at `open` or at the last `refresh`. In a damaged file, the facts
+    before the damage can be read. Methods that write raise `StoreClosed`.
 
     Args:
         path: The file.
-        read_only: Whether to only read it.
+        read_only: Whether to open the file for reading only.
 
     Source: ledger.md 5.
     """
@@ -69,48 +69,52 @@ class SqliteStore:
         self._reader: Reader | None = None
 
     async def open(self) -> None:
-        """As `Store.open`. Create the file and its directory, for this user alone.
+        """Open the file; see `Store.open`.
 
-        With `read_only`, the file must exist.
+        A missing file and its directory are created, with access for this user only. With
+        `read_only`, the file must exist.
         """
         if self._read_only:
-            await asyncio.to_thread(self._with_reason, self._journal.open)
+            await asyncio.to_thread(self._map_errors, self._journal.open)
             self._reader = Reader(self.path, open_read_only)
             return
-        await asyncio.to_thread(self._open_file)
+        await asyncio.to_thread(self._lock_and_open)
         reader = self._reader = Reader(self.path)
         self._writer = LedgerWriter(self._journal, reader.checkpoint)
         log.info("ledger %s opened", self.path)
 
     async def aclose(self) -> None:
-        """As `Store.aclose`. The file is sorted and has no write-ahead log afterwards."""
+        """See `Store.aclose`. Afterwards the journal is empty and there is no write-ahead log."""
         reader, self._reader = self._reader, None
         writer, self._writer = self._writer, None
         if writer is not None:
             await writer.aclose()
         if reader is not None:
-            await asyncio.to_thread(self._close_file, reader)
+            await asyncio.to_thread(self._close_and_unlock, reader)
         if writer is not None:
             log.info("ledger %s closed", self.path)
 
     async def refresh(self) -> bool:
-        """Read what another process has written since; return whether there may be new facts.
+        """Read what another process has written since `open` or the last `refresh`.
 
         Only for a read-only store.
+
+        Returns:
+            Whether there may be new facts.
 
         Raises:
             StoreUnavailable: The file cannot be read.
         """
-        return await asyncio.to_thread(self._with_reason, self._journal.refresh)
+        return await asyncio.to_thread(self._map_errors, self._journal.refresh)
 
     async def runtime_id(self) -> str:
-        """As `Store.runtime_id`: it is stored in the file."""
+        """Return the id that is stored in the file; see `Store.runtime_id`."""
         if self._writer is None:
             raise StoreClosed
         return self._runtime_id
 
     def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
-        """As `Store.append`."""
+        """See `Store.append`."""
         if self._writer is None:
             raise StoreClosed
         for append in batch:
@@ -118,7 +122,9 @@ class SqliteStore:
         return self._writer.append(tuple(batch))
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
-        """As `Store.read`. The newest facts come from memory, without a thread."""
+        """See `Store.read`. The newest facts come from memory, without a thread."""
+        # The tail first, then the file: in the other order, facts that are moved from the tail to
+        # a segment between the two reads would be missing.
         tail = self._journal.tails.get(session_id)
         after, limit = max(after, 0), max(limit, 1)
         found: Page = []
@@ -133,7 +139,7 @@ class SqliteStore:
         has_gap = tail is not None and after + 1 < tail.first
         if not found and (has_gap or session_id in self._journal.damaged):
             raise StoreDamaged(session_id, after)
-        return readable(session_id, found)
+        return readable_prefix(session_id, found)
 
     async def sessions(
         self,
@@ -144,10 +150,10 @@ class SqliteStore:
         before: str | None = None,
         limit: int = 50,
     ) -> list[SessionMeta]:
-        """As `Store.sessions`."""
+        """See `Store.sessions`."""
         query = SessionQuery(owner, workflow, pinned, before)
         rows = await self._open_reader.run(lambda db: list_sessions(db, query, limit))
-        return [self._complete(row) for row in rows]
+        return [self._with_last_sequence(row) for row in rows]
 
     async def search(
         self,
@@ -159,52 +165,51 @@ class SqliteStore:
         before: str | None = None,
         limit: int = 50,
     ) -> SearchPage:
-        """As `Store.search`: up to 500 sessions, or as many as a quarter of a second allows."""
+        """See `Store.search`. One call examines `MAX_SEARCHED` sessions or runs for `SEARCH_S`."""
         query = SessionQuery(owner, workflow, pinned, before)
-        found, more = await self._open_reader.run(
+        found, cursor = await self._open_reader.run(
             lambda db: search_sessions(db, words, query, limit)
         )
-        return SearchPage(
-            [Match(self._complete(row), turn, text) for row, turn, text in found], more
-        )
+        matches = [Match(self._with_last_sequence(row), turn, text) for row, turn, text in found]
+        return SearchPage(matches, cursor)
 
     async def session(self, session_id: str) -> SessionMeta | None:
-        """As `Store.session`."""
+        """See `Store.session`."""
         row = await self._open_reader.run(lambda db: find_session(db, session_id))
-        return self._complete(row) if row else None
+        return self._with_last_sequence(row) if row else None
 
     async def delete(self, session_id: str) -> bool:
-        """As `Store.delete`."""
+        """See `Store.delete`."""
         if self._writer is None:
             raise StoreClosed
         return await self._writer.delete(session_id)
 
     async def note_removal(self, name: str, note: str | None) -> None:
-        """As `Store.note_removal`."""
+        """See `Store.note_removal`."""
         if self._writer is None:
             raise StoreClosed
         await self._writer.note_removal(name, note)
 
     async def removals(self) -> dict[str, str]:
-        """As `Store.removals`."""
+        """See `Store.removals`."""
         return await self._open_reader.run(stored_removals)
 
     async def open_sessions(self) -> list[str]:
-        """As `Store.open_sessions`."""
+        """See `Store.open_sessions`."""
         return await self._open_reader.run(active_sessions)
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """As `Store.heads`: one hash for each segment, of its last fact."""
+        """Return the hash of the last fact of each segment; see `Store.heads`."""
         return await self._open_reader.run(lambda db: find_heads(db, session_id))
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
-        """As `Store.save_model`."""
+        """See `Store.save_model`."""
         if self._writer is None:
             raise StoreClosed
         await self._writer.save(session_id, name, sequence, data)
 
     async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
-        """As `Store.load_model`."""
+        """See `Store.load_model`."""
         return await self._open_reader.run(lambda db: find_model(db, session_id, name))
 
     @property
@@ -213,12 +218,12 @@ class SqliteStore:
             raise StoreClosed
         return self._reader
 
-    def _complete(self, row: Row) -> SessionMeta:
+    def _with_last_sequence(self, row: Row) -> SessionMeta:
         meta, last = row
         tail = self._journal.tails.get(meta.id)
         return msgspec.structs.replace(meta, last_sequence=tail.last if tail else last)
 
-    def _open_file(self) -> None:
+    def _lock_and_open(self) -> None:
         try:
             make_private_directory(self.path.parent)
         except OSError as error:
@@ -237,15 +242,15 @@ class SqliteStore:
                 raise StoreUnavailable(f"ledger {self.path}: {reason}") from error
             raise
 
-    def _with_reason(self, action: Callable[[], T]) -> T:
-        """Return what `action` returns; raise errors of SQLite as `StoreUnavailable`."""
+    def _map_errors(self, action: Callable[[], T]) -> T:
+        """Call `action` and return its result; raise an error of SQLite as `StoreUnavailable`."""
         try:
             return action()
         except sqlite3.Error as error:
             reason = sqlite_reason(error)
             raise StoreUnavailable(f"ledger {self.path}: {reason}") from error
 
-    def _close_file(self, reader: Reader) -> None:
+    def _close_and_unlock(self, reader: Reader) -> None:
         reader.close()
         if self._read_only:
             self._journal.abandon()
@@ -253,6 +258,7 @@ class SqliteStore:
         try:
             self._journal.close()
         except sqlite3.Error as error:
+            # Nothing is lost: the facts are still in the journal, and the next `open` reads them.
             log.warning("ledger %s: not sorted on close: %s", self.path, sqlite_reason(error))
         finally:
             self._lock.release()

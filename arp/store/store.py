@@ -1,4 +1,4 @@
-"""The interface of every store, and the values that are appended to it."""
+"""The interface of stores, and the values that are appended to a store."""
 
 from __future__ import annotations
 
@@ -13,62 +13,62 @@ from arp.store.errors import FactUnreadable
 from arp.store.session_list import SearchPage, SessionMeta, TurnText
 
 Page: TypeAlias = list[tuple[int, bytes]]
-"""Facts of one session in order, without gaps: sequence and encoded fact."""
+"""Consecutive facts of one session, in order: sequence and encoded fact of each."""
 
 PAGE_FACTS: Final = 500
-"""Facts that `pages` and `facts` read in one call."""
+"""Number of facts that `pages` and `facts` read in one call."""
 
 PAGE_BYTES: Final = 4 * 2**20
-"""Most bytes of all facts of a page; a single larger fact is a page of its own."""
+"""Maximum size of a page in bytes; a single larger fact is a page of its own."""
 
 
 class SessionWrite(msgspec.Struct, frozen=True):
-    """New facts of one session, which follow the last one stored."""
+    """New facts of one session, to append after its last stored fact."""
 
     session_id: str
-    """Printable and not empty."""
+    """Id of the session; printable and not empty."""
     expected_sequence: int
-    """The sequence of the last stored fact; 0 for a new session."""
+    """Sequence of the last stored fact; 0 for a new session."""
     facts: list[bytes]
     """Encoded facts with the sequences from `expected_sequence + 1` on; may be empty."""
     meta: SessionMeta | None = None
-    """The session's new row, or `None` to leave it as it is."""
+    """New row of the session; `None` leaves the stored row unchanged."""
     texts: Sequence[TurnText] = ()
-    """The texts of turns that ended; a newer text of the same turn replaces the older one."""
+    """Texts of turns that ended; a newer text of a turn replaces the older one."""
 
 
 class Store(Protocol):
-    """Stores facts, by session. Safe for many tasks of one event loop."""
+    """Stores the facts of sessions. Safe for many tasks of one event loop."""
 
     async def open(self) -> None:
         """Open the store, with all facts that were acknowledged before a crash.
 
         Raises:
-            StoreLocked: Another process has it.
+            StoreLocked: Another process is using it.
             StoreUnavailable: It cannot be opened, or a newer version wrote it. Nothing changed.
         """
 
     async def aclose(self) -> None:
-        """Write what is waiting and close the store. May be repeated."""
+        """Finish the waiting calls and close the store. May be called again."""
 
     async def runtime_id(self) -> str:
         """Return the id of the runtime that this ledger belongs to.
 
-        It is created with the ledger, or when an older ledger is opened for the first time.
+        The id is created with the ledger, or when an older ledger is opened for the first time.
         """
         ...
 
     def append(self, batch: Sequence[SessionWrite]) -> Awaitable[None]:
         """Make all of `batch` durable, or none of it. Waiting calls share one transaction.
 
-        Line breaks between the tokens of a fact become spaces; nothing else is changed.
+        Line breaks between the tokens of a fact are replaced by spaces; nothing else is changed.
 
         Raises:
             SequenceConflict: A session is not at its `expected_sequence`.
-            StoreUnwritable: The disk refuses; until it works again, calls fail at once, and reads
-                still work.
+            StoreUnwritable: The disk refuses writes. Until it accepts them again, calls fail
+                immediately, and reads still work.
             StoreDamaged: A session of the batch is damaged.
-            ValueError: As `check_append`.
+            ValueError: `check_append` refuses a write.
 
         Cancel: The facts may still be stored. Read the last sequence before appending again.
         """
@@ -76,15 +76,15 @@ class Store(Protocol):
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
         """Return up to `limit` facts after sequence `after`, in order, without gaps.
 
-        To read all of them use `facts` or `pages`.
+        To read all facts, use `facts` or `pages`.
 
         Returns:
             An empty page if the session is unknown or has no more facts. Fewer facts than `limit`
-            if they have `PAGE_BYTES` together, or the next one is damaged.
+            if the page reaches `PAGE_BYTES`, or if the next fact is damaged.
 
         Raises:
-            StoreDamaged: The first fact after `after` is damaged; `FactUnreadable` if its checksum
-                is right but it is no JSON.
+            StoreDamaged: The first fact after `after` is damaged.
+            FactUnreadable: The checksum of that fact is right, but the fact is not JSON.
         """
 
     async def sessions(
@@ -96,14 +96,14 @@ class Store(Protocol):
         before: str | None = None,
         limit: int = 50,
     ) -> list[SessionMeta]:
-        """Return the sessions, newest update first.
+        """Return the rows of sessions, newest update first.
 
         Args:
-            owner: Only sessions of this owner; `None` means any.
-            workflow: Only sessions of this workflow; `None` means any.
-            pinned: Only pinned sessions, or only those that are not; `None` means both.
-            before: The `cursor` of the last row of the previous page; any text is allowed.
-            limit: 1 to `MAX_PAGE`; other values are clamped to that range.
+            owner: Owner of the sessions; `None` means any.
+            workflow: Workflow of the sessions; `None` means any.
+            pinned: `True` for pinned sessions only, `False` for the others only, `None` for all.
+            before: `cursor` of the last row of the previous page; any text is allowed.
+            limit: Maximum number of rows, clamped to 1 … `MAX_PAGE`.
         """
 
     async def search(
@@ -118,91 +118,93 @@ class Store(Protocol):
     ) -> SearchPage:
         """Return the sessions that have every word in their title or in the texts of their turns.
 
-        One call searches a bounded number of sessions, newest update first.
+        One call examines a bounded number of sessions, newest update first.
 
         Args:
-            words: As `session_list.words_of` returns them.
-            owner: As in `sessions`.
-            workflow: As in `sessions`.
-            pinned: As in `sessions`.
-            before: The `next` of the previous page.
-            limit: As in `sessions`.
+            words: Words that `session_list.words_of` returned.
+            owner: Owner of the sessions.
+            workflow: See `sessions`.
+            pinned: See `sessions`.
+            before: `next` of the previous page.
+            limit: See `sessions`.
         """
 
     async def session(self, session_id: str) -> SessionMeta | None:
         """Return the row of one session, or `None`."""
 
     async def delete(self, session_id: str) -> bool:
-        """Remove the session's row, facts, texts and models; return whether it had any.
+        """Delete the row, facts, texts and models of a session; return whether it had any.
 
         Raises:
-            StoreUnwritable: The disk refuses; the session is still stored.
+            StoreUnwritable: The disk refuses writes; the session is still stored.
         """
 
     async def note_removal(self, name: str, note: str | None) -> None:
-        """Write down that something is to be removed, durably, in place of an older note.
+        """Store a note about something that must be removed; it replaces an older note.
 
         Args:
-            name: Of the removal.
-            note: Any text; `None`: it is done.
+            name: Name of the removal.
+            note: Any text; `None` deletes the note, because the removal is done.
 
         Raises:
-            StoreUnwritable: The disk refuses; the older note is still stored.
+            StoreUnwritable: The disk refuses writes; the older note is still stored.
         """
 
     async def removals(self) -> dict[str, str]:
-        """Return the notes of all removals that are not done, by their names, oldest first."""
+        """Return the notes of all removals that are not done, by name, oldest first."""
         ...
 
     async def open_sessions(self) -> list[str]:
-        """Return the ids of the sessions whose row is `active`, in order of id."""
+        """Return the ids of the sessions with an `active` row, in order of id."""
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """Return the stored hashes of the session's chain.
+        """Return the stored hashes of the chain of a session.
 
-        The hashes of other facts are computed from the previous one with `arp.ledger.chain.links`.
+        Not every hash is stored; `arp.ledger.chain.links` computes the hash of a fact from the
+        hash of the previous fact.
 
         Returns:
-            Sequence and hash of a fact, in order; the hash is `None` if it is missing.
+            Sequence and hash of facts, in order; the hash is `None` if it is missing.
         """
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
-        """Store a read model of a session, durably, and replace the older one.
+        """Make a read model of a session durable; it replaces the older one.
 
-        A model that covers less than the stored one changes nothing. `delete` removes it.
+        A model that covers fewer facts than the stored one is not stored. `delete` deletes the
+        models of a session too.
 
         Args:
-            session_id: A session that has facts.
-            name: The kind of model; one of each kind is stored.
-            sequence: The sequence of the last fact that it covers.
-            data: As `load_model` returns it.
+            session_id: Id of a session that has facts.
+            name: Kind of the model; one model of each kind is stored.
+            sequence: Sequence of the last fact that the model covers.
+            data: Content; `load_model` returns the same bytes.
 
         Raises:
-            SequenceConflict: It covers more facts than the session has; nothing changes.
-            StoreUnwritable: The disk refuses; the older model is still stored.
+            SequenceConflict: The model covers more facts than the session has; nothing changes.
+            StoreUnwritable: The disk refuses writes; the older model is still stored.
 
-        Cancel: It may still be stored.
+        Cancel: The model may still be stored.
         """
 
     async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
-        """Return the sequence that a model covers and its data, as they were saved together.
+        """Return the sequence that a model covers and its data, which were saved together.
 
         Returns:
-            `None` if there is no model. The data is empty if it is damaged: build the model again
-            from the facts, and save it.
+            `None` if there is no model. Empty data if the stored data is damaged: then rebuild
+            the model from the facts and save it.
         """
 
 
 async def pages(
     store: Store, session_id: str, after: int = 0, through: int | None = None
 ) -> AsyncGenerator[Page, None]:
-    """Yield the facts of a session in pages; one page at a time is in memory.
+    """Yield the facts of a session in pages. Only one page at a time is in memory.
 
     Args:
-        store: Has the facts.
-        session_id: The session; an unknown one has no facts.
-        after: The first fact is the one after this sequence.
-        through: The sequence of the last fact; `None` reads to the end, including facts that are
+        store: Store of the facts.
+        session_id: Id of the session; an unknown session has no facts.
+        after: Sequence before the first fact.
+        through: Sequence of the last fact. `None` reads to the end, including facts that are
             appended meanwhile.
 
     Raises:
@@ -220,10 +222,16 @@ async def pages(
 async def facts(
     store: Store, session_id: str, after: int = 0, through: int | None = None
 ) -> AsyncGenerator[tuple[int, bytes], None]:
-    """Yield sequence and encoded fact of each fact of a session, as `pages` reads them.
+    """Yield the facts of a session, each as its sequence and the encoded fact.
+
+    Args:
+        store: Store of the facts.
+        session_id: Id of the session.
+        after: See `pages`.
+        through: See `pages`.
 
     Raises:
-        StoreDamaged: As `pages`.
+        StoreDamaged: The next fact is damaged; all facts before it were yielded.
     """
     async with aclosing(pages(store, session_id, after, through)) as found:
         async for page in found:
@@ -240,14 +248,14 @@ def check_append(append: SessionWrite) -> None:
     """Check that every store can store and return a write.
 
     Raises:
-        ValueError: A fact is no JSON object, the session id is empty or not printable, the meta is
-            of another session, a field by which sessions are sorted or filtered has a NUL, or a
-            text has a lone surrogate, which cannot be encoded.
+        ValueError: A fact is not a JSON object; the session id is empty or not printable; `meta`
+            belongs to another session; `owner`, `workflow` or `updated_at` has a NUL; or a text
+            has a lone surrogate, which cannot be encoded.
     """
-    checked, read = 0, _object_decoder.decode
+    checked, decode = 0, _object_decoder.decode
     try:
         for fact in append.facts:
-            read(fact)
+            decode(fact)
             checked += 1
     except msgspec.DecodeError as error:
         sequence = append.expected_sequence + checked + 1
@@ -267,35 +275,38 @@ def check_append(append: SessionWrite) -> None:
 
 
 class _Object(msgspec.Struct, gc=False):
-    """Any JSON object; its content is checked and dropped.
+    """Any JSON object. Its content is checked, but not decoded.
 
-    It takes 0.2 µs per fact; a decoded object would take 1 µs.
+    This takes 0.2 µs per fact; decoding the content would take 1 µs.
     """
 
 
 _object_decoder = msgspec.json.Decoder(_Object)
 
 
-def readable(session_id: str, found: Page) -> Page:
-    """Return the beginning of a page, up to `PAGE_BYTES` and to the first fact that is no JSON.
+def readable_prefix(session_id: str, page: Page) -> Page:
+    """Return the beginning of a page.
+
+    It has at most `PAGE_BYTES`, and ends before the first fact that is not a JSON object.
 
     Raises:
-        FactUnreadable: The first fact of the page is no JSON object.
+        FactUnreadable: The first fact of the page is not a JSON object.
     """
     size = 0
-    for place, (sequence, fact) in enumerate(found):
+    for index, (sequence, fact) in enumerate(page):
         size += len(fact)
-        if size > PAGE_BYTES and place:
-            return found[:place]
+        # Never cut before the first fact: an empty page would mean the end of the session.
+        if size > PAGE_BYTES and index:
+            return page[:index]
         try:
             _object_decoder.decode(fact)
         except msgspec.DecodeError as error:
-            if place:
-                return found[:place]
+            if index:
+                return page[:index]
             raise FactUnreadable(session_id, sequence, str(error)) from None
-    return found
+    return page
 
 
 def one_line(facts: list[bytes]) -> list[bytes]:
-    """Return the facts without line breaks; in JSON they are only between tokens."""
+    """Replace the line breaks of facts by spaces; in JSON they occur only between tokens."""
     return [fact.replace(b"\n", b" ") if b"\n" in fact else fact for fact in facts]

@@ -1,8 +1,8 @@
-"""The facts that are in the journal and not yet in a segment, in memory by session.
+"""Facts that are in the journal and not yet in a segment, kept in memory by session.
 
-A tail only grows, and is removed only after its segment is committed. So another thread may get one
-(`Tails.get`) and slice its `facts` without a lock. To miss no fact, read the tail first and the
-file afterwards.
+A tail only grows, and it is removed only after its segment is committed. So another thread may get
+a tail (`Tails.get`) and slice its `facts` without a lock. Read the tail first and the file
+afterwards; in the other order, facts that are sorted in between would be missed.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 JOURNAL_BYTES: Final = 16 * 2**20
-"""Bytes of facts in the journal from the oldest tail on; half of it is in memory under full load.
+"""Bytes of facts that the journal may have, from the row of the oldest tail to the end.
 
-With 500 busy sessions segments have 100 facts each. It is read in 50 ms when a file is opened.
+Under full load, half of it is in memory. With 500 busy sessions, segments have 100 facts each.
+Opening a file reads such a journal in 50 ms.
 """
 
 SPILL_BYTES: Final = 256 * 2**10
-"""Bytes that are sorted at a time, and the most of one session's tail: about 2 ms of writing."""
+"""Bytes to sort at a time, and the size at which a tail is sorted: about 2 ms of writing."""
 
 Run: TypeAlias = tuple[str, int, list[bytes]]
-"""A session, the sequence of the first fact, the facts."""
+"""Consecutive facts of a session: session id, sequence of the first fact, facts."""
 
 
 class Tail:
@@ -31,11 +32,11 @@ class Tail:
         self.first = first
         """Sequence of `facts[0]`."""
         self.row = row
-        """The journal row that holds `facts[0]`; the later facts are in later rows."""
+        """Id of the journal row that contains `facts[0]`; later facts are in later rows."""
         self.start = start
-        """Bytes that the journal had received before that row."""
+        """Total bytes of facts in the journal before that row."""
         self.size = 0
-        """Bytes of all facts."""
+        """Total bytes of `facts`."""
         self.facts: list[bytes] = []
 
     @property
@@ -50,14 +51,16 @@ class Tails:
     def __init__(self) -> None:
         self.by_session: dict[str, Tail] = {}
         self._written = 0
+        """Total bytes of all facts that were added, including those of removed tails."""
         self._full: dict[str, None] = {}
+        """Ids of sessions with a tail of at least `SPILL_BYTES`, in order."""
 
     def get(self, session_id: str) -> Tail | None:
-        """Return the session's tail; from any thread."""
+        """Return the tail of a session, or `None`. Safe in every thread."""
         return self.by_session.get(session_id)
 
     def add(self, runs: list[Run], row: int) -> None:
-        """Append facts to the tails that are durable in the journal row `row`."""
+        """Append facts to the tails, after they are durable in the journal row `row`."""
         by_session, start, written = self.by_session, self._written, 0
         for session_id, first, facts in runs:
             tail = by_session.get(session_id)
@@ -77,12 +80,16 @@ class Tails:
         self._written += written
 
     def due(self) -> dict[str, Tail]:
-        """Return the tails to sort now: full ones, and the oldest if the journal is too long."""
+        """Return the tails to sort now.
+
+        These are the full tails, and the oldest ones if the journal is too long.
+        """
         chosen: dict[str, Tail] = {}
         for session_id in self._full:
             chosen[session_id] = self.by_session[session_id]
         oldest = next(iter(self.by_session.values()), None)
         if oldest is not None and self._written - oldest.start > JOURNAL_BYTES:
+            # Journal rows are deleted from the oldest on, so the oldest tails must go first.
             size = 0
             for session_id, tail in self.by_session.items():
                 chosen[session_id] = tail
@@ -92,12 +99,12 @@ class Tails:
         return chosen
 
     def oldest_row_without(self, chosen: dict[str, Tail], default: int) -> int:
-        """Return the first journal row that is needed after `chosen` is sorted, or `default`."""
+        """Return the oldest journal row that tails other than `chosen` need, or `default`."""
         rows = (tail.row for key, tail in self.by_session.items() if key not in chosen)
         return next(rows, default)
 
     def remove(self, chosen: dict[str, Tail]) -> None:
-        """Remove tails whose segments are committed."""
+        """Remove tails after their segments are committed."""
         for session_id in chosen:
             del self.by_session[session_id]
             self._full.pop(session_id, None)

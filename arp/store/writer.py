@@ -1,16 +1,16 @@
 """The thread that writes a ledger: all waiting calls share one transaction and one sync.
 
-Theory of operation. Calls arrive in a queue. The thread takes all that are waiting, lets the
-`Journal` commit them together, and reports to the loop once. During the sync the next calls queue
-up (group commit).
+Theory of operation. Calls wait in a queue. The thread dequeues all of them, the `Journal` commits
+them together, and the thread reports their outcomes to the event loop together. New calls wait in
+the queue during the sync and share the next transaction (group commit).
 
-Under load a `Pace` slows it down a little: a sync costs the same for one fact as for a hundred
-(about 130 µs of CPU), so 60 syncs a second, each with the calls of 17 ms, are far cheaper than
-1,300. An occasional writer never waits for it.
+Under load, a `Pace` limits the rate of transactions. A sync costs the same for one fact as for a
+hundred (about 130 µs of CPU). So 60 syncs per second, each with the calls of 17 ms, are far cheaper
+than 1,300. A caller that writes occasionally never waits for the `Pace`.
 
-When the disk refuses, all waiting calls are refused, and later ones at once until a delay is over.
-Then the thread opens the file again for the next call, and checks it before it writes. After a
-failed sync the state of the file is never assumed.
+If the disk refuses a write, all waiting calls fail, and new calls fail immediately until a delay is
+over. The next call after the delay opens the file again and checks it before it writes, because
+after a failed sync the state of the file is unknown.
 """
 
 from __future__ import annotations
@@ -38,35 +38,36 @@ from arp.store.store import SessionWrite
 log = logging.getLogger(__name__)
 
 CHECKPOINT_BYTES: Final = 8 * 2**20
-"""Facts written between two checkpoints: about 20 MiB of write-ahead log."""
+"""Bytes of facts written between two checkpoints: about 20 MiB of write-ahead log."""
 
 COMMITS_PER_S: Final = 60
-"""Most transactions a second, after a burst of `_BURST`.
+"""Maximum number of transactions per second, after a burst of `_BURST`.
 
-A screen shows 60 frames a second, so more would not be visible. At 10,000 facts/s, 1,300 cost 20 µs
-of CPU per fact, 250 cost 10, 125 about 7, 60 about 6.
+A screen shows 60 frames per second, so more would not be visible. CPU time per fact at 10,000
+facts per second: 20 µs with 1,300 transactions per second, 10 with 250, about 7 with 125, about 6
+with 60.
 """
 
 _BURST: Final = 32
-"""Transactions that do not wait: a whole turn of one person."""
+"""Number of transactions without a wait: enough for a whole turn of one user."""
 
 _MAX_GROUP: Final = 256
-"""Most calls in one transaction, to bound its size."""
+"""Maximum number of calls in one transaction, to bound its size."""
 
 RETRY_S: Final = 1.0
-"""How long calls are refused at once after a failure, before the next one tries the disk again."""
+"""Delay after a failure during which calls fail immediately, without using the disk."""
 
 EMPTY_S: Final = 1.0
-"""How often it tries to empty a write-ahead log that has deleted facts, while others read it."""
+"""Interval of attempts to empty a write-ahead log with deleted facts while others read it."""
 
 T = TypeVar("T")
 
 Outcome: TypeAlias = object
-"""The result of a call, or the exception that says why it was refused."""
+"""The result of a call, or the exception that refused it."""
 
 
 class StoreCall(NamedTuple):
-    """One waiting call: facts to append, or another action on the journal."""
+    """One call in the queue: facts to append, or another action on the journal."""
 
     future: asyncio.Future[Any]
     batch: Sequence[SessionWrite] = ()
@@ -74,7 +75,7 @@ class StoreCall(NamedTuple):
 
 
 class Pace:
-    """Limits the rate of transactions: `_BURST` at once, then `COMMITS_PER_S`."""
+    """Limits the rate of transactions: `_BURST` without a wait, then `COMMITS_PER_S`."""
 
     def __init__(
         self,
@@ -97,12 +98,13 @@ class Pace:
 
 
 class LedgerWriter:
-    """Handles calls in the order in which they came; waiting appends share one transaction.
+    """Runs calls on the journal in its own thread; waiting appends share one transaction.
 
     Args:
-        journal: From now on only the writer's thread uses it.
-        checkpoint: Called from that thread after each `CHECKPOINT_BYTES`; must not wait.
-        clock: Returns seconds.
+        journal: The journal. Only the thread of the writer may use it afterwards.
+        checkpoint: Function that starts a checkpoint without waiting. The thread calls it after
+            every `CHECKPOINT_BYTES`.
+        clock: Function that returns the time in seconds.
     """
 
     def __init__(
@@ -117,39 +119,42 @@ class LedgerWriter:
         self._loop = asyncio.get_running_loop()
         self._calls: SimpleQueue[StoreCall | None] = SimpleQueue()
         self._refused: str | None = None
+        """Why the disk refuses writes; `None` while it accepts them."""
         self._retry_at = 0.0
+        """Time of the next attempt to open the file again."""
         self._empty_at = 0.0
+        """Time of the next attempt to empty the write-ahead log."""
         self._is_closing = False
         self._thread = Thread(target=self._run, name="arp-ledger-write", daemon=True)
         self._thread.start()
 
     def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
         """Append facts; the future is done when they are durable, or has the error."""
-        return self._put(StoreCall(self._loop.create_future(), batch))
+        return self._enqueue(StoreCall(self._loop.create_future(), batch))
 
     def delete(self, session_id: str) -> asyncio.Future[bool]:
-        """Delete a session; the result of the future is whether it had anything stored."""
-        return self._do(partial(self._journal.delete, session_id))
+        """Delete a session; the result of the future is whether anything was stored for it."""
+        return self._enqueue_action(partial(self._journal.delete, session_id))
 
     def note_removal(self, name: str, note: str | None) -> asyncio.Future[None]:
-        """Write the note of a removal; the future is done when it is durable, or has the error."""
-        return self._do(partial(self._journal.note_removal, name, note))
+        """Store the note of a removal; the future is done when it is durable, or has the error."""
+        return self._enqueue_action(partial(self._journal.note_removal, name, note))
 
     def save(self, session_id: str, name: str, sequence: int, data: bytes) -> asyncio.Future[None]:
         """Store a model; the future is done when it is durable, or has the error."""
-        return self._do(partial(self._journal.save, session_id, name, sequence, data))
+        return self._enqueue_action(partial(self._journal.save, session_id, name, sequence, data))
 
     async def aclose(self) -> None:
-        """Handle the waiting calls and end the thread. The journal stays open."""
+        """Run the waiting calls and end the thread. The journal stays open."""
         if not self._is_closing:
             self._is_closing = True
             self._calls.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    def _do(self, action: Callable[[], T]) -> asyncio.Future[T]:
-        return self._put(StoreCall(self._loop.create_future(), action=action))
+    def _enqueue_action(self, action: Callable[[], T]) -> asyncio.Future[T]:
+        return self._enqueue(StoreCall(self._loop.create_future(), action=action))
 
-    def _put(self, call: StoreCall) -> asyncio.Future[Any]:
+    def _enqueue(self, call: StoreCall) -> asyncio.Future[Any]:
         if self._is_closing:
             raise StoreClosed
         self._calls.put(call)
@@ -165,11 +170,11 @@ class LedgerWriter:
             if self._refused is None:
                 pace.wait()
             calls = [call]
-            is_open = self._add_waiting(calls)
-            self._serve(calls)
+            is_open = self._dequeue_waiting(calls)
+            self._run_calls(calls)
 
-    def _add_waiting(self, calls: list[StoreCall]) -> bool:
-        """Append the waiting calls to `calls`; return `False` if the writer is closing."""
+    def _dequeue_waiting(self, calls: list[StoreCall]) -> bool:
+        """Move the waiting calls from the queue to `calls`; return `False` if the writer is closing."""
         while len(calls) < _MAX_GROUP:
             try:
                 call = self._calls.get_nowait()
@@ -180,14 +185,14 @@ class LedgerWriter:
             calls.append(call)
         return True
 
-    def _serve(self, calls: list[StoreCall]) -> None:
-        """Answer calls: all appends in one transaction, then the actions one by one."""
+    def _run_calls(self, calls: list[StoreCall]) -> None:
+        """Commit the appends together, run the other actions, and report the outcomes."""
         appends: list[StoreCall] = []
         actions: list[tuple[StoreCall, Callable[[], object]]] = []
         batches: list[Sequence[SessionWrite]] = []
         for call in calls:
             if call.action is not None:
-                actions.append((call, partial(_outcome, call.action)))
+                actions.append((call, partial(_outcome_of, call.action)))
             else:
                 appends.append(call)
                 batches.append(call.batch)
@@ -195,6 +200,7 @@ class LedgerWriter:
         if appends:
             results = self._attempt(partial(self._journal.commit, batches))
             if isinstance(results, StoreUnwritable):
+                # One exception per call: each caller raises its own, with its own traceback.
                 results = [self._refusal() for _ in appends]
             outcomes += zip(appends, results, strict=True)
         for call, action in actions:
@@ -208,7 +214,7 @@ class LedgerWriter:
             self._attempt(self._journal.empty_log)
 
     def _attempt(self, action: Callable[[], T]) -> T | StoreUnwritable:
-        """Return what `action` returns, or why the disk refuses it."""
+        """Call `action` and return its result, or the error if the ledger cannot be written."""
         try:
             if self._refused is not None:
                 if self._clock() < self._retry_at:
@@ -221,12 +227,13 @@ class LedgerWriter:
             self._refuse(sqlite_reason(error))
         except StoreError as error:
             self._refuse(str(error))
-        except Exception as error:  # every caller must get an answer
+        except Exception as error:  # the thread must not end: every caller waits for an outcome
             log.exception("ledger %s: fault in the writer", self._journal.path)
             self._refuse(f"fault in the writer ({type(error).__name__})")
         return self._refusal()
 
     def _refuse(self, reason: str) -> None:
+        """Refuse calls until `RETRY_S` from now, and close the file without committing."""
         if self._refused is None:
             log.error("ledger %s cannot be written: %s", self._journal.path, reason)
         self._refused = reason
@@ -238,22 +245,24 @@ class LedgerWriter:
 
     def _report(self, outcomes: list[tuple[StoreCall, Outcome]]) -> None:
         try:
-            self._loop.call_soon_threadsafe(_answer, outcomes)
+            self._loop.call_soon_threadsafe(_set_results, outcomes)
         except RuntimeError:
             log.debug("ledger %s: the loop is closed, no call is waiting", self._journal.path)
 
 
-def _outcome(action: Callable[[], object]) -> Outcome:
+def _outcome_of(action: Callable[[], object]) -> Outcome:
+    """Call `action`. Return a conflict instead of raising it, since the disk is not at fault."""
     try:
         return action()
     except SequenceConflict as error:
         return error
 
 
-def _answer(outcomes: list[tuple[StoreCall, Outcome]]) -> None:
+def _set_results(outcomes: list[tuple[StoreCall, Outcome]]) -> None:
     for call, outcome in outcomes:
         if call.future.done():
-            continue  # the caller was cancelled
+            # The caller was cancelled; setting the result would raise and skip the other calls.
+            continue
         if isinstance(outcome, Exception):
             call.future.set_exception(outcome)
         else:

@@ -44,7 +44,7 @@ def test_grpc_is_a_host_and_a_port(
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("unix:", "name the socket"),
+        ("unix:", "needs a path"),
         ("grpc:", "write grpc:HOST:PORT"),
         ("grpc:host", "write grpc:HOST:PORT"),
         ("grpcs:host:0", "write grpcs:HOST:PORT"),

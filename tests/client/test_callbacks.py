@@ -33,11 +33,11 @@ def event(plain: Message) -> Event:
 
 def test_each_message_calls_what_it_is_for() -> None:
     caller, calls = recorded()
-    caller.hear(event(say.HELLO))
-    caller.hear(Connected("s1", "new"))
+    caller.handle(event(say.HELLO))
+    caller.handle(Connected("s1", "new"))
     for plain in say.STORY:
-        caller.hear(event(plain))
-    caller.hear(Disconnected("gone", 1.0))
+        caller.handle(event(plain))
+    caller.handle(Disconnected("gone", 1.0))
     capabilities = AgentCapabilities(["text", "table"], features=["frame-ack"])
     assert calls == [
         ("on_connect", capabilities),
@@ -57,21 +57,21 @@ def test_each_message_calls_what_it_is_for() -> None:
 def test_progress_of_a_tool_is_handed_on() -> None:
     caller, calls = recorded()
     progress = ToolProgressPayload("c1", "reading", 1, 3)
-    caller.hear(event(say.message("tool_progress", 1, payload=msgspec.to_builtins(progress))))
+    caller.handle(event(say.message("tool_progress", 1, payload=msgspec.to_builtins(progress))))
     assert calls == [("on_tool_progress", progress)]
 
 
 def test_thinking_and_text_of_components_are_not_the_answer() -> None:
     caller, calls = recorded()
-    caller.hear(event(say.delta("hm", 1, kind="thinking")))
-    caller.hear(event(say.delta("code", 2, target="block")))
-    caller.hear(event(say.delta("part", 3, target="t1/2")))
+    caller.handle(event(say.delta("hm", 1, kind="thinking")))
+    caller.handle(event(say.delta("code", 2, target="block")))
+    caller.handle(event(say.delta("part", 3, target="t1/2")))
     assert calls == [("on_delta", "part")]
 
 
 def test_snapshot_is_not_told_again_and_what_follows_it_is() -> None:
     caller, calls = recorded()
-    caller.hear(Connected("s1", "snapshot"))
+    caller.handle(Connected("s1", "snapshot"))
     for plain in (
         say.render(say.text("a", "old"), None),
         say.commit(None, final=True),
@@ -79,22 +79,22 @@ def test_snapshot_is_not_told_again_and_what_follows_it_is() -> None:
         say.commit(9),
         say.delta("new", 10),
     ):
-        caller.hear(event(plain))
+        caller.handle(event(plain))
     assert calls == [("on_connect", AgentCapabilities([])), ("on_delta", "new")]
 
 
 def test_snapshot_that_breaks_off_does_not_silence_what_comes_later() -> None:
     caller, calls = recorded()
-    caller.hear(Connected("s1", "snapshot"))
-    caller.hear(Disconnected("cut", 1.0))
-    caller.hear(Connected("s1", "replay"))
-    caller.hear(event(say.delta("new", 10)))
+    caller.handle(Connected("s1", "snapshot"))
+    caller.handle(Disconnected("cut", 1.0))
+    caller.handle(Connected("s1", "replay"))
+    caller.handle(event(say.delta("new", 10)))
     assert [call[0] for call in calls] == ["on_connect", "on_disconnect", "on_connect", "on_delta"]
 
 
 def test_attempts_that_fail_are_no_disconnects() -> None:
     caller, calls = recorded()
-    caller.hear(Disconnected("refused", 1.0))
+    caller.handle(Disconnected("refused", 1.0))
     assert calls == []
 
 
@@ -115,8 +115,8 @@ def test_callback_that_raises_is_logged_and_the_next_is_called(
 
     caller = CallbackRunner(Callbacks(on_delta=fail))
     with caplog.at_level(logging.ERROR, "arp.client"):
-        caller.hear(event(say.delta("a", 1)))
-        caller.hear(event(say.delta("b", 2)))
+        caller.handle(event(say.delta("a", 1)))
+        caller.handle(event(say.delta("b", 2)))
     assert texts == ["a", "b"]
     assert caplog.text.count("RuntimeError: mine") == 2
 
@@ -124,4 +124,4 @@ def test_callback_that_raises_is_logged_and_the_next_is_called(
 def test_no_callback_is_needed() -> None:
     caller = CallbackRunner(Callbacks())
     for plain in say.STORY:
-        caller.hear(event(plain))
+        caller.handle(event(plain))

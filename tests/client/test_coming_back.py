@@ -192,6 +192,6 @@ async def test_snapshot_takes_the_place_of_the_screen() -> None:
             assert client.screen is not before
             assert client.screen.text("t1") == "new"
             assert list(client.screen.turns) == ["t1"]
-            with pytest.raises(UnknownObject, match="t0 shows no more"):
+            with pytest.raises(UnknownObject, match="t0 is no longer on the screen"):
                 await gone
     assert texts == ["old", "old"]

@@ -458,46 +458,46 @@ async def test_answer_from_beside_the_link_is_json_whatever_the_encoding(encodin
     assert len(rig.events) == (2 if encoding == "json" else 1)
 
 
-async def taken(outbox: FrameQueue) -> list[Outgoing]:
-    return await asyncio.wait_for(outbox.take(), 5)
+async def dequeued(outbox: FrameQueue) -> list[Outgoing]:
+    return await asyncio.wait_for(outbox.dequeue_all(), 5)
 
 
 async def test_frames_leave_in_order_and_the_newest_ack_last() -> None:
     outbox = FrameQueue()
-    outbox.put_ack(b"ack 1")
-    outbox.put(b"a")
-    outbox.put_ack(b"ack 2")
-    outbox.put(b"b")
-    assert await taken(outbox) == [b"a", b"b", b"ack 2"]
-    outbox.put(b"c")
-    assert await taken(outbox) == [b"c"]
+    outbox.enqueue_ack(b"ack 1")
+    outbox.enqueue(b"a")
+    outbox.enqueue_ack(b"ack 2")
+    outbox.enqueue(b"b")
+    assert await dequeued(outbox) == [b"a", b"b", b"ack 2"]
+    outbox.enqueue(b"c")
+    assert await dequeued(outbox) == [b"c"]
 
 
-async def test_taker_waits_for_something_to_take() -> None:
+async def test_reader_waits_until_the_queue_is_not_empty() -> None:
     outbox = FrameQueue()
-    waiting = asyncio.ensure_future(outbox.take())
+    waiting = asyncio.ensure_future(outbox.dequeue_all())
     await asyncio.sleep(0)
     assert not waiting.done()
-    outbox.put(b"a")
+    outbox.enqueue(b"a")
     assert await asyncio.wait_for(waiting, 30) == [b"a"]
 
 
-async def test_cleared_outbox_holds_nothing() -> None:
+async def test_cleared_queue_is_empty() -> None:
     outbox = FrameQueue()
-    outbox.put(b"a")
-    outbox.put_ack(b"ack")
+    outbox.enqueue(b"a")
+    outbox.enqueue_ack(b"ack")
     outbox.clear()
-    waiting = asyncio.ensure_future(outbox.take())
+    waiting = asyncio.ensure_future(outbox.dequeue_all())
     await asyncio.sleep(0)
     assert not waiting.done()
     waiting.cancel()
 
 
-async def test_cancelled_take_takes_nothing() -> None:
+async def test_cancelled_dequeue_removes_nothing() -> None:
     outbox = FrameQueue()
-    waiting = asyncio.ensure_future(outbox.take())
+    waiting = asyncio.ensure_future(outbox.dequeue_all())
     await asyncio.sleep(0)
     waiting.cancel()
-    outbox.put(b"a")
+    outbox.enqueue(b"a")
     await asyncio.wait([waiting])
-    assert await taken(outbox) == [b"a"]
+    assert await dequeued(outbox) == [b"a"]

@@ -11,7 +11,7 @@ from arp.client.errors import (
     lost_by_refusal,
     lost_by_status,
     printable,
-    words,
+    reason_in,
 )
 from arp.protocol.errors import (
     AgentFailed,
@@ -124,11 +124,11 @@ def test_reason_of_a_peer_carries_no_control_characters_and_is_cut() -> None:
 
 def test_body_of_a_refusal_is_told_in_the_servers_own_words() -> None:
     body = b'{"v":1,"type":"error","payload":{"error":"a token is needed","code":14}}'
-    assert words(body) == "a token is needed"
-    assert words(b"[" + body + b',{"v":1,"type":"ack","id":"x"},' + body + b"]") == (
+    assert reason_in(body) == "a token is needed"
+    assert reason_in(b"[" + body + b',{"v":1,"type":"ack","id":"x"},' + body + b"]") == (
         "a token is needed; a token is needed"
     )
-    assert words(b"<h1>no\xff\x1b</h1>") == "<h1>no\ufffd␛</h1>"
+    assert reason_in(b"<h1>no\xff\x1b</h1>") == "<h1>no\ufffd␛</h1>"
     assert (
         lost_by_status(401, "http://h/", body).reason
         == "HTTP 401 from http://h/: a token is needed"

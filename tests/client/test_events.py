@@ -17,9 +17,9 @@ async def read(stream: EventStream) -> list[Event]:
 
 async def test_every_consumer_gets_every_event_in_order() -> None:
     audience = Audience()
-    first, second = audience.join(), audience.join()
-    audience.tell(A)
-    audience.tell(B)
+    first, second = audience.subscribe(), audience.subscribe()
+    audience.emit(A)
+    audience.emit(B)
     audience.end()
     assert await read(first) == [A, B]
     assert await read(second) == [A, B]
@@ -27,9 +27,9 @@ async def test_every_consumer_gets_every_event_in_order() -> None:
 
 async def test_consumer_who_comes_later_gets_what_happens_from_then_on() -> None:
     audience = Audience()
-    audience.tell(A)
-    stream = audience.join()
-    audience.tell(B)
+    audience.emit(A)
+    stream = audience.subscribe()
+    audience.emit(B)
     audience.end()
     assert await read(stream) == [B]
 
@@ -37,7 +37,7 @@ async def test_consumer_who_comes_later_gets_what_happens_from_then_on() -> None
 async def test_consumer_who_comes_after_the_end_gets_nothing() -> None:
     audience = Audience()
     audience.end()
-    assert await read(audience.join()) == []
+    assert await read(audience.subscribe()) == []
 
 
 async def test_waiting_consumer_is_woken() -> None:
@@ -91,9 +91,9 @@ async def test_bytes_are_bounded_too_and_one_event_always_fits() -> None:
 
 async def test_consumer_that_breaks_off_is_forgotten() -> None:
     audience = Audience()
-    kept = audience.join()
-    leaving = audience.join()
-    audience.tell(A)
+    kept = audience.subscribe()
+    leaving = audience.subscribe()
+    audience.emit(A)
     async for event in leaving:
         assert event == A
         break

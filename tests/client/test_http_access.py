@@ -78,7 +78,7 @@ def test_network_failure_is_worth_coming_back_for() -> None:
     lost = lost_by_network(httpx.ConnectError("refused"), URL)
     assert (lost.reason, lost.error) == (f"{URL}: refused", None)
     assert lost_by_network(httpx.ReadError(""), URL).reason == f"{URL}: ReadError"
-    assert "nothing came in time" in lost_by_network(httpx.ReadTimeout(""), URL).reason
+    assert "no data arrived in time" in lost_by_network(httpx.ReadTimeout(""), URL).reason
 
 
 def test_certificate_that_is_not_trusted_ends_it() -> None:

@@ -37,7 +37,7 @@ def test_input_is_open_until_its_ack() -> None:
     input_id = opened(inputs)
     assert inputs.newest == input_id
     assert inputs.outcome(input_id) is None
-    inputs.hear(event(say.ack(input_id, "t9")))
+    inputs.apply(event(say.ack(input_id, "t9")))
     assert inputs.outcome(input_id) == InputAck(id=input_id, session_id="s1", turn_id="t9")
     assert inputs.turn_of(input_id) == "t9"
 
@@ -45,7 +45,7 @@ def test_input_is_open_until_its_ack() -> None:
 def test_refused_input_raises_the_coded_error() -> None:
     inputs = Inputs()
     input_id = opened(inputs)
-    inputs.hear(event(say.error("too fast", 16, input_id=input_id)))
+    inputs.apply(event(say.error("too fast", 16, input_id=input_id)))
     with pytest.raises(RateLimited, match="too fast"):
         inputs.outcome(input_id)
 
@@ -53,26 +53,26 @@ def test_refused_input_raises_the_coded_error() -> None:
 def test_first_answer_stands() -> None:
     inputs = Inputs()
     input_id = opened(inputs)
-    inputs.hear(event(say.ack(input_id)))
-    inputs.hear(event(say.error("late", 16, input_id=input_id)))
+    inputs.apply(event(say.ack(input_id)))
+    inputs.apply(event(say.error("late", 16, input_id=input_id)))
     assert inputs.outcome(input_id) == InputAck(id=input_id, session_id="s1", turn_id="t1")
 
 
 def test_turn_is_known_from_the_echo_if_the_ack_does_not_say() -> None:
     inputs = Inputs()
     input_id = opened(inputs)
-    inputs.hear(event(say.ack(input_id, None)))
+    inputs.apply(event(say.ack(input_id, None)))
     assert inputs.turn_of(input_id) is None
-    inputs.hear(event(say.echo("hi", 1, "t7", input_id)))
+    inputs.apply(event(say.echo("hi", 1, "t7", input_id)))
     assert inputs.turn_of(input_id) == "t7"
 
 
 def test_answers_to_others_are_not_noted() -> None:
     inputs = Inputs()
-    inputs.hear(event(say.ack("theirs")))
-    inputs.hear(event(say.echo("hi", 1, "t7", "theirs")))
-    inputs.hear(event(say.echo("hi", 1, "t7")))
-    inputs.hear(event(say.error("general", 11)))
+    inputs.apply(event(say.ack("theirs")))
+    inputs.apply(event(say.echo("hi", 1, "t7", "theirs")))
+    inputs.apply(event(say.echo("hi", 1, "t7")))
+    inputs.apply(event(say.error("general", 11)))
     assert inputs.turn_of("theirs") is None
     with pytest.raises(UnknownObject, match="'theirs'"):
         inputs.outcome("theirs")
@@ -83,7 +83,7 @@ def test_only_the_newest_1000_answers_are_kept() -> None:
     ids = []
     for _ in range(1001):
         ids.append(opened(inputs))
-        inputs.hear(event(say.ack(ids[-1])))
+        inputs.apply(event(say.ack(ids[-1])))
     assert inputs.outcome(ids[1]) is not None
     with pytest.raises(UnknownObject):
         inputs.outcome(ids[0])
@@ -99,7 +99,7 @@ def test_more_than_1000_open_inputs_are_refused_until_one_is_answered() -> None:
     with pytest.raises(ResourceLimit, match="1000 inputs wait"):
         opened(inputs)
     assert inputs.newest == newest
-    inputs.hear(event(say.ack(first)))
+    inputs.apply(event(say.ack(first)))
     opened(inputs)
 
 
@@ -130,7 +130,7 @@ def test_message_that_the_server_could_not_read_is_refused_here() -> None:
 def test_message_that_is_too_long_is_refused_here() -> None:
     fits = Input(input_type="text", data={"text": "x" * 600})
     check_input(fits, 1024)
-    with pytest.raises(ResourceLimit, match="the server takes 768"):
+    with pytest.raises(ResourceLimit, match="the server accepts 768"):
         check_input(Input(input_type="text", data={"text": "x" * 800}), 1024)
 
 

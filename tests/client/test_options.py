@@ -9,7 +9,7 @@ import pytest
 
 from arp.client.address import Address, parse_address
 from arp.client.errors import InvalidAddress
-from arp.client.options import Backoff, LinkSettings, access, check_names, renderer_hello
+from arp.client.options import Backoff, LinkSettings, check_names, link_settings, renderer_hello
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.messages import RendererCapabilities, Viewport
 
@@ -108,7 +108,7 @@ def test_stdio_without_a_command_list_is_refused(command: list[str] | str | None
 
 
 def test_command_with_another_scheme_is_refused() -> None:
-    with pytest.raises(InvalidAddress, match="goes with stdio: alone"):
+    with pytest.raises(InvalidAddress, match="is only for stdio:"):
         parse_address("http://h", ["python"])
 
 
@@ -183,15 +183,15 @@ def test_value_that_a_server_would_refuse_is_refused_here(options: Any) -> None:
 
 
 def test_token_travels_in_a_header() -> None:
-    assert access({"token": "abc"}).headers() == {"Authorization": "Bearer abc"}
-    assert access({}).headers() == {}
-    assert access({"token": ""}).headers() == {}
+    assert link_settings({"token": "abc"}).headers() == {"Authorization": "Bearer abc"}
+    assert link_settings({}).headers() == {}
+    assert link_settings({"token": ""}).headers() == {}
 
 
 @pytest.mark.parametrize("token", ["a b", "a\r\nX-Evil: 1", "ü"])
 def test_token_that_no_header_can_carry_is_refused_without_repeating_it(token: str) -> None:
     with pytest.raises(InvalidMessage, match="printable ASCII") as refused:
-        access({"token": token})
+        link_settings({"token": token})
     assert token not in str(refused.value)
 
 

@@ -235,7 +235,7 @@ async def test_stream_without_even_a_comment_is_left(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("arp.client.sse_link._TIMEOUT", httpx.Timeout(5, read=0.05))
     async with http_server(silent) as url:
         link = await opened(url)
-        with pytest.raises(LinkLost, match="nothing came in time") as lost:
+        with pytest.raises(LinkLost, match="no data arrived in time") as lost:
             await link.receive()
         await link.aclose()
     assert lost.value.error is None

@@ -146,7 +146,7 @@ async def test_refused_upload_is_answered_and_the_next_is_sent() -> None:
         refused, silent = await Rig(url).until_answered(UPLOAD, second)
     assert (refused[0]["payload"]["id"], refused[0]["payload"]["code"]) == ("i1", 4)
     assert silent["payload"]["id"] == "i2"
-    assert "without a word" in silent["payload"]["error"]
+    assert "without an answer" in silent["payload"]["error"]
 
 
 async def test_server_that_is_not_trusted_gets_no_second_try(

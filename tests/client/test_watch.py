@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from arp.client.errors import ClientClosed, ServerRefused
-from arp.client.watch import Watch, is_over, latest_turn, when_over
+from arp.client.watch import Watch, find_finished_turn, is_over, latest_turn
 from arp.protocol.errors import UnknownObject
 from arp.protocol.messages import TurnStatus
 from arp.protocol.screen import Screen, TurnScreen
@@ -99,7 +99,7 @@ def test_latest_turn_is_the_one_made_last() -> None:
 
 def test_turn_may_not_show_yet() -> None:
     screen = Screen()
-    look = when_over("t1", lambda: screen)
+    look = find_finished_turn("t1", lambda: screen)
     assert look() is None
     turn = screen.turn("t1")
     assert look() is None
@@ -110,8 +110,8 @@ def test_turn_may_not_show_yet() -> None:
 def test_turn_that_a_snapshot_left_out_will_not_be_waited_for() -> None:
     screen = Screen()
     screen.turn("t1")
-    look = when_over("t1", lambda: screen)
+    look = find_finished_turn("t1", lambda: screen)
     assert look() is None
     screen = Screen()
-    with pytest.raises(UnknownObject, match="t1 shows no more"):
+    with pytest.raises(UnknownObject, match="t1 is no longer on the screen"):
         look()

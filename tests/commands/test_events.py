@@ -209,4 +209,4 @@ def test_facts_that_were_just_written_have_no_kept_hash_yet(tmp_path: Path) -> N
             following.communicate()
         found = run("events", "s", "--ledger", str(path), "--verify")
     assert found.exit_code == 0, found.output
-    assert "no hash is kept yet of the facts 1 to" in found.output
+    assert "no hash is stored yet for the facts 1 to" in found.output

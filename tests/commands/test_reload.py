@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from arp.commands.serve.reload import stamps
+from arp.commands.serve.reload import modification_times
 
 GOOD = (
     "from arp import App, Turn\napp = App(title='{title}')\n@app.agent\nasync def agent(t): ...\n"
@@ -96,8 +96,8 @@ def test_stamps_are_those_of_python_files_that_are_ones_own(tmp_path: Path) -> N
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("")
-    before = stamps(tmp_path)
+    before = modification_times(tmp_path)
     os.utime(tmp_path / "a.py", ns=(1, 1))
-    after = stamps(tmp_path)
+    after = modification_times(tmp_path)
     assert set(before) == {tmp_path / "a.py", tmp_path / "deep/b.py"}
     assert before != after

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from arp.cli import main
-from arp.commands.replay.playing import paced
+from arp.commands.replay.playing import pace_messages
 from arp.ledger.fact import Fact
 from tests.commands.ledgers import ledger
 from tests.ledger.historian import Historian
@@ -74,7 +74,7 @@ def test_a_pack_of_a_part_says_that_it_begins_in_the_middle(file: Path) -> None:
     assert CliRunner().invoke(main, [*words, "-o", str(target)]).exit_code == 0
     drawn = run(str(target), "--speed", "0", "--json")
     assert drawn.exit_code == 0
-    assert "begins at fact 2; what was on the screen before is not in it." in drawn.stderr
+    assert "begins at fact 2; it does not contain what was on the screen before." in drawn.stderr
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_it_waits_as_long_as_it_was_and_shows_before_what_came_before(
             happened.append("flush")
 
     monkeypatch.setattr("time.sleep", happened.append)
-    for line in paced(facts, 4, Out()):
+    for line in pace_messages(facts, 4, Out()):
         happened.append(json.loads(line)["payload"]["delta"])  # noqa: PERF401 - in between
     assert happened == ["a", "flush", 0.5, "b", "c"]

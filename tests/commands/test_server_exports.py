@@ -124,7 +124,7 @@ def test_without_a_server_or_its_token_there_is_a_hint(server: Serving, tmp_path
 def test_what_is_not_what_was_exported_is_not_kept(server: Serving, tmp_path: Path) -> None:
     wrong = ServerFile(2, sha256(b"other").hexdigest(), "/health")
     with closing(ServerReader(server.http, TOKEN)) as reader:
-        with pytest.raises(ReaderError, match="what came is not what was exported"):
+        with pytest.raises(ReaderError, match="the received file is not the exported one"):
             reader.download(wrong, tmp_path / "s.zip")
         with pytest.raises(ReaderError, match="404"):
             reader.download(ServerFile(2, "", "/nothing"), tmp_path / "s.zip")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arp.commands.serve.serve_settings import ServeSettings
-from arp.commands.serve.serving_app import name_of
+from arp.commands.serve.serving_app import ledger_name_of
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ def test_a_ledger_is_named_after_the_target_the_runtime_or_the_model(
     target: str | None, serving: ServeSettings, name: str
 ) -> None:
     """An error that proposes a ledger of its own names the same file as the default."""
-    assert name_of(target, serving) == name
+    assert ledger_name_of(target, serving) == name

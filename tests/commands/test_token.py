@@ -35,7 +35,7 @@ def test_token_of_a_target_lets_its_user_in_for_a_time(run: Run) -> None:
     assert (found.user, found.roles) == ("ann", ("admin",))
     assert found.expires_at is not None
     assert 30 * 86_400 <= found.expires_at - began < 30 * 86_400 + 60
-    assert f"Token {found.id} lets ann in until " in made.stderr
+    assert f"Token {found.id} gives ann access until " in made.stderr
     assert made.stdout.strip() not in made.stderr
 
 

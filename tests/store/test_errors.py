@@ -29,7 +29,7 @@ def test_a_peer_never_sees_where_the_ledger_lies() -> None:
     payload = error_payload(error)
     assert payload.error == (
         "the ledger cannot be written now, so nothing new is accepted; "
-        "reading goes on, try again later"
+        "reading still works, try again later"
     )
     assert payload.detail is None
     assert payload.retryable is True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.store.session_list import MAX_WORDS, TurnText, excerpt, fold, missing_in, words_of
+from arp.store.session_list import MAX_WORDS, TurnText, excerpt, fold, missing_words, words_of
 from arp.store.store import SessionWrite, Store
 from tests.store.samples import facts, meta
 
@@ -83,7 +83,7 @@ def test_words_are_few_and_short() -> None:
 
 
 def test_what_a_title_lacks() -> None:
-    assert missing_in("Sales in Oslo", ["oslo", "snow"]) == ["snow"]
+    assert missing_words("Sales in Oslo", ["oslo", "snow"]) == ["snow"]
 
 
 def test_an_excerpt_is_one_line_around_the_word() -> None:

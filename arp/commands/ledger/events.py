@@ -1,4 +1,4 @@
-"""`arp events`: what happened in a session, a line for each fact."""
+"""`arp events`: what happened in a session, with a line for each fact."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from arp.ledger.chain import Checked
 from arp.ledger.fact import Fact, decode
 
 BAD = 1
-"""Exit code of `--verify` if facts are not what they were."""
+"""Exit code of `--verify` if facts have changed."""
 
 _UNNAMED = ("error", "reason", "text", "message", "preview", "objective", "title", "decision")
-"""Fields of a payload that a line shows without their names."""
+"""Fields of a payload that are printed without their names."""
 
 _ABOUT = ("turn_id", "task_id", "run_id", "tool_call_id", "action_id", "process_id", "job_item_id")
-"""Correlations that a line may show; it shows the first two that a fact has."""
+"""Ids that may be printed, in this order; the first two that a fact has are printed."""
 
 _BAD = ("failed", "error", "blocked", "violation", "lost", "timed_out", "not_possible", "hit")
 _GOOD = ("completed", "result", "exported")
@@ -95,7 +95,7 @@ def events(
 
 
 def _print_check(found: Checked, *, as_json: bool) -> None:
-    """Print the result of comparing a session with the hashes that are kept of it."""
+    """Print the result of comparing a session with its stored hashes."""
     if as_json:
         click.echo(json_text(msgspec.json.encode(found)))
         return
@@ -106,16 +106,16 @@ def _print_check(found: Checked, *, as_json: bool) -> None:
     click.echo(click.style("good  ", fg="green") + f"{found.facts} facts")
     if found.kept_through < found.facts:
         first = found.kept_through + 1
-        click.echo(f"no hash is kept yet of the facts {first} to {found.facts}")
+        click.echo(f"no hash is stored yet for the facts {first} to {found.facts}")
     click.echo(f"head {found.facts} {found.head}")
 
 
 def fact_line(body: bytes, width: int) -> str:
-    """Return a fact as a line, in colour, for a terminal of `width` columns; other bytes as text.
+    """Return a fact as a coloured line for a terminal. Bytes that are not a fact become text.
 
     Args:
         body: The fact as it is stored.
-        width: At least 40.
+        width: Number of columns of the terminal, at least 40.
     """
     try:
         fact = decode(body)
@@ -142,12 +142,12 @@ def _colour(name: str) -> str | None:
 
 
 def gist(fact: Fact) -> str:
-    """Return the content of a payload, in short."""
+    """Return a summary of the payload of a fact."""
     payload: dict[str, Any] = fact.payload
     parts = [fact.status_reason or ""]
-    given = payload.get("input")
-    if isinstance(given, dict):
-        parts.append(_short(given.get("data")))
+    user_input = payload.get("input")
+    if isinstance(user_input, dict):
+        parts.append(_short(user_input.get("data")))
     for name, value in payload.items():
         if name in ("input", "component", "changes") or value in (None, "", [], {}):
             continue

@@ -1,4 +1,4 @@
-"""`arp evidence`: make, check and show packs of evidence.
+"""`arp evidence`: create, check and show packs of evidence.
 
 Each command imports its code when it is called, so that `arp` itself starts fast.
 """
@@ -13,12 +13,12 @@ from arp.commands.ledger.reader_options import ledger_location, reader_options
 from arp.commands.output import CONTEXT, fail
 
 BAD = 1
-"""Exit code of `verify` if the pack is not what was exported, or that cannot be proven."""
+"""Exit code of `verify` if the pack was changed after the export, or if this cannot be excluded."""
 
 
 @click.group(context_settings=CONTEXT)
 def evidence() -> None:
-    """Export what a session did, check an export, show what is in it."""
+    """Export what happened in a session, check an export, or show its content."""
 
 
 @evidence.command(context_settings=CONTEXT)
@@ -29,7 +29,7 @@ def evidence() -> None:
     "-o",
     "target",
     type=click.Path(path_type=Path),
-    help="Where to write it: FILE.zip; with --ledger also a new directory.",
+    help="File to write: FILE.zip; with --ledger also a new directory.",
 )
 @click.option(
     "--as",
@@ -37,19 +37,19 @@ def evidence() -> None:
     type=click.Choice(["pack", "case", "review"]),
     default="pack",
     show_default=True,
-    help="A pack; a case for arp replay; a Markdown review to fill in.",
+    help="Form of the export: a pack, a case for arp replay, or a Markdown review to fill in.",
 )
-@click.option("--turn", "turn_id", help="Only what belongs to this turn.")
-@click.option("--task", "task_id", help="Only what belongs to this task.")
-@click.option("--no-outputs", is_flag=True, help="Only name large outputs; do not include them.")
+@click.option("--turn", "turn_id", help="Export only this turn.")
+@click.option("--task", "task_id", help="Export only this task.")
+@click.option("--no-outputs", is_flag=True, help="List large outputs, but do not include them.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
 def export(
     url: str, ledger: str | None, token: str | None, target: Path | None, **options: str | bool
 ) -> None:
-    r"""Export what SESSION did.
+    r"""Export what happened in SESSION.
 
-    The server makes the export and records it in its ledger. With --ledger, this command makes
-    it from the file and writes nothing to the file.
+    The server creates the export and records it in its ledger. With --ledger, this command creates
+    the export from the file and does not change the file.
 
     \b
       arp evidence export my-session --to my-session.zip
@@ -60,8 +60,8 @@ def export(
     from arp.commands.ledger.packs import ExportOptions, export_session
 
     as_json = bool(options.pop("as_json"))
-    wanted = convert(options, ExportOptions)
-    export_session(wanted, (url, ledger, token), target, as_json=as_json)
+    export_options = convert(options, ExportOptions)
+    export_session(export_options, (url, ledger, token), target, as_json=as_json)
 
 
 @evidence.command(context_settings=CONTEXT)
@@ -69,7 +69,7 @@ def export(
 @click.option(
     "--sha256",
     "expected",
-    help="The SHA-256 of its manifest, from the ledger or from the exporter.",
+    help="SHA-256 of the manifest, from the ledger or from the exporter.",
 )
 @click.option(
     "--ledger",
@@ -84,9 +84,9 @@ def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) 
       arp evidence verify my-session.zip
       arp evidence verify my-session.zip --ledger app.py
     """
-    from arp.commands.ledger.packs import print_report, verified
+    from arp.commands.ledger.packs import print_report, verify_pack
 
-    report = verified(pack, expected, ledger)
+    report = verify_pack(pack, expected, ledger)
     print_report(report, as_json=as_json)
     raise SystemExit(BAD if report.broken or report.unproven else 0)
 
@@ -103,7 +103,7 @@ def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) 
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
 def show(pack: Path, part: str | None, target: Path | None, as_json: bool) -> None:
-    r"""List what is in PACK without checking it; `verify` checks it.
+    r"""List the content of PACK without checking it; use `verify` to check it.
 
     \b
       arp evidence show my-session.zip

@@ -1,4 +1,4 @@
-"""`arp feedback`: what users think of answers, as lines, JSON or CSV."""
+"""`arp feedback`: the ratings of answers by users, as lines, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def feedback(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    r"""Show what users think of answers: of SESSION, or of the newest sessions.
+    r"""Show how users rated answers, in SESSION or in the newest sessions.
 
     \b
       arp feedback --ledger app.py
@@ -41,7 +41,7 @@ def feedback(
     """
     with closing(open_reader(url, ledger, token)) as reader:
         names = [session] if session else [one.session_id for one in reader.sessions(MOST)]
-        rows = [row for name in names for row in _given(reader, name)]
+        rows = [row for name in names for row in _newest_feedback(reader, name)]
     if as_csv:
         out = io.StringIO()
         writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
@@ -59,8 +59,8 @@ def feedback(
         click.echo("no feedback")
 
 
-def _given(reader: LedgerReader, session_id: str) -> Iterator[dict[str, str]]:
-    """Yield the newest feedback of each turn of a session; what was taken back is left out."""
+def _newest_feedback(reader: LedgerReader, session_id: str) -> Iterator[dict[str, str]]:
+    """Yield the newest feedback on each turn of a session, except withdrawn feedback."""
     newest: dict[str, dict[str, str]] = {}
     for body in reader.events(session_id, 0, ("session.updated",)):
         fact = decode(body)

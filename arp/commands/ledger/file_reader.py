@@ -1,4 +1,4 @@
-"""Reads sessions and facts from a ledger file, also while a server writes it."""
+"""Reading sessions and facts from a ledger file, even while a server writes it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from arp.store.sqlite import SqliteStore
 from arp.store.store import Page
 
 POLL_S = 0.2
-"""How often `follow` looks for new facts in the file."""
+"""Interval at which `follow` checks the file for new facts."""
 
 
 class FileReader:
-    """A `LedgerReader` of a file: the sessions of all users, for whoever may read the file.
+    """A `LedgerReader` of a file. It reads the sessions of all users.
 
     Args:
         location: `sqlite:PATH` or a path.
 
     Raises:
-        ReaderError: It is no ledger file.
+        ReaderError: The file is not a ledger, or cannot be read.
     """
 
     def __init__(self, location: str) -> None:
@@ -44,12 +44,12 @@ class FileReader:
             self._opened = opened.pop_all()
 
     def close(self) -> None:
-        """As `LedgerReader.close`."""
+        """See `LedgerReader.close`."""
         with self._opened:
             self._run(self._store.aclose())
 
     def sessions(self, limit: int) -> list[ListedSession]:
-        """As `LedgerReader.sessions`."""
+        """See `LedgerReader.sessions`."""
         with _store_errors():
             metas = self._run(self._store.sessions(limit=limit))
         return [
@@ -66,7 +66,7 @@ class FileReader:
         ]
 
     def events(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """As `LedgerReader.events`."""
+        """See `LedgerReader.events`."""
         choice = FactFilter.of(types)
         with _store_errors():
             self._meta(session_id)
@@ -74,7 +74,7 @@ class FileReader:
                 yield from (fact for _, fact in page if choice.matches(fact))
 
     def follow(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """As `LedgerReader.follow`."""
+        """See `LedgerReader.follow`."""
         choice = FactFilter.of(types)
         with _store_errors():
             self._meta(session_id)
@@ -89,20 +89,20 @@ class FileReader:
         """Return the epoch of a session's log.
 
         Raises:
-            ReaderError: There is no such session, or it cannot be read.
+            ReaderError: There is no such session, or the file cannot be read.
         """
         with _store_errors():
             return self._meta(session_id).epoch
 
     def output_reader(self, session_id: str) -> Callable[[str], bytes]:
-        """Return a function that reads large outputs of a session, which lie beside the file."""
+        """Return a function that reads the large outputs of a session from its blobs."""
         files = BlobStore(self._path.with_suffix(".blobs")).of(session_id)
         return lambda ref: asyncio.run(files.read(ref))
 
     # -- the hashes of the chain -----------------------------------------------------------------
 
     def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """Return the hashes of a session's chain that the file keeps.
+        """Return the hashes of a session's chain that are stored in the file.
 
         Raises:
             ReaderError: The file cannot be read.
@@ -111,11 +111,11 @@ class FileReader:
             return self._run(self._store.heads(session_id))
 
     def checked_pages(self, session_id: str) -> Iterator[Page]:
-        """Yield the facts of a session in pages, each compared with the hashes that are kept.
+        """Yield the facts of a session in pages, after comparing each page with the stored hashes.
 
         Raises:
-            ChainBroken: A fact is not what it was when its hash was kept.
-            ReaderError: As `LedgerReader.events`.
+            ChainBroken: A fact has changed since its hash was stored.
+            ReaderError: There is no such session, or the file cannot be read.
         """
         with _store_errors():
             check = KeptCheck(session_id, self._meta(session_id).epoch, self.heads(session_id))
@@ -125,7 +125,7 @@ class FileReader:
             check.finish()
 
     def verify(self, session_id: str) -> Checked:
-        """As `LedgerReader.verify`."""
+        """See `LedgerReader.verify`."""
         with _store_errors():
             epoch = self._meta(session_id).epoch
             return self._run(Verifier(self._store).check(session_id, epoch))

@@ -1,4 +1,4 @@
-"""`arp conformance ledger`: read facts and snapshots, judge them, print the report."""
+"""`arp conformance ledger`: read facts and snapshots, judge them, and print the report."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from arp.protocol.errors import LocalError
 from arp.store.location import ledger_to_read
 
 MOST_SESSIONS = 1000
-"""Sessions that are read, the newest, if none is named."""
+"""Maximum number of sessions to read if the caller names none; the newest are read."""
 
 SHOWN = 20
-"""Faults that are printed as text."""
+"""Maximum number of faults to print as text."""
 
 _LINES = (".jsonl", ".ndjson", ".json")
 
 
-def judged(source: str, sessions: tuple[str, ...], token: str | None) -> LedgerReport:
-    """Return what a ledger reaches.
+def judge_ledger(source: str, sessions: tuple[str, ...], token: str | None) -> LedgerReport:
+    """Judge a ledger and return the report with the level that it reaches.
 
     Args:
-        source: As `arp conformance ledger` takes it.
-        sessions: Only these; empty: all.
-        token: Of the server.
+        source: SOURCE of `arp conformance ledger`.
+        sessions: Ids of the sessions to judge; empty means all.
+        token: Token for the server.
 
     Raises:
         ReaderError: The ledger cannot be read.
@@ -55,7 +55,7 @@ def judged(source: str, sessions: tuple[str, ...], token: str | None) -> LedgerR
 
 
 def _judge_session(judge: LedgerJudge, reader: LedgerReader, session_id: str) -> None:
-    """Take the facts of a session, and the snapshot that they make."""
+    """Judge the facts of a session, and the snapshot that is built from them."""
     model: ReadModel | None = ReadModel()
     for body in reader.events(session_id, 0, ()):
         judge_lines(judge, [body])
@@ -63,7 +63,7 @@ def _judge_session(judge: LedgerJudge, reader: LedgerReader, session_id: str) ->
             if model is not None:
                 model.fold(decode(body))
         except (msgspec.DecodeError, LocalError):
-            model = None  # the fact has its fault; no snapshot can be made of such a log
+            model = None  # `judge_lines` has recorded the fault; there is no snapshot of such a log
     if model is not None:
         judge.take(json.loads(json.dumps(model.snapshot())))
 

@@ -1,6 +1,6 @@
-"""What `arp evidence` does: make packs of evidence, check them, and print what is in them.
+"""The work of `arp evidence`: create packs of evidence, check them, and print their content.
 
-A pack is made by a server, which records it, or from a ledger file as it is.
+A server creates a pack and records it, or this process creates it from a ledger file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from arp.ledger.payload_fields import ExportKind
 from arp.protocol.json_value import JsonObject
 from arp.protocol.safe_text import sanitise
 
-# -- make ----------------------------------------------------------------------------------------
+# -- create --------------------------------------------------------------------------------------
 
 _SUFFIXES = {"pack": "evidence.zip", "case": "case.json", "review": "review.md"}
 
@@ -47,11 +47,11 @@ class WrittenExport(Struct, frozen=True):
     path: Path
     sha256: str
     manifest: Manifest | None = None
-    """Of a pack."""
+    """Manifest, if the export is a pack."""
 
 
 class ExportOptions(Struct, frozen=True, kw_only=True):
-    """What to export."""
+    """The selection and the form of an export."""
 
     session: str
     form: str
@@ -70,14 +70,15 @@ def export_session(
     """Export a session, and print the result.
 
     Args:
-        options: What to export.
-        source: Address of a server, location of a ledger file (which is read if there is one),
-            token.
-        target: Where to write it; `None` picks a name in the working directory.
-        as_json: Print the manifest of a pack as JSON.
+        options: Selection and form of the export.
+        source: Address of a server, location of a ledger file, and token. If there is a ledger
+            file, the server is not asked.
+        target: File to write; `None` selects a name in the working directory.
+        as_json: Whether to print the manifest of a pack as JSON.
 
     Raises:
-        ReaderError, LocalError: There is nothing to export, or it cannot be read or written.
+        ReaderError, LocalError: There is nothing to export, or the session cannot be read, or the
+            file cannot be written.
     """
     url, ledger, token = source
     target = target or Path(f"{_file_name(options.session)}.{_SUFFIXES[options.form]}")
@@ -109,13 +110,13 @@ def _by_server(url: str, token: str | None, options: ExportOptions, target: Path
     if options.form == "pack":
         params["outputs"] = not options.no_outputs
     with closing(ServerReader(url, token)) as server:
-        made = server.export(f"{_KINDS[options.form]}/export", params)
-        server.download(made.file, target)
+        export = server.export(f"{_KINDS[options.form]}/export", params)
+        server.download(export.file, target)
     if options.form != "pack":
-        return WrittenExport(target, made.sha256)
+        return WrittenExport(target, export.sha256)
     try:
         with Pack(target) as pack:
-            return WrittenExport(target, made.sha256, pack.manifest)
+            return WrittenExport(target, export.sha256, pack.manifest)
     except NoPack as error:
         raise ReaderError(error.message) from error
 
@@ -133,11 +134,12 @@ def _from_file(ledger: str, options: ExportOptions, target: Path) -> WrittenExpo
         )
         run = ExportRun(order, target, reader.output_reader(options.session))
         with closing(run.passes()) as passes:
-            for take in passes:
+            # An export may read the facts several times; each pass has its own function.
+            for process_page in passes:
                 facts = reader.checked_pages(options.session)
                 with click.progressbar(facts, label="facts", file=sys.stderr) as pages:
                     for page in pages:
-                        take(page)
+                        process_page(page)
         assert run.made is not None
         return WrittenExport(target, run.made.sha256, run.made.manifest)
 
@@ -145,37 +147,41 @@ def _from_file(ledger: str, options: ExportOptions, target: Path) -> WrittenExpo
 # -- check ---------------------------------------------------------------------------------------
 
 
-def verified(place: Path, expected: str | None, ledger: str | None) -> Report:
+def verify_pack(path: Path, expected: str | None, ledger: str | None) -> Report:
     """Check a pack.
 
     Args:
-        place: Of the pack.
-        expected: SHA-256 that its manifest must have.
-        ledger: Of the file to compare it with.
+        path: Path of the pack.
+        expected: SHA-256 that the manifest must have; `None` if it is unknown.
+        ledger: Location of the ledger file to compare the pack with; `None` for no comparison.
 
     Raises:
-        NoPack: There is none that could be checked.
+        NoPack: The path is not a pack that can be checked.
         ReaderError: The ledger cannot be read.
     """
-    with Pack(place) as opened:
-        report = _checked(opened)
-        beside = _compared(opened, ledger) if ledger is not None else Beside([], is_noted=False)
-    broken = report.broken + beside.broken
+    with Pack(path) as pack:
+        report = _check(pack)
+        comparison = (
+            _compare_with(ledger, pack) if ledger is not None else Beside([], is_noted=False)
+        )
+    broken = report.broken + comparison.broken
     is_right = expected is not None and expected.lower() == report.manifest_sha256
     if expected is not None and not is_right:
         broken.append(Broken("manifest.json", f"its SHA-256 is {report.manifest_sha256}"))
-    # A manifest that is known to be the exported one proves all of its parts.
-    unproven = None if is_right or beside.is_noted else report.unproven
+    # The manifest has the hashes of all parts. If it is known to be the exported one, all parts
+    # are proven too.
+    unproven = None if is_right or comparison.is_noted else report.unproven
     return msgspec.structs.replace(report, broken=broken, unproven=unproven)
 
 
-def _checked(pack: Pack) -> Report:
+def _check(pack: Pack) -> Report:
     size = sum(part.bytes for part in pack.manifest.parts)
     with click.progressbar(length=size, label="checking", file=sys.stderr) as bar:
         return check_pack(pack, bar.update)
 
 
-def _compared(pack: Pack, ledger: str) -> Beside:
+def _compare_with(ledger: str, pack: Pack) -> Beside:
+    """Compare a pack with the session in a ledger file."""
     session_id = pack.manifest.chain.session_id
     with closing(FileReader(ledger)) as reader:
         epoch, heads = reader.epoch(session_id), reader.heads(session_id)
@@ -183,7 +189,7 @@ def _compared(pack: Pack, ledger: str) -> Beside:
 
 
 def print_report(report: Report, *, as_json: bool) -> None:
-    """Print what a check found."""
+    """Print the result of a check."""
     if as_json:
         document: JsonObject = {**msgspec.to_builtins(report), "first_bad": report.first_bad}
         click.echo(json_text(msgspec.json.encode(document)))
@@ -195,8 +201,8 @@ def print_report(report: Report, *, as_json: bool) -> None:
     if report.unproven is not None:
         click.echo(click.style("unproven  ", fg="yellow") + report.unproven)
         click.echo(
-            "their hashes are those of the manifest; give its own: --sha256, or --ledger of a "
-            "server that made the pack"
+            "the hashes agree with the manifest, but the manifest itself is not proven; give its "
+            "hash with --sha256, or the ledger of the server that created the pack with --ledger"
         )
     elif not report.broken:
         click.echo(
@@ -205,35 +211,35 @@ def print_report(report: Report, *, as_json: bool) -> None:
     click.echo(f"manifest sha256 {report.manifest_sha256}")
 
 
-def show_pack(place: Path, part: str | None, target: Path | None, *, as_json: bool) -> None:
-    """Print what is in a pack, or one of its parts.
+def show_pack(path: Path, part: str | None, target: Path | None, *, as_json: bool) -> None:
+    """Print the content of a pack, or one of its parts.
 
     Args:
-        place: Of the pack.
-        part: To print; `None` prints the manifest.
-        target: Write the part there, byte for byte, and do not print it.
-        as_json: Print the manifest as JSON.
+        path: Path of the pack.
+        part: Name of the part to print; `None` prints the manifest.
+        target: File to write the part to, byte for byte, instead of printing it.
+        as_json: Whether to print the manifest as JSON.
 
     Raises:
-        LocalError: There is no such pack, or no such part; or it cannot be written.
+        LocalError: There is no such pack or no such part, or the file cannot be written.
     """
-    with Pack(place) as opened:
+    with Pack(path) as pack:
         if part is not None and target is not None:
-            write_new(target, opened.read(part))
+            write_new(target, pack.read(part))
         elif part is not None:
-            click.echo(_shown(part, opened.read(part)), nl=False)
+            click.echo(_visible_text(part, pack.read(part)), nl=False)
         elif as_json:
-            click.echo(json_text(msgspec.json.encode(opened.manifest)))
+            click.echo(json_text(msgspec.json.encode(pack.manifest)))
         else:
-            lines = manifest_lines(opened.manifest)
-            if opened.manifest.kind == "benchmark":
-                lines += trial_lines(decode_trial(opened.read(TRIAL)))
+            lines = manifest_lines(pack.manifest)
+            if pack.manifest.kind == "benchmark":
+                lines += trial_lines(decode_trial(pack.read(TRIAL)))
             for line in lines:
                 click.echo(line)
 
 
-def _shown(part: str, data: bytes) -> str:
-    """Return a part as text in which every character is visible; JSON keeps its value."""
+def _visible_text(part: str, data: bytes) -> str:
+    """Return a part as text with every character visible. The value of JSON does not change."""
     if part.endswith((".json", ".jsonl")):
         return json_text(data)
     return sanitise(data.decode("utf-8", "replace"))
@@ -243,7 +249,7 @@ def _shown(part: str, data: bytes) -> str:
 
 
 def manifest_lines(manifest: Manifest) -> list[str]:
-    """Return what a manifest says: its scope, the state of each section and output, and gaps."""
+    """Return a manifest as lines: its scope, the state of each section and output, and its gaps."""
     chain = manifest.chain
     lines = [
         click.style(f"{manifest.kind} {printable(manifest.evidence_id)}", bold=True),
@@ -267,7 +273,7 @@ def _gap_line(gap: Gap) -> str:
 
 
 def trial_lines(trial: TrialPack) -> list[str]:
-    """Return the dataset and task of a trial, its result, and where its parts are."""
+    """Return a trial as lines: its dataset and task, its result, and its references."""
     lines = [f"trial {printable(str(trial.benchmark.get('trialId', 'unknown')))}"]
     if trial.status is not None:
         lines[0] += f", {printable(trial.status)}"

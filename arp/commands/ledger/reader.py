@@ -1,6 +1,6 @@
-"""`LedgerReader`: what commands need to read sessions and facts.
+"""`LedgerReader`: the interface that commands use to read sessions and facts.
 
-A server and a ledger file are two implementations: `server_reader` and `file_reader`.
+There are two implementations: `server_reader` for a server, `file_reader` for a ledger file.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from arp.ledger.chain import Checked
 
 
 class ReaderError(Exception):
-    """What is wrong, and what to do; nothing more can be read."""
+    """The ledger cannot be read; the message says why, and what to do."""
 
 
 class ListedSession(Struct, frozen=True, rename="camel"):
-    """A session in a list."""
+    """One row of the list of sessions."""
 
     session_id: str
     workflow: str = ""
@@ -32,20 +32,26 @@ class ListedSession(Struct, frozen=True, rename="camel"):
 class LedgerReader(Protocol):
     """Reads sessions and their facts.
 
-    Each method raises `ReaderError` if there is no such session, or it cannot be read.
+    Each method raises `ReaderError` if the session does not exist or cannot be read.
     """
 
     def sessions(self, limit: int) -> list[ListedSession]:
-        """Return the newest sessions."""
+        """Return the newest sessions, at most `limit`."""
 
     def events(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """Yield the facts of a session after a sequence, as far as they are durable."""
+        """Yield the durable facts of a session after the sequence `after`.
+
+        Args:
+            session_id: Id of the session.
+            after: Sequence before the first fact.
+            types: Types or families of the facts; empty means all.
+        """
 
     def follow(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """Yield them and then each new one, without end."""
+        """Yield the same facts as `events`, and then each new fact, without end."""
 
     def verify(self, session_id: str) -> Checked:
-        """Compare a session's facts with the hashes that the ledger keeps of them."""
+        """Compare the facts of a session with the hashes in the ledger."""
 
     def close(self) -> None:
         """Close the file or the connections."""

@@ -1,4 +1,4 @@
-"""Options of every command that reads: from which server, or from which ledger file."""
+"""Options of the commands that read a ledger: the server to ask, or the file to read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arp.commands.ledger.reader import LedgerReader
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 URL_VARIABLE = "ARP_URL"
-"""The variable of the environment that names the server."""
+"""Environment variable with the address of the server."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,15 +24,15 @@ def reader_options(command: F) -> F:
         click.option(
             "--ledger",
             callback=ledger_location,
-            help="Read this ledger file instead of asking a server: sqlite:PATH, or the target "
-            "that was served (app.py).",
+            help="Ledger file to read instead of asking a server: sqlite:PATH, or the target that "
+            "was served (app.py).",
         ),
         click.option(
             "--url",
             envvar=URL_VARIABLE,
             default=DEFAULT_URL,
             show_default=True,
-            help="The server to ask.  [env: ARP_URL]",
+            help="Server to ask.  [env: ARP_URL]",
         ),
     ):
         command = option(command)
@@ -40,7 +40,7 @@ def reader_options(command: F) -> F:
 
 
 def ledger_location(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return the location of a ledger that is named by its place or by a target; for click."""
+    """Return the location of the ledger for an option: a location or a target (click callback)."""
     if value is None:
         return None
     from arp.store.location import ledger_to_read
@@ -49,10 +49,10 @@ def ledger_location(_: click.Context, __: click.Parameter, value: str | None) ->
 
 
 def open_reader(url: str, ledger: str | None, token: str | None) -> LedgerReader:
-    """Return a reader of the ledger file if one is named, else of the server.
+    """Return a reader of the ledger file, or of the server if there is no file.
 
     Raises:
-        ReaderError: It is no ledger file, or no address.
+        ReaderError: The file is not a ledger, or the address is not valid.
     """
     if ledger is not None:
         from arp.commands.ledger.file_reader import FileReader

@@ -1,4 +1,4 @@
-"""Reads sessions and facts from a running server, and has it make exports."""
+"""Reading sessions and facts from a running server, and exports that the server creates."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ from arp.store.directory import sync_directory
 TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 
 QUIET_S: Final = 45.0
-"""A stream sends something every 15 s; after three times that without a byte it is dead."""
+"""Silence after which a stream is dead: three times the interval at which the server sends."""
 
 RETRY_S: Final = 1.0
-"""The pause before a stream that broke is opened again."""
+"""Pause before a lost stream is opened again."""
 
 CALL_S: Final = 600.0
-"""How long a server may take to answer a call: an export takes a while."""
+"""Time for the answer to a call; an export may take minutes."""
 
 PAGE: Final = 1000
+"""Number of facts to ask for in one request."""
 
 _WEBSOCKET_SCHEMES: Final = {"http": "ws", "https": "wss"}
 
@@ -73,7 +74,7 @@ class ServerFile(Struct):
 
 
 class ServerExport(Struct, rename="camel"):
-    """An export that a server has made."""
+    """An export that a server has created."""
 
     evidence_id: str
     file: ServerFile
@@ -92,11 +93,11 @@ def _is_address(url: str) -> bool:
 
 
 class ServerReader:
-    """A `LedgerReader` of a server: the sessions of the user to whom the token belongs.
+    """A `LedgerReader` of a server. It reads the sessions of the user that the token belongs to.
 
     Args:
-        url: Of the server, or of the prefix under which it is mounted.
-        token: Its token, if it has one.
+        url: Address of the server, or of the prefix under which it is mounted.
+        token: Token for the server, if it needs one.
     """
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -108,26 +109,29 @@ class ServerReader:
         self._client = httpx.Client(headers=self._headers, timeout=TIMEOUT, trust_env=False)
 
     def close(self) -> None:
-        """As `LedgerReader.close`."""
+        """See `LedgerReader.close`."""
         self._client.close()
 
     # -- sessions and facts ----------------------------------------------------------------------
 
     def sessions(self, limit: int) -> list[ListedSession]:
-        """As `LedgerReader.sessions`."""
+        """See `LedgerReader.sessions`."""
         return self._get("/_api/sessions", _SessionList, limit=limit).sessions
 
     def delete(self, session_id: str) -> list[Remainder]:
-        """Delete a session; return what is still there, because a runtime could not delete it.
+        """Delete a session.
+
+        Returns:
+            The data that a runtime could not delete.
 
         Raises:
-            ReaderError: No server answers, or it refuses.
+            ReaderError: No server answers, or it refuses the request.
         """
         path = f"/_api/chats/{quote(session_id, safe='')}"
         return self._get(path, _Deleted, method="DELETE").remains
 
     def events(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """As `LedgerReader.events`."""
+        """See `LedgerReader.events`."""
         path = _path_of(session_id, "events")
         while True:
             page = self._get(path, _EventList, after=after, limit=PAGE, type=list(types))
@@ -137,7 +141,7 @@ class ServerReader:
             after = page.next
 
     def follow(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """As `LedgerReader.follow`. A stream that breaks is opened again where it was."""
+        """See `LedgerReader.follow`. A lost stream is opened again after the last fact."""
         while True:
             try:
                 for fact in self._stream(session_id, after, types):
@@ -148,7 +152,7 @@ class ServerReader:
             time.sleep(RETRY_S)
 
     def verify(self, session_id: str) -> Checked:
-        """As `LedgerReader.verify`: the server checks its own ledger."""
+        """See `LedgerReader.verify`. The server checks its own ledger."""
         return self._get(_path_of(session_id, "verification"), Checked)
 
     def _stream(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
@@ -162,7 +166,7 @@ class ServerReader:
         ) as response:
             if response.status_code != 200:
                 response.read()
-                self._refuse(response)
+                self._raise_for(response)
             for chunk in response.iter_bytes():
                 for event in parser.feed(chunk):
                     if event.name == "message":
@@ -177,13 +181,14 @@ class ServerReader:
                 "--url, or read the ledger of a target: --ledger app.py"
             ) from error
         if response.status_code != 200:
-            self._refuse(response)
+            self._raise_for(response)
         try:
             return msgspec.json.decode(response.content, type=shape)
         except msgspec.DecodeError as error:
             raise ReaderError(f"{self._url} is no ARP server: {error}") from error
 
-    def _refuse(self, response: httpx.Response) -> None:
+    def _raise_for(self, response: httpx.Response) -> None:
+        """Raise a `ReaderError` with the reason of a refused request."""
         try:
             reason = response.json()["payload"]["error"]
         except (ValueError, KeyError, TypeError):
@@ -194,10 +199,10 @@ class ServerReader:
     # -- exports ---------------------------------------------------------------------------------
 
     def export(self, method: str, params: JsonObject) -> ServerExport:
-        """Have the server make an export; it keeps the file, and its ledger names it.
+        """Ask the server to create an export. The server stores the file and records it.
 
         Raises:
-            ReaderError: No server answers, it refuses, or there is nothing to export.
+            ReaderError: No server answers, it refuses the request, or there is nothing to export.
         """
         result = self._call(method, params)
         if isinstance(result, dict) and result.get("state") not in (None, "exported"):
@@ -208,10 +213,10 @@ class ServerReader:
             raise ReaderError(f"{self._url} is no ARP server: {error}") from error
 
     def _call(self, method: str, params: JsonObject) -> Json:
-        """Call a method of the control plane, on a connection of its own."""
-        place = urlsplit(self._url)
-        scheme = _WEBSOCKET_SCHEMES.get(place.scheme, "")
-        address = urlunsplit((scheme, place.netloc, f"{place.path}/_api/rpc", "", ""))
+        """Call a method of the control plane, on a separate connection."""
+        parts = urlsplit(self._url)
+        scheme = _WEBSOCKET_SCHEMES.get(parts.scheme, "")
+        address = urlunsplit((scheme, parts.netloc, f"{parts.path}/_api/rpc", "", ""))
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         try:
             with connect(
@@ -232,8 +237,8 @@ class ServerReader:
         """Write a file of an export to `target`: complete and durable, or not at all.
 
         Raises:
-            ReaderError: The server does not send it, or sends something else.
-            PackUnwritable: `target` exists, or the disk refuses.
+            ReaderError: The server does not send the file, or the received bytes are not the file.
+            PackUnwritable: `target` exists, or it cannot be written.
         """
         if target.exists() or target.is_symlink():
             raise PackUnwritable(f"{target} is there already; name another, or remove it")
@@ -241,7 +246,9 @@ class ServerReader:
             target.parent.mkdir(parents=True, exist_ok=True)
             with _temporary_file(target) as temporary:
                 if self._fetch(file, temporary) != file.sha256:
-                    raise ReaderError(f"{self._url}: what came is not what was exported; try again")
+                    raise ReaderError(
+                        f"{self._url}: the received file is not the exported one; try again"
+                    )
                 temporary.replace(target)
                 sync_directory(target.parent)
         except httpx.HTTPError as error:
@@ -255,16 +262,16 @@ class ServerReader:
         digest = sha256()
         with (
             self._client.stream("GET", self._url + file.path) as response,
-            temporary.open("wb") as into,
+            temporary.open("wb") as output,
             click.progressbar(length=file.bytes, label="fetching", file=sys.stderr) as bar,
         ):
             response.raise_for_status()
             for chunk in response.iter_bytes():
-                into.write(chunk)
+                output.write(chunk)
                 digest.update(chunk)
                 bar.update(len(chunk))
-            into.flush()
-            os.fsync(into.fileno())
+            output.flush()
+            os.fsync(output.fileno())
         return digest.hexdigest()
 
 

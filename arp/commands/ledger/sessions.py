@@ -18,6 +18,7 @@ from arp.commands.ledger.reader_options import (
 from arp.commands.output import CONTEXT, cut, json_text, printable
 
 MOST = 200
+"""Maximum number of sessions to list."""
 
 
 @click.command(context_settings=CONTEXT)
@@ -27,7 +28,7 @@ MOST = 200
     type=click.IntRange(1, MOST),
     default=50,
     show_default=True,
-    help="Most sessions to list.",
+    help="Maximum number of sessions to list.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_json: bool) -> None:
@@ -55,13 +56,13 @@ def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_jso
     envvar=URL_VARIABLE,
     default=DEFAULT_URL,
     show_default=True,
-    help="The server that has it.  [env: ARP_URL]",
+    help="Server with the session.  [env: ARP_URL]",
 )
 @click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
 def delete(session: str, url: str, token: str | None) -> None:
-    r"""Delete SESSION: its facts, its files, and what runtimes keep of it.
+    r"""Delete SESSION: its facts, its files, and the data of runtimes about it.
 
-    The exit code is 1 if something is still there, because a runtime could not delete it.
+    The exit code is 1 if a runtime could not delete its data.
 
     \b
       arp delete my-session
@@ -73,25 +74,25 @@ def delete(session: str, url: str, token: str | None) -> None:
         remains = server.delete(session)
     click.echo(f"deleted {printable(session)}")
     for one in remains:
-        again = "; the server tries again" if one.is_retried else ""
-        place = printable(f"{one.keeper}: session {one.id}")
-        click.echo(f"{place} is still there: {printable(one.reason)}{again}", err=True)
+        retry = "; the server tries again" if one.is_retried else ""
+        data = printable(f"{one.keeper}: session {one.id}")
+        click.echo(f"{data} is still there: {printable(one.reason)}{retry}", err=True)
     if remains:
         raise SystemExit(1)
 
 
 def table(rows: list[ListedSession], width: int) -> list[str]:
-    """Return the rows as lines for a terminal of that many columns."""
+    """Return sessions as lines for a terminal with `width` columns."""
     if not rows:
         return ["no sessions"]
-    wide = max(len("SESSION"), *(len(printable(row.session_id)) for row in rows))
-    head = f"{'SESSION':{wide}}  {'UPDATED':19}  {'TURNS':>5}  {'FACTS':>7}  "
+    id_width = max(len("SESSION"), *(len(printable(row.session_id)) for row in rows))
+    head = f"{'SESSION':{id_width}}  {'UPDATED':19}  {'TURNS':>5}  {'FACTS':>7}  "
     lines = [click.style(f"{head}TITLE", bold=True)]
     for row in rows:
         when = row.updated_at[:19].replace("T", " ")
-        place = f"{printable(row.session_id):{wide}}  {printable(when):19}  "
+        start = f"{printable(row.session_id):{id_width}}  {printable(when):19}  "
         counts = f"{row.turns:>5}  {row.sequence:>7}  "
-        title = cut(printable(row.title), max(width - len(place) - len(counts), 20))
+        title = cut(printable(row.title), max(width - len(start) - len(counts), 20))
         mark = click.style(" ●", fg="green") if row.active else ""
-        lines.append(f"{click.style(place, fg='cyan')}{counts}{title}{mark}")
+        lines.append(f"{click.style(start, fg='cyan')}{counts}{title}{mark}")
     return lines

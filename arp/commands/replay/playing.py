@@ -23,48 +23,55 @@ from arp.session.recovery import messages_of
 from arp.store.location import ledger_to_read
 
 
-def play(place: Path, session: str | None, speed: float, *, as_json: bool) -> int:
+def play(path: Path, session: str | None, speed: float, *, as_json: bool) -> int:
     """Play a recording on standard output; return the exit code.
 
     Args:
-        place: Of a pack, or of a ledger file.
-        session: Of the ledger file.
-        speed: Times as fast as it was; 0 does not wait at all.
-        as_json: Print messages, one a line, instead of drawing them.
+        path: Path of a pack or of a ledger file.
+        session: Id of the session in the ledger file; `None` for a pack.
+        speed: Factor of the speed; 0 does not wait at all.
+        as_json: Whether to print the messages, one per line, instead of drawing them.
 
     Raises:
-        ReaderError, LocalError: It cannot be read.
+        ReaderError, LocalError: The recording cannot be read.
     """
     with ExitStack() as stack:
-        facts = recorded(place, session, stack)
-        return _show(paced(facts, speed, sys.stdout if as_json else None), as_json)
+        facts = read_recording(path, session, stack)
+        return _show(pace_messages(facts, speed, sys.stdout if as_json else None), as_json)
 
 
-def recorded(place: Path, session: str | None, stack: ExitStack) -> Iterator[Fact]:
+def read_recording(path: Path, session: str | None, stack: ExitStack) -> Iterator[Fact]:
     """Return the facts of a pack, or of a session in a ledger file.
 
+    Args:
+        path: Path of a pack or of a ledger file.
+        session: Id of the session in the ledger file; `None` for a pack.
+        stack: Closes the file.
+
     Raises:
-        ReaderError, LocalError: It cannot be read.
+        ReaderError, LocalError: The recording cannot be read.
     """
     if session is None:
-        pack = stack.enter_context(Pack(place))
+        pack = stack.enter_context(Pack(path))
         first = pack.manifest.chain.first
         if first > 1:
-            gap = "what was on the screen before is not in it."
-            click.echo(f"arp: {printable(str(place))} begins at fact {first}; {gap}", err=True)
+            gap = "it does not contain what was on the screen before."
+            click.echo(f"arp: {printable(str(path))} begins at fact {first}; {gap}", err=True)
         return (decode(split_line(line)[1]) for line in pack.lines(FACTS))
-    ledger = stack.enter_context(closing(FileReader(ledger_to_read(str(place)))))
-    ledger.epoch(session)  # fails now if there is no such session
+    ledger = stack.enter_context(closing(FileReader(ledger_to_read(str(path)))))
+    ledger.epoch(session)  # raises now, and not at the first fact, if there is no such session
     return map(decode, ledger.events(session, 0, ()))
 
 
-def paced(facts: Iterable[Fact], speed: float, flushed: IO[str] | None = None) -> Iterator[bytes]:
-    """Yield the messages that show facts, one a line, with the pauses that were between them.
+def pace_messages(
+    facts: Iterable[Fact], speed: float, output: IO[str] | None = None
+) -> Iterator[bytes]:
+    """Yield the messages for facts, one per line, with the pauses between the facts.
 
     Args:
-        facts: In order.
-        speed: Times as fast; 0 does not wait.
-        flushed: Flushed before each pause.
+        facts: Facts, in order.
+        speed: Factor of the speed; 0 does not wait at all.
+        output: File to flush before each pause.
     """
     pacing = Pacing(speed)
     for fact in facts:
@@ -73,8 +80,8 @@ def paced(facts: Iterable[Fact], speed: float, flushed: IO[str] | None = None) -
             continue
         pause = pacing.pause(fact)
         if pause:
-            if flushed is not None:
-                flushed.flush()
+            if output is not None:
+                output.flush()
             time.sleep(pause)
         yield from lines
 

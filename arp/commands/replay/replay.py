@@ -1,4 +1,4 @@
-"""`arp replay`: show a recorded session again, or run its inputs with an agent again."""
+"""The command `arp replay` with its options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arp.protocol.errors import ArpError
 @click.command(context_settings=CONTEXT)
 @click.argument("recorded", type=click.Path(path_type=Path))
 @click.option("--agent", help="Run the case RECORDED with this app (app.py, app.py:NAME).")
-@click.option("--session", help="The session to play, if RECORDED is a ledger (a file, or app.py).")
+@click.option("--session", help="Session to play, if RECORDED is a ledger (a file, or app.py).")
 @click.option(
     "--speed",
     type=click.FloatRange(0),
@@ -28,14 +28,14 @@ from arp.protocol.errors import ArpError
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
-    help="The port for --serve; 0 picks a free one.",
+    help="Port for --serve; 0 selects a free one.",
 )
 @click.option(
     "--turn-s",
     type=click.FloatRange(0, min_open=True),
     default=60.0,
     show_default=True,
-    help="With --agent: the time limit of a turn, in seconds.",
+    help="Time limit of a turn with --agent, in seconds.",
 )
 @click.option(
     "--json",

@@ -1,9 +1,9 @@
 """`arp replay CASE --agent`: run a recorded case again, and print the first difference.
 
-Theory of operation. The turns of a case run one after another in a new session: each gets its
-recorded input, its questions get their recorded answers, and a turn that was stopped is stopped
-when everything that it had done before has happened again. The new facts are reduced as those of
-the case were, and compared turn by turn.
+Theory of operation. The turns of a case run one after another in a new session. Each turn gets its
+recorded input, and its questions get their recorded answers. A turn that was stopped is stopped
+again, after everything that happened before the stop has happened again. The new facts are reduced
+in the same way as those of the case, and compared turn by turn.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from arp.protocol.errors import ArpError
 from arp.server.application import Application
 
 DIFFERENT = 1
-"""Exit code if a case did not come out the same."""
+"""Exit code if the new facts differ from the recorded ones."""
 
 TURN_S = 60.0
-"""How long a turn may take, in seconds; one that hangs differs from one that ended."""
+"""Time limit of a turn, in seconds. A turn that hangs differs from one that ended."""
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
 
@@ -50,14 +50,14 @@ class Rerun:
     """A case that is run again.
 
     Args:
-        control: Of the agent that runs the case again.
-        case: What was recorded.
-        turn_s: How long a turn may take, in seconds.
+        control: Control plane of the agent that runs the case again.
+        case: The recorded case.
+        turn_s: Time limit of a turn, in seconds.
     """
 
     def __init__(self, control: Control, case: Case, turn_s: float = TURN_S) -> None:
         self.session_id: str | None = None
-        """Of the new session; `None` before its first turn."""
+        """Id of the new session; `None` before its first turn."""
         self._control = control
         self._case = case
         self._turn_s = turn_s
@@ -66,24 +66,28 @@ class Rerun:
     async def first_difference(
         self, advance: Callable[[TurnCase], object] = lambda _: None
     ) -> Difference | None:
-        """Run turn after turn until one differs.
+        """Run the turns of the case until one differs.
 
         Args:
-            advance: Is called with each turn that was the same.
+            advance: Called with each turn that was the same.
+
+        Returns:
+            The first difference, or `None`.
 
         Raises:
-            ArpError: An input is refused that was accepted before.
+            ArpError: An input that was accepted before is refused.
         """
         for turn in self._case.turns:
-            found = await self._run(turn)
-            difference = first_difference(turn, found)
+            facts = await self._run(turn)
+            difference = first_difference(turn, facts)
             if difference is not None:
                 return difference
             advance(turn)
         return None
 
     async def _run(self, turn: TurnCase) -> list[Expected]:
-        request = TurnInput(
+        """Run one turn and return its reduced facts, until its end or the time limit."""
+        turn_input = TurnInput(
             input_type=turn.input.get("input_type", "text"), data=turn.input.get("data", {})
         )
         workflow = self._case.workflow or None
@@ -96,24 +100,24 @@ class Rerun:
             self.session_id = (await self._control.sessions.start_thread(thread)).session_id
         state = await self._control.turns.start(
             StartTurn(
-                input=request,
+                input=turn_input,
                 session_id=self.session_id,
                 thread_id=turn.thread_id,
                 workflow=workflow,
             )
         )
         self.session_id = state.session_id
-        found: list[Expected] = []
+        reduced: list[Expected] = []
         try:
             async with asyncio.timeout(self._turn_s):
                 async with aclosing(self._facts(state.turn_id)) as facts:
-                    await self._follow(turn, state.turn_id, facts, found)
+                    await self._follow(turn, state.turn_id, facts, reduced)
         except TimeoutError:
             await self._stop(state.turn_id)
-        return found
+        return reduced
 
     async def _facts(self, turn_id: str) -> AsyncGenerator[Fact, None]:
-        """Yield the facts of a turn, to its end."""
+        """Yield the facts of a turn until it ends."""
         assert self.session_id is not None
         async with aclosing(self._control.sessions.follow(self.session_id)) as entries:
             async for _, body in entries:
@@ -124,53 +128,56 @@ class Rerun:
                         return
 
     async def _follow(
-        self, turn: TurnCase, turn_id: str, facts: AsyncIterator[Fact], found: list[Expected]
+        self, turn: TurnCase, turn_id: str, facts: AsyncIterator[Fact], reduced: list[Expected]
     ) -> None:
+        """Reduce the facts of a turn, answer its questions, and stop it at the recorded point."""
         responses = list(turn.responses)
-        asked: dict[str, str] = {}
+        action_ids: dict[str, str] = {}  # new id of each action, by its reduced id
         is_stopped = False
         async for fact in facts:
             if is_stopped and turn.is_unfinished:
-                continue  # the rest is not compared, and must not count ids
-            self._reducer.add(found, fact)
+                # The rest is not compared. Reducing it would number further ids, and the ids of
+                # the next turn would differ from those of the case.
+                continue
+            self._reducer.add(reduced, fact)
             if fact.type == "action.required" and fact.action_id is not None:
-                asked[found[-1].ids["action_id"]] = fact.action_id
-            while responses and not is_stopped and turn.is_due(responses[0], found):
+                action_ids[reduced[-1].ids["action_id"]] = fact.action_id
+            while responses and not is_stopped and turn.is_due(responses[0], reduced):
                 response = responses.pop(0)
-                await self._answer(asked.get(response.action, "none"), response)
-            if not is_stopped and (turn.is_to_be_stopped(found) or turn.has_left(found)):
+                await self._answer(action_ids.get(response.action, "none"), response)
+            if not is_stopped and (turn.is_to_be_stopped(reduced) or turn.has_left(reduced)):
                 is_stopped = True
                 await self._stop(turn_id)
 
     async def _answer(self, action_id: str, response: Response) -> None:
         assert self.session_id is not None
-        given = response.input
-        with suppress(ArpError):  # an answer that no longer fits shows as a difference
+        answer = response.input
+        with suppress(ArpError):  # if the answer is refused, the facts will differ
             await self._control.actions.answer(
-                self.session_id, action_id, given["input_type"], given["data"]
+                self.session_id, action_id, answer["input_type"], answer["data"]
             )
 
     async def _stop(self, turn_id: str) -> None:
         assert self.session_id is not None
         request = CancelTurn(session_id=self.session_id, turn_id=turn_id)
-        with suppress(ArpError):  # it has ended meanwhile
+        with suppress(ArpError):  # the turn has ended meanwhile
             await self._control.turns.cancel(request)
 
 
-def rerun(place: Path, agent: str, turn_s: float, *, as_json: bool) -> int:
+def rerun(path: Path, agent: str, turn_s: float, *, as_json: bool) -> int:
     """Run a case again and print the first difference; return the exit code.
 
     Args:
-        place: Of the case.
-        agent: The app that runs it.
-        turn_s: How long a turn may take, in seconds.
-        as_json: Print the result as JSON.
+        path: Path of the case.
+        agent: Target of the app that runs the case.
+        turn_s: Time limit of a turn, in seconds.
+        as_json: Whether to print the result as JSON.
 
     Raises:
-        NoCase: There is none.
-        ArpError: An input is refused that was accepted before.
+        NoCase: The file is not a case.
+        ArpError: An input that was accepted before is refused.
     """
-    case = _case(place)
+    case = _read_case(path)
     try:
         app = find(agent, App)
     except TargetError as error:
@@ -198,11 +205,11 @@ async def _first_difference(
         await application.aclose()
 
 
-def _case(place: Path) -> Case:
+def _read_case(path: Path) -> Case:
     try:
-        return decode_case(place.read_bytes())
+        return decode_case(path.read_bytes())
     except OSError as error:
-        fail(f"{place}: {error.strerror}")
+        fail(f"{path}: {error.strerror}")
 
 
 def _print_result(case: Case, difference: Difference | None) -> None:

@@ -15,7 +15,7 @@ import click
 
 from arp.access.principal import Principal
 from arp.commands.output import fail, printable
-from arp.commands.replay.playing import recorded
+from arp.commands.replay.playing import read_recording
 from arp.hub.player import Player
 from arp.ledger.fact import Fact
 from arp.live.settings import HubSettings
@@ -32,40 +32,40 @@ HOST = "127.0.0.1"
 NAME = "recording"
 
 SETTINGS = HubSettings(redaction=Redaction(enabled=False), takes_input=False)
-"""A recording was redacted when it was made, and it takes no input."""
+"""Settings of the hub: a recording is already redacted, and it accepts no input."""
 
 
-async def nobody(turn: Turn) -> None:
-    """Do nothing: a recording takes no input."""
+async def do_nothing(turn: Turn) -> None:
+    """Do nothing, since a recording accepts no input."""
 
 
-def serve_recording(place: Path, session: str | None, speed: float, port: int) -> int:
-    """Serve a recording until a signal comes; it begins when a renderer watches.
+def serve_recording(path: Path, session: str | None, speed: float, port: int) -> int:
+    """Serve a recording until a signal is received; playing starts when a renderer connects.
 
     Args:
-        place: Of a pack, or of a ledger file.
-        session: Of the ledger file.
-        speed: Times as fast as it was; 0 does not wait at all.
-        port: 0 picks a free one.
+        path: Path of a pack or of a ledger file.
+        session: Id of the session in the ledger file; `None` for a pack.
+        speed: Factor of the speed; 0 does not wait at all.
+        port: Port to listen on; 0 selects a free one.
 
     Returns:
         The exit code.
 
     Raises:
-        ReaderError, LocalError: It cannot be read.
+        ReaderError, LocalError: The recording cannot be read.
     """
     with ExitStack() as stack:
-        return _serve(recorded(place, session, stack), speed, port)
+        return _serve(read_recording(path, session, stack), speed, port)
 
 
 def _serve(facts: Iterable[Fact], speed: float, port: int) -> int:
     facts = iter(facts)
     first = next(facts, None)
     if first is None:
-        fail("there is nothing in it to be played")
+        fail("the recording has no facts to play")
     session_id = first.session_id
     application = Application(
-        Served({NAME: nobody}, lambda: [Workflow(NAME, session_id)], settings=SETTINGS)
+        Served({NAME: do_nothing}, lambda: [Workflow(NAME, session_id)], settings=SETTINGS)
     )
     try:
         listener = bind(HOST, port)
@@ -94,8 +94,8 @@ async def _play(
     player = Player(live)
     try:
         await live.written()
-        await live.beyond(live.stored)  # the next fact is that a renderer watches
+        await live.beyond(live.stored)  # the next fact records that a renderer has connected
         await player.play(facts, speed)
-        click.echo("arp: That was all. Ctrl-C ends it.", err=True)
+        click.echo("arp: The recording has ended. Ctrl-C stops the server.", err=True)
     except ArpError as error:
         click.echo(f"arp: {sentence(printable(error.message))}", err=True)

@@ -1,4 +1,4 @@
-"""`arp serve --reload`: a child that serves, started again when a file changes."""
+"""`arp serve --reload`: serve in a child process, and restart it when a file changes."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ import click
 from arp.process.stop_signals import StopSignals, ignore_signals
 
 POLL_S = 0.3
+"""Interval between two checks for changed files."""
 STOP_S = 12.0
-"""Longer than a graceful stop takes."""
+"""Time for the child process to end; more than a graceful stop takes."""
 
 
 def run_reloading(arguments: Sequence[str], target: str) -> int:
-    """Serve in a child until it is interrupted; a change of a Python file starts it again.
+    """Serve in a child process until a signal is received; restart it when a Python file changes.
 
     Args:
-        arguments: Of `arp`, without `--reload`.
-        target: Beside which files are watched.
+        arguments: Arguments of `arp`, without `--reload`.
+        target: Target; the Python files in its directory are watched.
 
     Returns:
-        The exit code of the last child.
+        The exit code of the last child process.
     """
-    asked = threading.Event()
-    StopSignals(lambda _: asked.set())
-    place = Path(target.partition(":")[0])
-    watched = place.resolve().parent if place.suffix == ".py" else Path.cwd()
+    stop_requested = threading.Event()
+    StopSignals(lambda _: stop_requested.set())
+    path = Path(target.partition(":")[0])
+    directory = path.resolve().parent if path.suffix == ".py" else Path.cwd()
     while True:
-        before = stamps(watched)
+        before = modification_times(directory)
         child = subprocess.Popen([sys.executable, "-m", "arp.cli", *arguments])
-        while stamps(watched) == before and not asked.wait(POLL_S):
+        while modification_times(directory) == before and not stop_requested.wait(POLL_S):
             pass
-        if asked.is_set():
+        if stop_requested.is_set():
             code = _stop(child)
             ignore_signals()
             return code
@@ -44,9 +45,9 @@ def run_reloading(arguments: Sequence[str], target: str) -> int:
         _stop(child)
 
 
-def stamps(directory: Path) -> dict[Path, int]:
+def modification_times(directory: Path) -> dict[Path, int]:
     """Return the modification time of every Python file below a directory, in nanoseconds."""
-    found: dict[Path, int] = {}
+    times: dict[Path, int] = {}
     for path in directory.rglob("*.py"):
         if any(
             part.startswith(".") or part == "node_modules"
@@ -54,10 +55,10 @@ def stamps(directory: Path) -> dict[Path, int]:
         ):
             continue
         try:
-            found[path] = path.stat().st_mtime_ns
-        except FileNotFoundError:
+            times[path] = path.stat().st_mtime_ns
+        except FileNotFoundError:  # deleted since `rglob` found it
             continue
-    return found
+    return times
 
 
 def _stop(child: subprocess.Popen[bytes]) -> int:

@@ -22,128 +22,127 @@ ENVIRONMENT = (
     *("host", "port", "ledger", "token", "runtime_id", "encoding"),
     *("oidc_issuer", "oidc_client_id", "oidc_client_secret", "public_url", "transfer_key"),
 )
-"""Settings that the environment may have, as `ARP_HOST` and so on."""
+"""Settings that can be in the environment, as `ARP_HOST` and so on."""
 
 SECRET = ("token", "oidc_client_secret", "transfer_key")
-"""Settings that no error repeats."""
+"""Settings with values that errors must not contain."""
 
 REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
-"""Settings by which people elsewhere can reach the server."""
+"""Settings that let other machines reach the server."""
 
 RendererAddress: TypeAlias = Annotated[
     str, Meta(pattern=r"^unix:[^\x00]+\Z", description="unix:PATH")
 ]
-"""Where a renderer listens."""
+"""Address of a renderer that listens."""
 
 
 class ServeSettings(Struct, frozen=True):
     """The settings of `arp serve`: from a file, the environment and flags.
 
-    What a setting is called there is the name of its field, if that has one; what it takes is the
-    description of its type.
+    If a field has a `name`, the setting has that name in files and flags; otherwise it has the name
+    of the attribute. Errors use the `description` of the type as the expected value.
     """
 
     runtime: Annotated[str, Meta(min_length=1, description="the name of a runtime")] | None = None
-    """An agent that exists already, which is served in place of a target."""
+    """Runtime that is served instead of a target."""
     cwd: Annotated[str, Meta(min_length=1, description="a directory")] | None = None
-    """The directory in which that agent works; `None`: the one of this process."""
+    """Working directory of the runtime's agent; `None` means that of this process."""
     mode: Annotated[str, Meta(min_length=1, description="a mode")] | None = None
-    """The mode in which it begins; `None`: a mode of the runtime that asks."""
+    """Mode of new sessions of the runtime; `None` means a mode that asks for permission."""
     runtime_model: Annotated[str, Meta(min_length=1, description="a model")] | None = field(
         default=None, name="runtime-model"
     )
-    """The model with which it begins; `None`: the runtime's own."""
+    """Model of new sessions of the runtime; `None` means the runtime's default."""
     providers: list[str] = field(default_factory=list, name="provider")
-    """Providers to which users may switch it."""
+    """Providers that users of the runtime can select."""
     passed: list[str] = field(default_factory=list, name="pass-env")
-    """Variables of the environment that it gets besides its own."""
+    """Additional environment variables for the runtime's agent."""
     model: Annotated[str, Meta(min_length=1, description="the name of a model")] | None = None
-    """A model that is served in place of a target."""
+    """Model that is served instead of a target."""
     base_url: Annotated[str, Meta(min_length=1, description="an address")] | None = field(
         default=None, name="base-url"
     )
-    """The address of the model; `None`: its provider's."""
+    """Address of the model; `None` means that of its provider."""
     instructions: str = ""
-    """The system prompt of the model."""
+    """System prompt of the model."""
     host: Annotated[str, Meta(min_length=1, description="an address")] = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Meta(ge=0, le=65535, description="a number from 0 to 65535")] | None = None
-    """`None`: the default port, or the next one that is free; 0: any that is free."""
+    """Port to listen on; 0 means any free port, `None` the default port or the next free one."""
     ledger: Annotated[str, Meta(min_length=1, description="memory: or sqlite:PATH")] | None = None
-    """Where facts are stored; `None`: as the app says, or in a file of the target in `.arp`."""
+    """Location of the ledger; `None` means that of the app, or a file for the target in `.arp`."""
     token: Token | None = None
-    """The token that every client must send."""
+    """Token that every client must send."""
     no_token: bool = field(default=False, name="no-token")
-    """`True`: no token is made at the start, though agents run commands."""
+    """Whether to create no token at the start, even if agents run commands."""
     origins: list[Origin] = field(default_factory=list, name="origin")
     """Web origins whose pages may connect."""
     hosts: list[HostName] = field(default_factory=list, name="allow-host")
-    """Names under which clients reach the server."""
+    """Host names under which clients reach the server."""
     trusted_proxies: list[ProxyAddress] = field(default_factory=list, name="trust-proxy")
-    """Proxies that are trusted to say where a request comes from."""
+    """Proxies with forwarding headers that the server trusts."""
     oidc_issuer: ServerUrl | None = field(default=None, name="oidc-issuer")
-    """The provider at which people sign in."""
+    """OpenID provider of the users."""
     oidc_client_id: Named | None = field(default=None, name="oidc-client-id")
-    """The id under which this server is registered there."""
+    """Client id of this server at the provider."""
     oidc_client_secret: Named | None = field(default=None, name="oidc-client-secret")
-    """The secret of that registration."""
+    """Client secret of this server at the provider."""
     oidc_user_claim: Named | None = field(default=None, name="oidc-user-claim")
-    """The claim that names the user; `None`: as the app says, or `sub`."""
+    """Claim that names the user; `None` means that of the app, or `sub`."""
     oidc_admin: AdminClaim | None = field(default=None, name="oidc-admin")
-    """A claim and its value that make an admin of a user."""
+    """Claim and value of users who are admins."""
     public_url: ServerUrl | None = field(default=None, name="public-url")
-    """Address of this server as browsers see it; `None`: as each request has it."""
+    """Address of this server in browsers; `None` means the address in each request."""
     login_url: PageLink | None = field(default=None, name="login-url")
-    """Where another application signs people in."""
+    """Login page of another application."""
     logout_url: PageLink | None = field(default=None, name="logout-url")
-    """Where it signs them out."""
+    """Logout page of that application."""
     sign_in_text: Named | None = field(default=None, name="sign-in-text")
-    """What the page says to somebody who is not signed in."""
+    """Text on the page for users who are not signed in."""
     stdio: bool = False
-    """Serve one renderer over standard input and output."""
+    """Whether to serve one renderer over standard input and output."""
     unix: Annotated[str, Meta(min_length=1, description="the path of a socket")] | None = None
-    """The Unix socket at which the app is served, too; `auto`: the usual one."""
+    """Additional Unix socket to serve at; `auto` means the default path of clients."""
     dial: list[RendererAddress] = field(default_factory=list)
-    """Renderers that listen, which the server dials."""
+    """Addresses of listening renderers that the server connects to."""
     encoding: Annotated[str, Meta(pattern="^(msgpack|json)$", description="msgpack or json")] = (
         "msgpack"
     )
-    """The encoding of Unix sockets."""
+    """Encoding over Unix sockets."""
     dialect: Annotated[str, Meta(pattern="^(session|object)$", description="session or object")] = (
         "session"
     )
-    """What renderers speak over Unix sockets, and over standard input and output."""
+    """Protocol dialect over Unix sockets, and over standard input and output."""
     grpc: Annotated[str, Meta(min_length=1, description="[HOST:]PORT")] | None = None
-    """Where the app is served over gRPC, too."""
+    """Additional address to serve at over gRPC."""
     grpc_cert: str = field(default="", name="grpc-cert")
-    """The file with the certificate of gRPC; empty: it does not encrypt."""
+    """File with the TLS certificate of gRPC; empty means no encryption."""
     grpc_key: str = field(default="", name="grpc-key")
-    """The file with its key."""
+    """File with the key of the certificate."""
     redact: bool = True
-    """`False`: secrets stay in facts and logs."""
+    """Whether to remove secrets from facts and logs."""
     redaction: Redaction | None = None
-    """What is taken out of facts; `None`: as the app says."""
+    """Rules for removing secrets from facts; `None` means those of the app."""
     otel: bool = False
-    """Export spans and metrics; the environment can switch it on too."""
+    """Whether to export spans and metrics; the environment can also switch it on."""
     runtime_id: RuntimeId | None = field(default=None, name="runtime-id")
-    """Names this runtime in every fact; `None`: as the app says, or as the ledger is called."""
+    """Id of this runtime in every fact; `None` means that of the app, or of the ledger."""
     transfer_key: TransferKey | None = field(default=None, name="transfer-key")
-    """The secret that servers share whose authors give surfaces to each other's sessions."""
+    """Secret that is shared with servers that exchange surfaces with this one."""
     debug: bool = False
-    """Show tracebacks to clients."""
+    """Whether to show tracebacks to clients."""
     verbose: Annotated[int, Meta(ge=0, description="0, 1 or 2")] = 0
-    """1: log connections; 2: every frame."""
+    """Level of logging: 1 for connections, 2 for every frame."""
 
 
 SETTINGS = {one.name: one for one in fields(ServeSettings)}
 
 
 def read_settings(config: Path | None, flags: dict[str, Any]) -> ServeSettings:
-    """Return the settings of a file, the environment and flags, of which the later win.
+    """Return the settings from a file, overridden by the environment, overridden by flags.
 
-    Each is checked with its own place, so that an error names the file and the key, the variable,
-    or the flag. That is why click's `default_map` and `envvar` do not do it: their errors name the
-    flag wherever the value is.
+    An error names the place of the wrong value: the file and the key, the variable, or the flag.
+    Click's `default_map` and `envvar` are not used, because their errors always name the flag.
     """
     found: dict[str, Any] = {}
     if config is not None:
@@ -151,22 +150,22 @@ def read_settings(config: Path | None, flags: dict[str, Any]) -> ServeSettings:
     for name in ENVIRONMENT:
         value = os.environ.get(f"ARP_{name.upper()}")
         if value:
-            found[name] = checked(name, value, f"ARP_{name.upper()}")
+            found[name] = parse_setting(name, value, f"ARP_{name.upper()}")
     for name, value in flags.items():
         if _is_given(name, value):
             plain = list(value) if isinstance(value, tuple) else value
-            found[name] = checked(name, plain, f"--{SETTINGS[name].encode_name}")
+            found[name] = parse_setting(name, plain, f"--{SETTINGS[name].encode_name}")
     _check_debug(found)
     return ServeSettings(**found)
 
 
 def _is_given(name: str, value: Any) -> bool:
-    """Return whether a flag is on the command line: `--port 0`, `--token ""`, `--no-redact` are."""
+    """Return whether a flag is on the command line, including `--port 0` and `--token ""`."""
     return value is not None and (name in ("port", "redact", *SECRET) or bool(value))
 
 
 def _check_debug(found: dict[str, Any]) -> None:
-    """Refuse to show tracebacks where others than the author may be connected."""
+    """End with an error if tracebacks would be shown to others than the author."""
     for name in REACHED_BY_OTHERS if found.get("debug") else ():
         if found.get(name):
             fail(
@@ -193,19 +192,20 @@ def _from_file(config: Path) -> dict[str, Any]:
         name, where = names.get(key, key), f"{config}: [serve] {key}"
         if name not in SETTINGS:
             fail(f"{where}: there is no such setting; there are {', '.join(sorted(names))}")
-        is_list = get_origin(SETTINGS[name].type) is list  # the file may have one text, or several
-        several = [value] if is_list and not isinstance(value, list) else value
-        found[name] = checked(name, several, where)
+        # The file may have a single text instead of a list.
+        is_list = get_origin(SETTINGS[name].type) is list
+        values = [value] if is_list and not isinstance(value, list) else value
+        found[name] = parse_setting(name, values, where)
     return found
 
 
-def checked(name: str, value: Any, where: str) -> Any:
-    """Return a setting's value in its type, or end with what is wrong with it.
+def parse_setting(name: str, value: Any, where: str) -> Any:
+    """Convert the value of a setting to its type, or end with an error.
 
     Args:
-        name: The name of its field.
-        value: As it was written.
-        where: Where it was written, for the error.
+        name: Name of the field.
+        value: Value as it was written.
+        where: Place of the value, for the error.
     """
     kind = SETTINGS[name].type
     try:

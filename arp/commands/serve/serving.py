@@ -1,4 +1,4 @@
-"""`arp serve` and `arp app-server`: serve an application over HTTP, other ports, or pipes."""
+"""`arp serve` and `arp app-server`: serve an application over HTTP, other transports, or pipes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import click
 import msgspec
 
 from arp.commands.output import fail
-from arp.commands.serve.serve_settings import ServeSettings, checked
-from arp.commands.serve.serving_app import EVERYWHERE, load_application, name_of
+from arp.commands.serve.serve_settings import ServeSettings, parse_setting
+from arp.commands.serve.serving_app import EVERYWHERE, ledger_name_of, load_application
 from arp.protocol.framing.envelope import Dialect
 from arp.server.application import Application
 from arp.server.ending import leave
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8080
 PORTS_TRIED = 20
-"""Ports after the default one that `serve` tries when that is taken and none was named."""
+"""Number of ports that `serve` tries, from the default port on, if the caller names none."""
 
 
 def _configure_logging(verbose: int) -> None:
-    """Log connections, or frames too; not the debug lines of libraries: they may hold secrets."""
+    """Log warnings (0), connections too (1), or frames too (2).
+
+    Debug lines of libraries are never logged, because they may contain secrets.
+    """
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("arp").setLevel(logging.DEBUG if verbose > 1 else level)
@@ -58,8 +61,8 @@ def serve_target(target: str | None, serving: ServeSettings) -> None:
 def serve_control_plane(target: str, ledger: str | None, verbose: int) -> None:
     """Serve the control plane of a target's app to one program, over standard input and output."""
     _configure_logging(verbose)
-    place = checked("ledger", ledger, "--ledger") if ledger is not None else None
-    _serve_stdio(target, ServeSettings(ledger=place, stdio=True), is_control=True)
+    location = parse_setting("ledger", ledger, "--ledger") if ledger is not None else None
+    _serve_stdio(target, ServeSettings(ledger=location, stdio=True), is_control=True)
 
 
 def _serve_stdio(target: str | None, serving: ServeSettings, *, is_control: bool = False) -> None:
@@ -77,11 +80,11 @@ def _serve_stdio(target: str | None, serving: ServeSettings, *, is_control: bool
 
 def _serve_http(target: str | None, serving: ServeSettings) -> None:
     application = load_application(target, serving)
-    serve_application(application, name_of(target, serving), serving)
+    serve_application(application, ledger_name_of(target, serving), serving)
 
 
 def check_reachable(application: Application, host: str) -> None:
-    """End with an error where others can reach an address, and nothing keeps them out."""
+    """End with an error if others can reach the address and there is no access control."""
     from arp.server.serve import is_private
 
     tokens = application.state.guard.tokens
@@ -95,42 +98,44 @@ def check_reachable(application: Application, host: str) -> None:
 
 
 def serve_application(application: Application, name: str, serving: ServeSettings) -> None:
-    """Serve an application over HTTP until a signal comes, and end the process.
+    """Serve an application over HTTP until a signal is received, then end the process.
 
     Args:
-        application: What is served.
-        name: What its ledger is named after, if nothing else says where it is.
+        application: The application.
+        name: Name of its default ledger.
         serving: The settings.
     """
-    # Here, so that --stdio starts without an HTTP server.
-    from arp.commands.serve.serving_ports import PortSettings, lines_of, open_ports
+    # Imported here, so that --stdio starts without importing the HTTP server.
+    from arp.commands.serve.serving_ports import PortSettings, open_ports, ready_lines
     from arp.server.serve import serve as run
 
-    place = application.state.served.ledger if serving.ledger is None else ""
+    default_location = application.state.served.ledger if serving.ledger is None else ""
     host = serving.host
     access = application.state.served.access
     tokens = application.state.guard.tokens
     check_reachable(application, host)
     listener = bind_to(host, serving.port)
-    wanted = {name: getattr(serving, name) for name in PortSettings.__struct_fields__}
+    port_settings = {name: getattr(serving, name) for name in PortSettings.__struct_fields__}
     try:
-        ports = open_ports(application.state, PortSettings(**wanted))
+        ports = open_ports(application.state, PortSettings(**port_settings))
     except BaseException:
         listener.close()
         raise
     port = listener.getsockname()[1]
 
     def ready() -> None:
-        redact_logs(application.state.redaction())  # the HTTP server has its own handlers by now
+        # Again, because the HTTP server has added its own log handlers.
+        redact_logs(application.state.redaction())
         if serving.port is None and port != DEFAULT_PORT:
             click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
         token = application.state.start_token
         click.echo(f"ARP on http://{in_address(host)}:{port}" + f"/#token={token}" * bool(token))
-        for line in lines_of(ports):
+        for line in ready_lines(ports):
             click.echo(line)
         sys.stdout.flush()
-        if place.startswith("sqlite:"):
-            click.echo(f"arp: Sessions are kept in {place.removeprefix('sqlite:')}.", err=True)
+        if default_location.startswith("sqlite:"):
+            path = default_location.removeprefix("sqlite:")
+            click.echo(f"arp: Sessions are kept in {path}.", err=True)
         for line in (
             *_hints(host, port, access, has_tokens=tokens.are_used()),
             *_own_code_hints(application),
@@ -140,10 +145,11 @@ def serve_application(application: Application, name: str, serving: ServeSetting
     try:
         served = run(application, listener, ready, ports)
     except StoreLocked as error:
-        if place != f"sqlite:{SHARED}":
+        if default_location != f"sqlite:{SHARED}":
             fail(str(error))
         own = ledger_of(name)
-        fail(  # once that file exists, it is the default of this app
+        # After the file `own` was created, it is the default ledger of this app.
+        fail(
             f"another server uses {SHARED}, where this app has sessions too; stop that one, or "
             f"give this one a ledger of its own, now and later: --ledger sqlite:{own}"
         )
@@ -153,34 +159,35 @@ def serve_application(application: Application, name: str, serving: ServeSetting
 
 
 def in_address(host: str) -> str:
-    """Return a host as addresses have it: IPv6 in brackets."""
+    """Return a host as part of a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def _hints(host: str, port: int, access: Access, *, has_tokens: bool) -> Iterator[str]:
-    """Yield what one must know to get in; never the token itself."""
+    """Yield hints on how users get access; never with the token itself."""
     if host in EVERYWHERE and not access.hosts:
         yield "From other machines it answers only to names that you give with --allow-host NAME."
+    # 0.0.0.0 and [::] are addresses to listen on; the hint needs one that a browser can open.
     here = "127.0.0.1" if host in EVERYWHERE else in_address(host)
     page = f"http://{here}:{port}/#token=…"
     if access.oidc is not None:
         yield f"People sign in at {access.oidc.issuer}."
     if access.token is not None:
-        yield f"It wants the token: open {page} with the token in place of the dots."
+        yield f"Users need the token: open {page} with the token instead of the dots."
     elif has_tokens and access.authenticate is None and access.oidc is None:
-        yield f"It wants a token of arp token create: open {page} with it in place of the dots."
+        yield f"Users need a token of arp token create: open {page} with it instead of the dots."
 
 
 def _own_code_hints(application: Application) -> Iterator[str]:
-    """Yield what one must know where agents of the app run commands; never the token itself."""
+    """Yield hints for an app with agents that run commands; never with the token itself."""
     state = application.state
     token = state.served.access.token
     if not state.served.runs_commands:
         return
     if state.start_token:
         yield (
-            "Its agents run commands, so whoever comes needs the token of this start. Programs "
-            "take the address above, or send Authorization: Bearer TOKEN."
+            "Its agents run commands, so clients need the token of this start. Programs use the "
+            "address above, or send Authorization: Bearer TOKEN."
         )
     elif state.served.access.is_open and not state.guard.tokens.are_used():
         yield (
@@ -190,12 +197,17 @@ def _own_code_hints(application: Application) -> Iterator[str]:
     elif token is not None and any(token in word for word in sys.argv):
         yield (
             "Its agents run commands, and can read the token in the list of processes. Set "
-            "ARP_TOKEN in place of --token."
+            "ARP_TOKEN instead of --token."
         )
 
 
 def bind_to(host: str, port: int | None) -> socket.socket:
-    """Return a listening socket; `None`: on the default port, or the next one that is free."""
+    """Return a listening socket.
+
+    Args:
+        host: Address to listen on.
+        port: Port; `None` means the default port, or the next one that is free.
+    """
     from arp.server.serve import bind
 
     ports = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)

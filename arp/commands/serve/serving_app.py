@@ -1,4 +1,4 @@
-"""Which app `arp serve` serves, and how: what the app says, with the settings that override it."""
+"""The application that `arp serve` serves: an app, with settings that override those of the app."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from arp.store.location import default_ledger
 from arp.telemetry import settings as telemetry
 
 EVERYWHERE = ("0.0.0.0", "::")
-"""Hosts that stand for all addresses of this machine."""
+"""Hosts that mean all addresses of this machine."""
 
 
 def load_application(target: str | None, serving: ServeSettings) -> Application:
@@ -33,21 +33,21 @@ def load_application(target: str | None, serving: ServeSettings) -> Application:
         app = _load(target)
     else:
         app = _runtime_app(serving) if serving.runtime is not None else _model_app(serving)
-    return application_of(app, name_of(target, serving), serving)
+    return application_of(app, ledger_name_of(target, serving), serving)
 
 
-def name_of(target: str | None, serving: ServeSettings) -> str:
-    """Return what the ledger of an app is named after, if nothing else says where it is."""
+def ledger_name_of(target: str | None, serving: ServeSettings) -> str:
+    """Return the name of the default ledger: a target, a runtime, or the provider of a model."""
     return target or str(serving.runtime or serving.model).partition(":")[0]
 
 
 def application_of(app: App, name: str, serving: ServeSettings) -> Application:
-    """Return the application of an app, with what the command line says instead.
+    """Return the application of an app, with the settings of the command line.
 
     Args:
-        app: What is served.
-        name: What its ledger is named after, if nothing else says where it is.
-        serving: The settings.
+        app: The app.
+        name: Name of its default ledger.
+        serving: Settings, which override those of the app.
     """
     if serving.debug and app.access.hosts:
         fail(
@@ -74,7 +74,7 @@ def application_of(app: App, name: str, serving: ServeSettings) -> Application:
 
 
 def _access(app: App, serving: ServeSettings) -> Access:
-    """Return who may come in: what the app says, and what the settings add or say instead."""
+    """Return the access control of the app, with the additions and changes of the settings."""
     host = serving.host
     names = [] if host in EVERYWHERE else [f"[{host}]" if ":" in host else host]
     try:
@@ -92,12 +92,12 @@ def _access(app: App, serving: ServeSettings) -> Access:
         )
     except ValueError as error:
         fail(f"{_flag_behind(error, host)}: {error}")
-    # Over pipes it is not reached by a name.
+    # Over pipes there are no host names to check.
     return replace(access, hosts=()) if serving.stdio else access
 
 
 def _hub_settings(app: App, serving: ServeSettings) -> HubSettings:
-    """Return the settings of the app, with what the command line says instead."""
+    """Return the settings of the app, with the changes of the command line."""
     redaction = serving.redaction or app.settings.redaction
     if not serving.redact:
         redaction = replace(redaction, enabled=False)
@@ -111,17 +111,17 @@ def _hub_settings(app: App, serving: ServeSettings) -> HubSettings:
 
 
 def _flag_behind(error: ValueError, host: str) -> str:
-    """Return the flag with the value that `Access` refuses."""
+    """Return the flag that has the value that `Access` refuses."""
     if "oidc" in str(error).lower():
         return "--oidc-issuer"
     return "--trust-proxy" if "trusted_proxies" in str(error) else f"--host {host}"
 
 
 def _oidc(serving: ServeSettings, of_app: Oidc | None) -> Oidc | None:
-    """Return the login at a provider: that of the app, with what the settings say of it.
+    """Return the login at an OpenID provider: that of the app, with the changes of the settings.
 
     Raises:
-        ValueError: It cannot work.
+        ValueError: A value is not valid.
     """
     given = {
         "issuer": serving.oidc_issuer,
@@ -142,7 +142,7 @@ def _oidc(serving: ServeSettings, of_app: Oidc | None) -> Oidc | None:
 
 
 def _telemetry(serving: ServeSettings) -> bool:
-    """Return whether telemetry is on; end if it was asked for and is not installed."""
+    """Return whether telemetry is on; end with an error if `--otel` needs what is not installed."""
     if serving.otel and not telemetry.is_installed():
         fail(f'--otel needs OpenTelemetry; install it: pip install "{telemetry.EXTRA}"')
     return serving.otel or (telemetry.is_configured(os.environ) and telemetry.is_installed())
@@ -156,7 +156,7 @@ def _load(target: str) -> App:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        # The author's own file may raise anything, SystemExit included.
+        # The author's file may raise anything, even SystemExit.
         logging.getLogger("arp.cli").debug("loading %s", target, exc_info=True)
         fail(f"{target} cannot be loaded: {_last_line(error)}")
     if not app.handlers:
@@ -165,7 +165,7 @@ def _load(target: str) -> App:
 
 
 def _runtime_app(serving: ServeSettings) -> App:
-    """Return an app whose only agent is the runtime that the settings name."""
+    """Return an app with the runtime of the settings as its only agent."""
     from arp.runtime.contract.types import CreateSessionRequest
     from arp.runtime.turns.session_commands import RuntimeOffers
 
@@ -179,7 +179,7 @@ def _runtime_app(serving: ServeSettings) -> App:
 
 
 def _model_app(serving: ServeSettings) -> App:
-    """Return an app whose only agent is the model that the settings name."""
+    """Return an app with the model of the settings as its only agent."""
     from arp.runtime.contract.errors import AriError
 
     model = str(serving.model)
@@ -192,7 +192,7 @@ def _model_app(serving: ServeSettings) -> App:
 
 
 def _last_line(error: BaseException) -> str:
-    """Return what was raised and where, in one line."""
+    """Return an error and its place, in one line."""
     text = str(error).strip().partition("\n")[0]
     raised = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if isinstance(error, SyntaxError):

@@ -1,4 +1,4 @@
-"""Where `arp serve` is reached besides HTTP: Unix sockets and gRPC, and renderers that it dials."""
+"""Other transports of `arp serve`: Unix sockets, gRPC, and connections to listening renderers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from arp.server.state import ServerState
 
 AUTO = "auto"
-"""In place of a path: the socket that clients look for if none is named."""
+"""Used instead of a path: the default path of clients."""
 
 
 class PortSettings(Struct, frozen=True):
-    """Where an app is served besides HTTP."""
+    """The addresses of an app besides HTTP."""
 
     host: str
-    """For gRPC, if that names none."""
+    """Host for gRPC, if `grpc` has none."""
     unix: str | None = None
     dial: Sequence[str] = ()
     encoding: str = "msgpack"
@@ -38,46 +38,47 @@ class PortSettings(Struct, frozen=True):
     grpc_key: str = ""
 
 
-def open_ports(state: ServerState, wanted: PortSettings) -> list[Port]:
-    """Return the ports that the settings name; Unix sockets listen already.
+def open_ports(state: ServerState, settings: PortSettings) -> list[Port]:
+    """Return the ports of the settings. A Unix socket listens when this returns.
 
     Raises:
-        SocketRefused: A socket cannot be made there.
+        SocketRefused: A socket cannot be created at the path.
     """
     ports: list[Port] = []
-    if wanted.grpc is not None:
-        ports.append(_grpc(state, wanted))
-    settings = UnixSettings(
-        msgspec.convert(wanted.encoding, Encoding), msgspec.convert(wanted.dialect, Dialect)
+    if settings.grpc is not None:
+        ports.append(_grpc(state, settings))
+    unix_settings = UnixSettings(
+        msgspec.convert(settings.encoding, Encoding), msgspec.convert(settings.dialect, Dialect)
     )
-    for address in wanted.dial:
-        ports += [UnixDialler(state, address.removeprefix("unix:"), settings)]
-    if wanted.unix is not None:  # the last, since it has a file then
-        path = default_path(os.environ) if wanted.unix == AUTO else wanted.unix
-        ports.append(UnixPort(state, path.removeprefix("unix:"), settings))
+    for address in settings.dial:
+        ports += [UnixDialler(state, address.removeprefix("unix:"), unix_settings)]
+    # Last, because it creates a file that would remain if another port failed.
+    if settings.unix is not None:
+        path = default_path(os.environ) if settings.unix == AUTO else settings.unix
+        ports.append(UnixPort(state, path.removeprefix("unix:"), unix_settings))
     return ports
 
 
-def _grpc(state: ServerState, wanted: PortSettings) -> Port:
+def _grpc(state: ServerState, settings: PortSettings) -> Port:
     try:
         from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in ("grpc", "grpc_health"):
             raise
         fail('--grpc needs gRPC; install it: pip install "agent-rendering-protocol[grpc]"')
-    text = str(wanted.grpc)
+    text = str(settings.grpc)
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (port.isascii() and port.isdigit() and int(port) <= 65535):
         fail(f"--grpc {text}: expected [HOST:]PORT, such as 7001 or 0.0.0.0:7001")
-    if bool(wanted.grpc_cert) != bool(wanted.grpc_key):
+    if bool(settings.grpc_cert) != bool(settings.grpc_key):
         fail("--grpc-cert and --grpc-key go together: the certificate, and its key")
-    tls = TlsFiles(wanted.grpc_cert, wanted.grpc_key) if wanted.grpc_cert else None
-    return GrpcPort(state, GrpcSettings(host or wanted.host, int(port), tls))
+    tls = TlsFiles(settings.grpc_cert, settings.grpc_key) if settings.grpc_cert else None
+    return GrpcPort(state, GrpcSettings(host or settings.host, int(port), tls))
 
 
-def lines_of(ports: Sequence[Port]) -> Iterator[str]:
-    """Yield what is printed of each port when it is ready."""
+def ready_lines(ports: Sequence[Port]) -> Iterator[str]:
+    """Yield the line to print for each port when it is ready."""
     for port in ports:
         verb = "dials" if isinstance(port, UnixDialler) else "on"
         yield f"ARP {verb} {port.address}"
