@@ -53,10 +53,9 @@ OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
 """Paths served without a token. A page holds no secret and must load before it can ask for a token,
 and a browser sends no token for a frame."""
 
-NOTHING_KEEPS_OUT = (
-    "nothing keeps anybody of this machine out of this mounted app: dependencies and middleware of "
-    "the application around it do not guard it; give App an Access(token=…) or an "
-    "Access(authenticate=…)"
+NO_ACCESS_CONTROL = (
+    "everybody on this machine can use this mounted app: dependencies and middleware of the parent "
+    "application do not protect it; give App an Access(token=…) or an Access(authenticate=…)"
 )
 
 CODES = {401: ErrorCode.UNAUTHENTICATED, 503: ErrorCode.INTERNAL}
@@ -82,7 +81,7 @@ class Application:
 
     Args:
         served: The app.
-        is_mounted: Whether another application or server decides on which address it is served.
+        is_mounted: Whether another application or server chooses the address.
 
     Raises:
         ValueError: Other machines can reach the app by a host name and nothing restricts access; or
@@ -94,9 +93,8 @@ class Application:
         self._warns = is_mounted
         _check_agents(served)
         self._router = Router([*ROUTES, *served.routes, *WORKFLOW_ROUTES])
-        # Only requests with a listed origin get here, so CORS allows any origin; only the guard
-        # knows how origins are spelled. Cookies do not count for such a page: it must send a token,
-        # unless the app needs none.
+        # Only requests that the guard found to have a listed origin get here, so CORS allows any
+        # origin. Cookies do not count for such a page: it must send a token if the app needs one.
         self._serve_with_cors = CORSMiddleware(
             self._serve,
             allow_origin_regex=".*",
@@ -173,7 +171,7 @@ class Application:
         """Log once that nothing restricts access to a mounted app."""
         self._warns = False
         if self.state.guard.is_open():
-            logger.warning(NOTHING_KEEPS_OUT)
+            logger.warning(NO_ACCESS_CONTROL)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request that has passed the guard's check of its source."""

@@ -42,7 +42,7 @@ def check_loop(serving: asyncio.AbstractEventLoop | None) -> None:
     if serving.is_closed():
         raise RuntimeError(
             "the event loop that served this app was closed before the app: run it with "
-            "asyncio.run, which ends the app too, or await app.asgi.aclose() before you close it"
+            "asyncio.run, which closes the app too, or await app.asgi.aclose() before you close it"
         )
     raise RuntimeError(
         "this app is served in another event loop: end that server first, or make a second App"
@@ -128,7 +128,7 @@ class AppParts:
             try:
                 await part.aclose()
             except Exception:
-                logger.exception("a part of the app did not end")
+                logger.exception("a part of the app could not be closed")
 
 
 class AppLifespan:

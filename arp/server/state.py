@@ -132,7 +132,7 @@ class ServerState:
         self.unknown_peers: set[Peer | Connection] = set()
         """Connections that have not sent a token yet."""
         self.in_transports: Callable[[], int] = lambda: 0
-        """Returns the bytes that the transports of all connections hold; 0 under another server."""
+        """Returns the bytes in the transports of all connections; 0 under another server."""
         self.running: Hub | None = None
         """The hub, once it has started."""
         self._refusal_logged = ""
@@ -266,7 +266,7 @@ class ServerState:
             self.own_code.save()
         if self.start_token and served.start_token == "logged":
             logger.warning(
-                "agents of this app run commands, so whoever comes needs the token of this start: "
+                "agents of this app run commands, so every client needs the token of this start: "
                 "open the page with #token=%s, or give App an Access",
                 self.start_token,
             )
@@ -352,6 +352,7 @@ class ServerState:
         """
         asker: Requester = scope["arp"]
         principal = await self.guard.check_token(token, scope)
+        # The connection may have ended while the hook was asked; its lease must not begin again.
         if principal is None or asker.lease.is_over:
             return None
         asker.slot.assign(principal.name)
@@ -461,13 +462,13 @@ def expel(peer: Peer | Connection, outbox: CutOutbox) -> None:
 
 
 def log_arrival(viewer: Viewer, way: str, scope: Scope | None = None) -> None:
-    """Log that a renderer has connected; `closed` logs that it has disconnected.
+    """Log that a renderer has connected.
 
     Args:
         viewer: The renderer.
         way: Name of its transport.
-        scope: Scope of its request. Headers and query are never logged: they may hold a token.
+        scope: Scope of its request. Headers and query are never logged: they may contain a token.
     """
     client = scope.get("client") if scope is not None else None
     origin = f" from {client[0]}:{client[1]}" if client else ""
-    logger.info("renderer %s came by %s (%s)%s", viewer.id, way, viewer.encoding, origin)
+    logger.info("renderer %s connected by %s (%s)%s", viewer.id, way, viewer.encoding, origin)

@@ -1,7 +1,8 @@
-"""Routes of what users do beside the turns of a session: settings, and feedback on answers.
+"""Routes for settings of a session and for feedback on answers.
 
-Settings are not a surface: draft clients would draw its form and could not answer it, and it would
-have to belong to a turn. They are saved as a whole, because a validator may read several fields.
+Settings are not a surface. A surface would have to belong to a turn, and clients of the draft would
+draw the form but could not send its answer. All settings are saved together, because a validator
+may read several fields.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MAX_BODY_BYTES = 64 << 10
 
 
 class GivenFeedback(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the page sends of one answer."""
+    """Body of a request with feedback on an answer."""
 
     turn_id: str
     rating: Rating
@@ -33,7 +34,7 @@ class GivenFeedback(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GivenSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of the form, by name."""
+    """Body of a request that changes settings: fields of the form by name."""
 
     fields: JsonObject
 
