@@ -54,9 +54,8 @@ from arp.server.ports.streams import answers_to, frame_of_form, refused
 from arp.server.state import Requester, ServerState, expel, log_arrival
 from arp.store.errors import StoreError
 
-os.environ.setdefault(
-    "GRPC_VERBOSITY", "NONE"
-)  # otherwise the library also writes errors to stderr
+# The library reads this at import; without it, errors are also written to standard error.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
@@ -132,9 +131,8 @@ class GrpcPort:
                 f"--grpc: {settings.host} can be reached by others: set --token (or ARP_TOKEN), or "
                 "give App an Access with an authenticate hook, or stay on 127.0.0.1"
             )
-        self._health = (
-            health.aio.HealthServicer()
-        )  # a servicer cannot be used again after its shutdown
+        # A servicer cannot be used again after its shutdown.
+        self._health = health.aio.HealthServicer()
         server = grpc.aio.server(
             interceptors=[_TokenInterceptor(self)],
             options=bounded_options(state.served.access.bounds, self._bounds()),
