@@ -45,7 +45,7 @@ class Respond(SessionParams, frozen=True, kw_only=True):
     updated_input: JsonObject | None = None
     """Input that is approved instead, if the permission allows changes."""
     digest: Annotated[str, Meta(max_length=MAX_DIGEST)] | None = None
-    """Digest of the input that the caller read; it is a field of the fact that asks."""
+    """Digest of the input that the caller has read, from the fact `action.required`."""
 
 
 class ActionState(Struct, frozen=True, rename="camel"):
@@ -260,7 +260,7 @@ def _is_same(required: Fact, resolved: JsonObject, request: Respond, live: LiveS
 
 
 def _approval_terms(payload: JsonObject) -> JsonObject:
-    """Return the terms of an approval that make two answers different."""
+    """Return the terms by which two answers to a permission can differ."""
     return {
         "scope": payload.get("scope", "once"),
         "input": payload.get("updated_input"),

@@ -215,7 +215,7 @@ class Benchmarks:
 
     @method("benchmark/reward/record")
     async def reward(self, request: RecordReward) -> TrialState:
-        """Record the end of a trial if it is not yet recorded, then its score. It has one score.
+        """Record the end of a trial if it is not yet recorded, then its only score.
 
         Raises:
             UnknownObject: There is no such trial.

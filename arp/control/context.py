@@ -58,7 +58,7 @@ class ControlContext:
         self.hub = plane.hub
         self.principal = principal
         self._viewed: set[str] = set()
-        """Sessions of other users for which this client's access is recorded."""
+        """Ids of other users' sessions; the access of this client to them is recorded."""
 
     async def reader(self, session_id: str) -> ControlContext:
         """Return a context that may be used only to read a session.

@@ -57,7 +57,7 @@ class TurnInput(Struct, frozen=True, forbid_unknown_fields=True):
             return content
         if self.data is None and self.text is not None and self.input_type == "text":
             return {"text": self.text}
-        raise InvalidMessage("input: give either text, or input_type and data", detail="input")
+        raise InvalidMessage("input: give text, or input_type and data; not both", detail="input")
 
 
 class StartTurn(Params, frozen=True, kw_only=True):

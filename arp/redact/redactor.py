@@ -115,8 +115,8 @@ class Redactor:
             f"[{re.escape(signs)}]" if self._shapes else _NOTHING
         ).search
         """Searches a text for a sign. Every lead and every known value contains one; most texts
-        contain none. A text without a sign needs no search, unless the text before it is
-        unfinished."""
+        contain none. A text without a sign needs no search, unless `unfinished` is true for the
+        text before it."""
         self._precleaned: dict[int, Cleaned] = {}
         """Cleaned values by `id()` of the value, during a `knowing` block."""
 
@@ -140,7 +140,8 @@ class Redactor:
         start, last_end = 0, -1
         while (match := self._begins.search(text, start)) is not None:
             begin = match.start()
-            # A lead inside a word (`risk-`) is none; directly after a secret it is one.
+            # A lead inside a word does not count (`sk-` in `risk-`), but directly after a secret it
+            # does.
             is_inside = 0 < begin != last_end and text[begin - 1].isalnum()
             span = self._span_at(text, match, is_inside, is_whole)
             if span is None:
@@ -186,7 +187,7 @@ class Redactor:
         is_cut = stop - begin == shape.window and stop < end
         after = None if is_open or is_cut else text[stop : stop + 1]
         verdict = shape.decide(shape, lead.group(), text[begin:stop], after)
-        # At most `window` characters are held. A longer run that is still undecided is no secret.
+        # At most `window` characters are held. A longer undecided run is not a secret.
         if verdict is None and is_open and stop - begin < shape.window:
             return SecretSpan(begin, end, shape, False)
         if not verdict:

@@ -144,7 +144,7 @@ class Shape(Struct, frozen=True):
     lead: str
     """Regular expression for the lead; its matches have a bounded length."""
     body: str
-    """Regular expression for a run of any length. It can be continued at any position of a run."""
+    """Regular expression for a run of any length. Matching can resume at any position of a run."""
     least: int
     """Length of the shortest secret of this kind."""
     decide: Decide = _long_enough
@@ -293,11 +293,11 @@ SHAPES: Final[tuple[Shape, ...]] = (
         soon=_REST_OF_NAME + _BETWEEN,
     ),
 )
-"""All shapes, in the order in which they are tried at one position."""
+"""All shapes, in the order of trying them at one position."""
 
 SIGNS: Final = "-_=:/AJz9BG"
-"""Characters of which the end of every lead contains at least one. A text without any of them
-completes no lead."""
+"""The end of every lead contains one of these characters, so a text without them completes no lead.
+"""
 
 UNFINISHED: Final = r"(?:B[A-Za-z]{0,5}|SG)\Z"
 """End of a text that may be the beginning of `Bearer`, `Basic` or `SG.`. The rest of these leads

@@ -256,7 +256,7 @@ class Application:
 
 
 def _check_agents(served: Served) -> None:
-    """Refuse agents whose path is hidden by a route of the app.
+    """Refuse agents that a route of the app makes unreachable.
 
     Raises:
         ValueError: A route of the app begins with the name of an agent.

@@ -128,7 +128,7 @@ class ServerState:
         self.streams: set[QueueOutbox] = set()
         """Open event streams."""
         self.pulses: dict[str, Pulse] = {}
-        """Pulses of the event streams whose readers answer pings, by ping id."""
+        """Ping timers of the event streams with readers that answer pings, by ping id."""
         self.unknown_peers: set[Peer | Connection] = set()
         """Connections that have not sent a token yet."""
         self.in_transports: Callable[[], int] = lambda: 0
@@ -437,7 +437,7 @@ def requester(request: HTTPConnection) -> Requester:
 
 
 class StreamRoute(Route):
-    """A route whose endpoint is an ASGI application.
+    """A route with an ASGI application as its endpoint.
 
     Starlette would wrap a function, and the wrapper would stay in memory as long as the stream.
     """

@@ -27,7 +27,7 @@ The reader itself would send a ping one second later, so only one of the two sen
 2)."""
 
 PONG_S = 10.0
-"""Time in seconds in which a ping must be answered; otherwise the stream ends."""
+"""Time limit in seconds for the answer to a ping; after it, the stream ends."""
 
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),

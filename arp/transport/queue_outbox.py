@@ -1,4 +1,4 @@
-"""An outbox for transports in which one task writes the frames in a loop."""
+"""An outbox for transports with one task that writes the frames in a loop."""
 
 from __future__ import annotations
 

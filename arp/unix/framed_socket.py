@@ -87,7 +87,7 @@ class FramedSocket:
         self.on_sent: Callable[[], object] = lambda: None
         """Called after queued bytes were sent."""
         self.ended: Farewell | None = None
-        """Reason of the end: the one that the peer sent, or an error. `None` until the end."""
+        """Reason of the end: from the peer, or an error of the connection. `None` until the end."""
         self.is_closed_by_peer = False
         """Whether the peer sent the reason in `ended`."""
         self._socket = own

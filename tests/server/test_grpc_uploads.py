@@ -125,7 +125,7 @@ PIECE = seal_part("data", bytes(64 << 10))
         ([message(), start(), *[PIECE] * 4], 4, "a file may have at most 200000 bytes"),
         ([message(), *[start()] * 21], 4, "an input may have at most 20 files"),
         ([seal_part("input", b" " * (1 << 20) + b" "), start()], 4, "of more than"),
-        ([message(), *[start(), *[PIECE] * 3] * 7], 4, "an upload of more than 1314112 bytes"),
+        ([message(), *[start(), *[PIECE] * 3] * 7], 4, "an upload may have at most 1314112 bytes"),
     ],
 )
 async def test_what_is_no_upload_or_too_much_is_refused(

@@ -190,7 +190,7 @@ class CallerSession:
         return [event for event in seen if event.turn_id == turn_id]
 
     async def echo(self, text: str) -> None:
-        """Run a turn in which the agent repeats a text, and check its output."""
+        """Make the agent repeat a text in a turn, and check its output."""
         output = output_text(await self.turn(self.run.text_of("echo", text=text)))
         expect(text in output, f"expected output with {text!r}, got {output!r}")
 

@@ -40,7 +40,7 @@ COMMANDS = (
 async def request_permission(
     run: CaseRun, name: str = "made", **fields: object
 ) -> tuple[CallerSession, ari.PermissionRequest]:
-    """Return a session whose agent waits for permission to run `touch NAME`, and the request."""
+    """Return a session that waits for permission to run `touch NAME`, and the request."""
     session = await run.session(**fields)
     await session.send(run.run_text(f"touch {name}"))
     return session, await session.next_request()

@@ -129,5 +129,5 @@ class RuntimeFactory(Protocol):
     """The factory that `arp conformance runtime module:factory` names."""
 
     def __call__(self, directory: Path, /) -> RuntimeUnderTest:
-        """Return a runtime under test whose storage is below an empty directory."""
+        """Return a runtime under test with its storage in an empty directory."""
         ...

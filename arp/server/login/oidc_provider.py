@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 10.0
 DESCRIBED_S: Final = 3600.0
-"""Time in seconds for which the description and the keys of a provider are used."""
+"""Lifetime in seconds of the cached description and keys of a provider."""
 
 KEYS_S: Final = 10.0
 """Shortest time in seconds between two requests for the keys because of an unknown key."""
