@@ -156,7 +156,7 @@ class Connection:
         self._context = None
         self._end()
 
-    async def answered(self) -> None:
+    async def wait_until_answered(self) -> None:
         """Wait until every request is answered, at most `ANSWER_S`."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=ANSWER_S)

@@ -319,7 +319,7 @@ def _repeated(live: LiveSession, known: JsonObject) -> ExportState:
     """Return the state of a recorded export.
 
     Raises:
-        InvalidMessage: The record with that id is not an export of this kind.
+        InvalidMessage: The record with that id is not an export.
     """
     names = "evidenceId", "kind", "state", "reason", "sha256", "throughSequence", "verification"
     stored: JsonObject = {

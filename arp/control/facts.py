@@ -19,7 +19,7 @@ from arp.live.outbox import FrameOutbox
 from arp.store.store import Page, Store, pages
 
 HIGH_WATER_BYTES = 256 << 10
-"""Bytes queued for a reader of facts above which no more are queued; as for a renderer."""
+"""Limit of the bytes queued for a reader of facts; the same as for a renderer."""
 
 FOLLOW_FACTS = 100
 """Facts that a follower reads at once."""

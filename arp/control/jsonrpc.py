@@ -169,7 +169,7 @@ _RPC_NUMBERS = {
     ErrorCode.INVALID_MESSAGE: INVALID_PARAMS,
     ErrorCode.INTERNAL: INTERNAL_ERROR,
 }
-"""Errors with a number in the JSON-RPC specification."""
+"""Numbers of the errors that the JSON-RPC specification defines."""
 
 
 class UnknownMethod(RemoteError):

@@ -44,7 +44,7 @@ def shown_response(value: Any) -> Response:
     return Response(encode_shown(value), media_type="application/json")
 
 
-def sealed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def with_seals(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Return the headers of a response with `SEALS` added. Existing headers are kept."""
     own = list(headers)
     names = {name.lower() for name, _ in own}

@@ -126,7 +126,7 @@ async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
         if not task.cancelled() and task.exception() is not None:
             logger.error("task %s failed", task.get_name(), exc_info=task.exception())
     for task in still_running:
-        logger.warning("task %s ignores its cancellation; the process ends", task.get_name())
+        logger.warning("task %s ignores its cancellation; not waiting for it", task.get_name())
 
 
 def leave(code: int) -> NoReturn:

@@ -274,7 +274,7 @@ class ServerState:
             self._follower = begin(hub, os.environ, began_ns)
         return hub
 
-    async def unopened(self) -> str | None:
+    async def ensure_open(self) -> str | None:
         """Open the ledger if it is not open; return the reason for clients if that fails.
 
         The full reason may contain file names, so it is only logged, once.
@@ -337,7 +337,7 @@ class ServerState:
 
     # -- connections -----------------------------------------------------------------------------
 
-    async def shown_token(self, scope: Scope, token: str) -> Principal | None:
+    async def admit_token(self, scope: Scope, token: str) -> Principal | None:
         """Return the principal of a token from a `hello`, and count the connection for its user.
 
         Args:

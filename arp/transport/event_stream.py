@@ -113,7 +113,7 @@ class Pulse:
     """Timer for pings to the reader of an event stream.
 
     Args:
-        frame: Encoded ping. The pong comes in another request; its receiver calls `ponged`.
+        frame: Encoded ping. The pong comes in another request; its receiver calls `record_pong`.
     """
 
     __slots__ = ("_pinged_at", "frame")
@@ -122,11 +122,11 @@ class Pulse:
         self.frame = frame
         self._pinged_at: float | None = None
 
-    def ponged(self) -> None:
+    def record_pong(self) -> None:
         """Record the answer."""
         self._pinged_at = None
 
-    def pinged(self, now: float) -> None:
+    def record_ping(self, now: float) -> None:
         """Record that a ping was sent, unless an earlier one is still unanswered."""
         if self._pinged_at is None:
             self._pinged_at = now
@@ -166,7 +166,7 @@ async def stream(
                 if pulse is None:
                     await _body(send, b": \n\n")
                 elif pulse.left_s(clock()) > 0:
-                    pulse.pinged(clock())
+                    pulse.record_ping(clock())
                     await _body(send, writer.event(pulse.frame))
                 else:
                     logger.info("the reader of an event stream answered no ping; it is closed")
@@ -178,7 +178,7 @@ async def stream(
                     await _body(send, writer.end(*outbox.closed))
                 break
             await _body(send, writer.event(frame))
-            outbox.sent(frame)
+            outbox.record_sent(frame)
         await send({"type": "http.response.body", "body": b""})
     finally:
         gone.cancel()

@@ -67,7 +67,7 @@ class QueueOutbox:
         first, self._first = self._first, None
         return first if first is not None else self._frames.popleft()
 
-    def sent(self, frame: bytes) -> None:
+    def record_sent(self, frame: bytes) -> None:
         """Record that a frame was sent, and notify the viewer if the queue is short."""
         self.buffered = max(0, self.buffered - len(frame))  # below 0 if `cut` ran meanwhile
         if self.viewer is not None and self.buffered < LOW_WATER_BYTES:

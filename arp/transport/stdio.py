@@ -110,7 +110,7 @@ async def _write(descriptor: int, outbox: QueueOutbox) -> None:
     with suppress(OSError):
         while (frame := await outbox.dequeue()) is not None:
             await calls.run(partial(_write_whole, descriptor, frame + b"\n"))
-            outbox.sent(frame)
+            outbox.record_sent(frame)
 
 
 def _write_whole(descriptor: int, data: bytes) -> None:

@@ -76,7 +76,7 @@ def _is_midnight(value: datetime) -> bool:
     return value.time() == time() and value.tzinfo is None and not getattr(value, "nanosecond", 0)
 
 
-def drawn_as(value: Any) -> str:
+def chart_kind(value: Any) -> str:
     """Return the kind of a value in a chart: `number`, `missing`, `truth`, `duration` or `other`.
 
     A text is not a number, even if it contains only digits.
@@ -103,12 +103,12 @@ def is_infinite(value: Any) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def drawn_number(value: Any) -> int | float | None:
+def chart_number(value: Any) -> int | float | None:
     """Return a value as a number for a chart; `None` if it is infinite or not a number.
 
-    A `Decimal` or a fraction becomes the nearest float. See `drawn_as` for what a number is.
+    A `Decimal` or a fraction becomes the nearest float. `chart_kind` defines what a number is.
     """
-    if drawn_as(value) != "number":
+    if chart_kind(value) != "number":
         return None
     if isinstance(value, Integral):
         return int(value)

@@ -103,10 +103,10 @@ class _Data(NamedTuple):
     indexes: int = 0
 
 
-Cut = Callable[[int], slice]
+RowSelector = Callable[[int], slice]
 """Returns the slice of rows to use, given the total number of rows."""
 
-Reader = Callable[[Any, Cut, "bool | None"], _Data]
+Reader = Callable[[Any, RowSelector, "bool | None"], _Data]
 """Reads rows of a value. The third argument says whether to include the index; `None` means only a
 meaningful one."""
 
@@ -117,7 +117,7 @@ def is_tabular(value: Any) -> bool:
 
 
 def columns_of(
-    value: Any, *, rows: int | Cut = MAX_ROWS, index: bool | None = None
+    value: Any, *, rows: int | RowSelector = MAX_ROWS, index: bool | None = None
 ) -> Columns | None:
     """Return the columns of tabular data; `None` for other values.
 
@@ -172,7 +172,7 @@ def name_of_column(name: Any) -> str:
 # -- libraries -------------------------------------------------------------------------------------
 
 
-def _of_pandas(frame: Any, cut: Cut, index: bool | None) -> _Data:
+def _of_pandas(frame: Any, cut: RowSelector, index: bool | None) -> _Data:
     if not hasattr(frame, "columns"):
         frame = frame.to_frame(VALUE if frame.name is None else frame.name)
     part = frame.iloc[cut(len(frame))]
@@ -188,7 +188,7 @@ def _of_pandas(frame: Any, cut: Cut, index: bool | None) -> _Data:
     return _Data(names, listed, len(frame), len(levels))
 
 
-def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
+def _of_polars(frame: Any, cut: RowSelector, _index: bool | None) -> _Data:
     if not hasattr(frame, "columns"):
         frame = frame.to_frame(frame.name or VALUE)
     columns = frame[cut(frame.height)].get_columns()
@@ -196,11 +196,11 @@ def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
     return _Data(names, [_listed(one.to_list(), one.dtype) for one in columns], frame.height)
 
 
-def _of_lazy(_frame: Any, _cut: Cut, _index: bool | None) -> _Data:
+def _of_lazy(_frame: Any, _cut: RowSelector, _index: bool | None) -> _Data:
     raise TypeError("a LazyFrame has no rows yet; pass frame.collect()")
 
 
-def _of_arrow(table: Any, cut: Cut, _index: bool | None) -> _Data:
+def _of_arrow(table: Any, cut: RowSelector, _index: bool | None) -> _Data:
     wanted = range(table.num_rows)[cut(table.num_rows)]
     part = table.slice(0, len(wanted)) if wanted.step == 1 else table.take(list(wanted))
     names = [name_of_column(one) for one in table.schema.names]
@@ -208,7 +208,7 @@ def _of_arrow(table: Any, cut: Cut, _index: bool | None) -> _Data:
     return _Data(names, listed, table.num_rows)
 
 
-def _of_numpy(array: Any, cut: Cut, _index: bool | None) -> _Data:
+def _of_numpy(array: Any, cut: RowSelector, _index: bool | None) -> _Data:
     if array.dtype.names or array.ndim < 2:
         part = array.reshape(-1)[cut(array.size)]
         names = list(array.dtype.names or ())  # the fields of a structured array
@@ -255,7 +255,7 @@ _READERS: Final[dict[str, Reader]] = {
 # -- objects ---------------------------------------------------------------------------------------
 
 
-def _of_objects(value: Any, cut: Cut) -> _Data | None:
+def _of_objects(value: Any, cut: RowSelector) -> _Data | None:
     if isinstance(value, Mapping):
         return _of_mapping(value, cut)
     if isinstance(value, str | bytes) or not isinstance(value, Sequence) or not value:
@@ -271,7 +271,7 @@ def _of_objects(value: Any, cut: Cut) -> _Data | None:
     return _Data([name_of_column(one) for one in keys], values, len(value))
 
 
-def _of_mapping(value: Mapping[Any, Any], cut: Cut) -> _Data | None:
+def _of_mapping(value: Mapping[Any, Any], cut: RowSelector) -> _Data | None:
     """Return the columns of a mapping from names to lists of equal length."""
     columns: list[list[Any]] = []
     for one in value.values():

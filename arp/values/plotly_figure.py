@@ -16,7 +16,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.exact_integers import TOO_LARGE, is_exact
 from arp.protocol.json_value import Json, JsonObject
-from arp.values.cell import cells_of, drawn_as, drawn_number, plain_value
+from arp.values.cell import cells_of, chart_kind, chart_number, plain_value
 from arp.values.columns import marked
 from arp.values.series import MAX_POINTS
 
@@ -154,7 +154,7 @@ def _check(trace: Any) -> None:
     for name in ("size", "color"):
         given: Any = getattr(trace.marker, name, None)
         listed = list(given) if _is_list(given) else []
-        if any(drawn_as(plain_value(one)) == "number" for one in listed):
+        if any(chart_kind(plain_value(one)) == "number" for one in listed):
             raise _refuse(f"points or bars whose {name} is a value: a chart does not show that")
 
 
@@ -186,7 +186,7 @@ def _points(trace: Any, kind: str, number: int) -> _Points:
         if numbers is None
         else [_number(one, by) for one in numbers]
     )
-    if kind == "scatter" and all(drawn_as(one) in ("number", "missing") for one in places):
+    if kind == "scatter" and all(chart_kind(one) in ("number", "missing") for one in places):
         for one in places:
             _check_exact(one)
     # As in plotly, a value without a position is not shown, and neither is a position without a
@@ -208,7 +208,7 @@ def _counted(trace: Any, axis: str, count: int) -> list[Any]:
 
 
 def _whole(value: Any) -> int | float | None:
-    number = drawn_number(plain_value(value))
+    number = chart_number(plain_value(value))
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
@@ -251,18 +251,18 @@ def _label(cell: Json) -> Json:
 def _number(value: Any, axis: str) -> int | float | None:
     """Return a value, or a text with a number, as a number; `None` for a gap."""
     value = plain_value(value)
-    kind = drawn_as(value)
+    kind = chart_kind(value)
     if isinstance(value, str):
         if not value.strip():
             return None
         try:
             value = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
-            kind = drawn_as(value)
+            kind = chart_kind(value)
         except ValueError:
             pass
     if kind not in ("number", "missing"):
         raise _refuse(f"{value!r:.40} in {axis}, which is not a number: a chart has numbers there")
-    _check_exact(number := drawn_number(value))
+    _check_exact(number := chart_number(value))
     return number
 
 

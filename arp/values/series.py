@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.exact_integers import TOO_LARGE, is_exact
 from arp.protocol.json_value import Json, JsonObject
-from arp.values.cell import drawn_as, drawn_number, is_infinite, plain_value
+from arp.values.cell import chart_kind, chart_number, is_infinite, plain_value
 from arp.values.columns import VALUE, Columns, columns_of, is_tabular
 
 MAX_POINTS: Final = 2_000
@@ -168,8 +168,8 @@ def _label_column(columns: Columns, kind: str, values: set[int]) -> int | None:
 
 
 def _kind(columns: Columns, place: int) -> str:
-    """Return the common kind of the values in a column (see `drawn_as`), or `other`."""
-    found = {drawn_as(plain_value(one)) for one in columns.values[place]} - {"missing"}
+    """Return the common kind of the values in a column (see `chart_kind`), or `other`."""
+    found = {chart_kind(plain_value(one)) for one in columns.values[place]} - {"missing"}
     return "other" if len(found) > 1 else found.pop() if found else "missing"
 
 
@@ -203,10 +203,10 @@ def _label(value: Json) -> Json:
 
 def _numbers(columns: Columns, place: int, what: str = "y") -> list[Json]:
     """Return the numbers of a column. Infinite numbers cannot be drawn and become gaps."""
-    numbers: list[Json] = [drawn_number(plain_value(one)) for one in columns.values[place]]
+    numbers: list[Json] = [chart_number(plain_value(one)) for one in columns.values[place]]
     for given, number in zip(columns.values[place], numbers, strict=True):
         value = plain_value(given)
-        if number is None and drawn_as(value) == "number" and not is_infinite(value):
+        if number is None and chart_kind(value) == "number" and not is_infinite(value):
             raise InvalidComponent(
                 f"ui.chart: {what}: column {columns.names[place]!r:.60} has {given!s:.40}, which "
                 "is too large for a float; divide the column first"

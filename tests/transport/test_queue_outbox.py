@@ -44,7 +44,7 @@ async def test_what_waits_is_counted_until_it_has_left() -> None:
     outbox.send([b"abc", b"de"])
     frame = await outbox.dequeue()
     taken = outbox.buffered
-    outbox.sent(frame or b"")
+    outbox.record_sent(frame or b"")
     assert (taken, outbox.buffered) == (5, 2)
 
 
@@ -55,10 +55,10 @@ async def test_viewer_is_told_when_little_is_left() -> None:
     big = b"x" * LOW_WATER_BYTES
     outbox.send([big, big])
     first = await outbox.dequeue()
-    outbox.sent(first or b"")
+    outbox.record_sent(first or b"")
     before = listener.told
     second = await outbox.dequeue()
-    outbox.sent(second or b"")
+    outbox.record_sent(second or b"")
     assert (before, listener.told) == (0, 1)
 
 
@@ -92,7 +92,7 @@ async def test_frame_that_goes_first_is_taken_next_and_only_the_newest_waits() -
     assert outbox.waiting() == [b"999", b"a", b"b"]
     taken = [await outbox.dequeue() for _ in range(3)]
     for frame in taken:
-        outbox.sent(frame or b"")
+        outbox.record_sent(frame or b"")
     assert taken == [b"999", b"a", b"b"]
     assert outbox.buffered == 0
 

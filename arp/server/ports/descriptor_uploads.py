@@ -42,7 +42,7 @@ async def receive_files(intake: Intake, peer: Peer, received: ReceivedFrame) -> 
         principal = peer.principal
         if principal is None:
             raise Unauthenticated("say hello with a token first")
-        async with copies(intake, keys_of(principal), received.descriptors) as files:
+        async with copy_files(intake, keys_of(principal), received.descriptors) as files:
             await peer.receive_files(received.data, partial(with_references, files=files))
     except ArpError as error:
         peer.refuse(error)
@@ -53,7 +53,7 @@ async def receive_files(intake: Intake, peer: Peer, received: ReceivedFrame) -> 
 
 
 @asynccontextmanager
-async def copies(
+async def copy_files(
     intake: Intake, keys: tuple[Key, ...], descriptors: Sequence[int]
 ) -> AsyncIterator[list[UploadedFile]]:
     """Copy the files of descriptors; the copies exist until the block ends.

@@ -49,8 +49,8 @@ from arp.protocol.framing.envelope import (
 from arp.protocol.messages import AgentMessage
 from arp.runtime.contract.errors import AriError
 from arp.runtime.remote.tls import TlsFiles, is_loopback
-from arp.server.ports.grpc_uploads import received_form, skip
-from arp.server.ports.streams import answers_to, frame_of_form, refused
+from arp.server.ports.grpc_uploads import receive_form, skip
+from arp.server.ports.streams import answers_to, error_answer, frame_of_form
 from arp.server.state import Requester, ServerState, expel, log_arrival
 from arp.store.errors import StoreError
 
@@ -214,7 +214,7 @@ class GrpcPort:
             try:
                 answers = await self._uploaded(asker, workflow, parts)
             except (ArpError, StoreError) as error:
-                answers = [refused(error)]
+                answers = [error_answer(error)]
                 max_bytes = self._state.intake.max_form_bytes
                 await skip(parts, max_bytes, self._state.served.settings.stall_s)
             return seal_answer(encode_json(answers))
@@ -224,7 +224,7 @@ class GrpcPort:
     ) -> list[AgentMessage]:
         state = self._state
         keys, stall_s = keys_of(asker.principal), state.served.settings.stall_s
-        async with received_form(state.intake, keys, parts, stall_s) as form:
+        async with receive_form(state.intake, keys, parts, stall_s) as form:
             return await answers_to(frame_of_form(form), form.files, asker, workflow)
 
     @asynccontextmanager
@@ -282,7 +282,7 @@ class GrpcPort:
         connection = GrpcConnection(context, spoken, state.served.settings.stall_s)
 
         def make(outbox: GrpcOutbox) -> Peer:
-            check = partial(state.shown_token, scope)
+            check = partial(state.admit_token, scope)
             written = msgspec.convert(encoding, Encoding)
             principal = scope["arp"].known
             peer = peer_speaking(spoken)(hub, outbox, written, workflow, principal, check)

@@ -27,7 +27,7 @@ from arp.store.errors import StoreUnwritable
 
 
 @asynccontextmanager
-async def received_form(
+async def receive_form(
     intake: Intake, keys: tuple[Key, ...], parts: AsyncIterator[bytes], stall_s: float
 ) -> AsyncIterator[UploadedForm]:
     """Read an upload; its files exist until the block ends.

@@ -71,7 +71,7 @@ def serve_pipes(
 
         async def finish() -> None:
             for program in programs:
-                await program.answered()
+                await program.wait_until_answered()
             await state.aclose()
 
         def stop_on_signal(number: int) -> None:

@@ -60,7 +60,7 @@ async def accept_socket(
     dialect, encoding = SUBPROTOCOLS[chosen] if chosen else DEFAULT
 
     def make(outbox: SocketOutbox) -> Peer | Connection:
-        check = partial(state.shown_token, scope)
+        check = partial(state.admit_token, scope)
         peer: Peer | Connection
         if is_program:
             peer = Connection(plane, outbox, principal, check)

@@ -54,7 +54,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
     workflow = _workflow(state, scope)
     hub = await state.hub()
     outbox = QueueOutbox()
-    principal, check = asker.principal, partial(state.shown_token, scope)
+    principal, check = asker.principal, partial(state.admit_token, scope)
     peer = Peer(hub, outbox, "json", workflow, principal, check)
     # Any page can make a browser send a GET, so only an input makes a session.
     peer.may_make = False
@@ -121,9 +121,9 @@ async def _inputs(request: Request) -> Response:
         if kind == "application/json":
             return await _submit(request, await intake.body(request))
     except ArpError as error:
-        return _response([refused(error)], status_of(error_payload(error)))
+        return _response([error_answer(error)], status_of(error_payload(error)))
     reason = "content-type: send application/json or multipart/form-data"
-    return _response([refused(InvalidMessage(reason))], 415)
+    return _response([error_answer(InvalidMessage(reason))], 415)
 
 
 async def _submit(request: Request, frame: bytes, files: Sequence[UploadedFile] = ()) -> Response:
@@ -171,12 +171,12 @@ async def answers_to(
                 case Pong():
                     # The pong belongs to an event stream, which may have ended since.
                     if (pulse := asker.state.pulses.get(event.id)) is not None:
-                        pulse.ponged()
+                        pulse.record_pong()
                 case Rejected():
-                    answers.append(refused(event.error, event.input_id))
+                    answers.append(error_answer(event.error, event.input_id))
                 case _:
                     reason = "only inputs, pings and pongs are accepted here"
-                    answers.append(refused(InvalidMessage(reason)))
+                    answers.append(error_answer(InvalidMessage(reason)))
     return answers
 
 
@@ -208,7 +208,7 @@ def frame_of_form(form: UploadedForm) -> bytes:
     return encode_json(message)
 
 
-def refused(error: BaseException, input_id: str | None = None) -> ErrorMessage:
+def error_answer(error: BaseException, input_id: str | None = None) -> ErrorMessage:
     """Return the error message for a refused request or input."""
     return ErrorMessage(payload=error_payload(error, input_id))
 

@@ -215,7 +215,7 @@ class UnixConversations:
         peers: list[Peer] = []
 
         def make(outbox: UnixOutbox) -> Peer:
-            check = partial(state.shown_token, scope)
+            check = partial(state.admit_token, scope)
             workflow, dialect = state.workflow, self._settings.dialect
             peer = peer_speaking(dialect)(hub, outbox, encoding, workflow, known, check)
             log_arrival(peer.viewer, way)

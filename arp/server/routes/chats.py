@@ -39,7 +39,7 @@ MOST_BYTES = 256 << 10
 """Bytes queued for one stream of list changes; above this the stream ends (1013)."""
 
 
-class Change(Struct, frozen=True, forbid_unknown_fields=True):
+class ChatChange(Struct, frozen=True, forbid_unknown_fields=True):
     """Requested changes of a chat; `None` leaves a field unchanged."""
 
     title: str | None = None
@@ -113,9 +113,9 @@ async def _change(request: Request) -> Response:
         given = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         raise InvalidMessage("body: expected a JSON object") from None
-    if not fits(given, Change):
-        raise InvalidMessage(explain(given, Change, "body"))
-    change = msgspec.convert(given, Change)
+    if not fits(given, ChatChange):
+        raise InvalidMessage(explain(given, ChatChange, "body"))
+    change = msgspec.convert(given, ChatChange)
     session_id, hub = request.path_params["session_id"], await asker.hub()
     row = await hub.rename(session_id, asker.principal, change.title, change.pinned)
     return json_response(chat_row(row))

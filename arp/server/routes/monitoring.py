@@ -32,7 +32,7 @@ async def _ready(request: Request) -> Response:
     sender, and gives only the number of the others.
     """
     asker = requester(request)
-    reason = await asker.state.unopened()
+    reason = await asker.state.ensure_open()
     if reason is None:
         hub = await asker.hub()
         try:

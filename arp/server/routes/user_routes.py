@@ -25,7 +25,7 @@ from arp.turn.feedback import Rating
 MAX_BODY_BYTES = 64 << 10
 
 
-class GivenFeedback(Struct, frozen=True, forbid_unknown_fields=True):
+class FeedbackBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of a request with feedback on an answer."""
 
     turn_id: str
@@ -33,7 +33,7 @@ class GivenFeedback(Struct, frozen=True, forbid_unknown_fields=True):
     comment: str = ""
 
 
-class GivenSettings(Struct, frozen=True, forbid_unknown_fields=True):
+class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of a request that changes settings: fields of the form by name."""
 
     fields: JsonObject
@@ -58,8 +58,8 @@ async def _settings(request: Request) -> Response:
 
 async def _set(request: Request) -> Response:
     asker, session_id = requester(request), request.path_params["session_id"]
-    given = await _body(request, GivenSettings)
-    assert isinstance(given, GivenSettings)
+    given = await _body(request, SettingsBody)
+    assert isinstance(given, SettingsBody)
     chosen = await change_settings(await asker.hub(), asker.principal, session_id, given.fields)
     return shown_response(chosen)
 
@@ -72,8 +72,8 @@ async def _feedback(request: Request) -> Response:
 
 async def _rate(request: Request) -> Response:
     asker, session_id = requester(request), request.path_params["session_id"]
-    given = await _body(request, GivenFeedback)
-    assert isinstance(given, GivenFeedback)
+    given = await _body(request, FeedbackBody)
+    assert isinstance(given, FeedbackBody)
     made = await give_feedback(
         await asker.hub(), asker.principal, session_id, given.turn_id, given.rating, given.comment
     )
