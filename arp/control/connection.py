@@ -333,6 +333,7 @@ class Subscriptions:
         try:
             async with aclosing(follow(self._store, live, after, choice)) as facts:
                 async for _, fact in facts:
+                    # The facts of a client that does not read must stay in the store.
                     await self._room.wait()
                     self._outbox.send([event_frame(name, fact)])
         except ArpError as error:

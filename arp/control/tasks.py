@@ -264,6 +264,7 @@ class TaskMethods:
                     task_id=request.task_id,
                     run_id=run_id,
                 )
+                # First, because it may refuse the turn; then no attempt must be recorded.
                 turn_id, _, effects = Turns(self._context).submit(live, turn)
             TaskRecorder(self._context, live, stored, turn_id).retry(run_id, request.reason)
             self._context.carry_out(live, effects)
@@ -301,8 +302,10 @@ class TaskMethods:
             attempt = stored.task.running_attempt
             turn_id = attempt.turn_id if attempt is not None else None
             self._context.carry_out(live, Turns.stop(live, turn_id))
+        # Without the lock, so that other calls about tasks do not wait until the turn has stopped.
         await Turns.wait_until_over(self._context, live, turn_id)
         async with self._task(request) as (live, stored):
+            # The task may have ended in the meantime, for example completed by its turn.
             if stored.task.status not in ENDED:
                 TaskRecorder(self._context, live, stored).cancelled(request.reason)
             return await self._state(live, request.task_id)

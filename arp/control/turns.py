@@ -159,6 +159,7 @@ class Turns:
             Id of the turn, and whether the turn existed before.
         """
         async with self._context.plane.lock(live.id):
+            # `find_task` reads durable facts; it would miss an attempt that is not yet written.
             await live.written()
             stored = await find_task(self._context, live.id, task_id) or unknown_task(task_id)
             exists = stored.task.has_run(run_id)
@@ -214,6 +215,7 @@ class Turns:
         if turn_id is None:
             raise UnknownObject("no turn runs in this session", detail=request.session_id)
         evicted = await self._evicted(live, turn_id)
+        # Raises for an unknown turn, before anything is recorded.
         status = evicted.status if evicted is not None else _status(live, turn_id)
         effects = self.stop(live, turn_id) if evicted is None else []
         if request.queued == "cancel":

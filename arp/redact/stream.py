@@ -90,6 +90,7 @@ class SecretStream:
         """
         match = self._redactor.body_of(shape).match(text)
         rest = text[match.end() :] if match is not None else text
+        # Nothing shows yet that the secret has ended, so the rest must not be passed on.
         if not rest or (shape.may_continue(rest, 0) and not is_whole):
             self.held, self.is_busy = rest, True
             return None
@@ -101,6 +102,7 @@ class SecretStream:
         pieces = list[str]()
         for span in self._redactor.spans(joined, is_whole):
             if not span.is_secret:
+                # The next piece decides. Text that was passed on could not be replaced any more.
                 self.is_busy = True
                 self.held = joined[max(done, span.start) :]
                 joined = joined[: max(done, span.start)]
@@ -110,10 +112,12 @@ class SecretStream:
             pieces += (joined[done : max(done, span.start)], MARK)
             done = span.end
             self.found[span.rule] = self.found.get(span.rule, 0) + 1
+            # More of this secret may arrive. It is dropped then; it must not get a second mark.
             if span.shape is not None and span.shape.may_continue(joined, done):
                 self._inside, self.is_busy = span.shape, True
                 if not is_whole:
                     self.held, joined = joined[done:], joined[:done]
+        # In the other cases, the end of the text is held already, is inside a secret, or is final.
         if not (is_whole or self.held or self._inside):
             joined = self._hold_known(joined, done)
         return "".join([*pieces, joined[done:]])

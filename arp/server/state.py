@@ -200,6 +200,7 @@ class ServerState:
             # Several requests may wait for the start; cancelling one must not cancel the start.
             self.running = await asyncio.shield(starting)
         finally:
+            # After a failed start, the next request must be able to try again, in any event loop.
             if self._starting is starting and starting.done():
                 self._starting = None
                 if self.running is None:
@@ -309,6 +310,7 @@ class ServerState:
             starting.cancel()
             await asyncio.wait((starting,))
         loop_end, self._loop_end = self._loop_end, None
+        # `_LoopEnd` itself calls this method at the end of the loop; it must not stop itself.
         if loop_end is not None and loop_end is not asyncio.current_task():
             loop_end.stop()
         hub, self.running = self.running, None

@@ -169,7 +169,7 @@ async def stream(
                     pulse.record_ping(clock())
                     await _body(send, writer.event(pulse.frame))
                 else:
-                    logger.info("the reader of an event stream answered no ping; it is closed")
+                    logger.info("an event stream ends: its reader did not answer a ping")
                     await _body(send, writer.end(1001, "no answer to a ping"))
                     break
                 continue

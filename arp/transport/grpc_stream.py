@@ -196,6 +196,6 @@ class GrpcConnection:
             await asyncio.sleep(self._stall_s / LOOKS)
             since = self.outbox.writes_since
             if since is not None and clock() - since >= self._stall_s:
-                logger.info("a call's client read nothing for %g s; it is ended", clock() - since)
+                logger.info("a call ends: its client read nothing for %g s", clock() - since)
                 self.outbox.close(1013, "too slow")
                 return

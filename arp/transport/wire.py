@@ -143,6 +143,7 @@ class Backlog:
         begin, end = self._sent, self._sent + PIECE_BYTES
         piece = message[begin:end]
         self.size -= len(piece)
+        # Only the first fragment has the opcode, and only the last one has FIN (RFC 6455, 5.4).
         head = _REST if begin else self._opcode & ~_LAST
         if end >= len(message):
             head |= _LAST

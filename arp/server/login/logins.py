@@ -184,6 +184,7 @@ class LoginBook:
         identity = await self.provider.sign_in(
             query["code"], attempt.redirect_uri, attempt.verifier, attempt.nonce
         )
+        # The new cookie replaces the old one. Without this, the old login would stay valid.
         self.end(scope)
         secret = self._add(identity)
         return attempt.next, [
@@ -307,6 +308,7 @@ class LoginBook:
             return True
         if self._is_due(login):
             self._renewal(login)
+        # Without a limit, a user who was locked out would keep access while the provider is down.
         return now < renew_at + GRACE_S
 
     def _is_due(self, login: Login) -> bool:

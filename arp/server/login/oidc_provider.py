@@ -155,6 +155,7 @@ class Provider:
             ProviderFailed: The provider refuses, or cannot be reached.
         """
         answer = await self._tokens("refresh_token", refresh_token=known.refresh_token or "")
+        # A provider may renew without a new ID token (OpenID Connect Core 12.2); nothing changes.
         if answer.id_token is None:
             return msgspec.structs.replace(
                 known,
@@ -203,6 +204,7 @@ class Provider:
         from arp.server.login.oidc_library import read_keys
 
         now = time.monotonic()
+        # Tokens with unknown keys must not make the server request the keys each time.
         age_s = math.inf if self._keys is None else now - self._keys[0]
         if self._keys is None or age_s > (KEYS_S if again else DESCRIBED_S):
             described = await self._describe()

@@ -203,6 +203,7 @@ class UnixConversations:
     async def _talk(self, framed: FramedSocket, scope: dict[str, Any], way: str) -> None:
         state, known, encoding = self._state, scope["arp"].known, self._settings.encoding
         waiting = state.unknown_peers
+        # Clients without a token must not occupy all connections while they wait.
         if known is None and len(waiting) >= MAX_UNKNOWN_PEERS:
             await framed.close(1013, "too many connections without a token", flush_s=FLUSH_S)
             return
@@ -264,6 +265,7 @@ class UnixPort:
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
                 return
             except OSError as error:
+                # The connection stays in the listener's queue until descriptors are free again.
                 if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     self._pause(error)
                 return
@@ -337,6 +339,7 @@ class UnixDialler:
                 attempt = 0
             ceiling_s = min(MOST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempt, 16))
             attempt += 1
+            # Random pauses, so that several servers do not all connect at the same moment.
             await asyncio.sleep(ceiling_s * (0.5 + 0.5 * self._draw()))
 
     async def stop(self) -> None:

@@ -97,7 +97,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
 async def _send(
     control: Control, wanted: ReadEvents, outbox: QueueOutbox, room: Room, epoch: str
 ) -> None:
-    """Send the facts after `wanted.after` until the session ends or is unloaded.
+    """Send the facts after `wanted.after` until the session is deleted or its ledger fails.
 
     The id of an event has the sequence number of its fact, so a client can resume after it.
     """
