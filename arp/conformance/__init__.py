@@ -1,4 +1,4 @@
-"""Conformance tests that run against implementations of other people.
+"""Conformance tests for implementations by other authors.
 
 `runtime` checks agent runtimes against the contract of `arp.runtime.contract.services`; `ledger`
 finds the conformance level of a ledger.

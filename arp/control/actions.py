@@ -1,4 +1,4 @@
-"""Answers to the questions of turns, by the id of the action."""
+"""Answers to pending actions: the questions and permissions that a turn waits for."""
 
 from __future__ import annotations
 
@@ -32,38 +32,38 @@ from arp.surface.draft_answer import understand_draft
 
 
 class Respond(SessionParams, frozen=True, kw_only=True):
-    """Answers a pending action."""
+    """Parameters of `agentSession/action/respond`."""
 
     action_id: Id
     response: Json
-    """Confirm: true or false. Choices: the value, or a list of values. Form: its fields by name.
-    Text input: the text. A custom component: an object with `action`."""
+    """The answer. Confirm: true or false. Choices: the value, or a list of values. Form: its fields
+    by name. Text input: the text. A custom component: an object with `action`."""
     scope: Literal["once", "session"] | None = None
-    """With true, of a permission: how far it goes."""
+    """Scope of an approval: this call, or all such calls of the session."""
     reason: Annotated[str, Meta(max_length=MAX_REASON)] | None = None
-    """With false, of a permission: why not."""
+    """Reason why a permission is denied."""
     updated_input: JsonObject | None = None
-    """With true, of a permission that offers it: the input that is approved instead."""
+    """Input that is approved instead, if the permission allows changes."""
     digest: Annotated[str, Meta(max_length=MAX_DIGEST)] | None = None
-    """Of a permission: the digest of the input that was read, as the fact has it."""
+    """Digest of the input that the caller has read, from the fact `action.required`."""
 
 
 class ActionState(Struct, frozen=True, rename="camel"):
-    """The state of an action."""
+    """State of an action after an answer."""
 
     session_id: str
     action_id: str
     turn_id: str
-    """The turn that continues with the answer: a new one if the turn that asked is over."""
+    """Turn that receives the answer: a new turn if the turn that asked has ended."""
     decision: Literal["answered"]
     sequence: int
-    """The session's newest fact at the time of the answer."""
+    """Sequence number of the session's newest fact at the time of the answer."""
     repeated: bool = False
-    """It had the same answer before: the call changed nothing."""
+    """Whether the action already had this answer; then the call changed nothing."""
 
 
 class Actions:
-    """Pending actions of sessions that belong to one principal."""
+    """Pending actions in the sessions of one principal."""
 
     def __init__(self, context: ControlContext) -> None:
         self._context = context
@@ -73,17 +73,17 @@ class Actions:
         """Answer an action once; the answer is durable when this returns.
 
         Raises:
-            UnknownObject: No such action, or it is over without this answer: cancelled, expired,
-                answered differently. Nothing has changed.
+            UnknownObject: There is no such action, or it was cancelled, has expired or has another
+                answer. Nothing has changed.
             InvalidAnswer: The answer does not fit; the action stays open.
 
         Source: control-plane.md 2. An action without an answer is never approved.
         """
         live = await self._context.to_change(request.session_id)
         live.expire_questions()
-        question = _open(live, request.action_id)
+        question = _open_question(live, request.action_id)
         if question is None:
-            return await self._over(live, request)
+            return await self._closed_action(live, request)
         tree = live.session.tree(question.surface)
         assert tree is not None
         component = tree.component(question.component_id)
@@ -94,7 +94,7 @@ class Actions:
     async def answer(
         self, session_id: str, action_id: str, input_type: InputType, data: JsonObject
     ) -> ActionState:
-        """Answer an open action with an input as a screen sends it, which may also decline.
+        """Answer an open action with the input that a renderer would send; it may also decline.
 
         Raises:
             UnknownObject: The action is not open. Nothing has changed.
@@ -102,7 +102,7 @@ class Actions:
         """
         live = await self._context.to_change(session_id)
         live.expire_questions()
-        question = _open(live, action_id)
+        question = _open_question(live, action_id)
         if question is None:
             raise UnknownObject(f"no open action {action_id!r:.80}", detail=action_id)
         return await self._answer(live, question, input_type, data)
@@ -126,8 +126,12 @@ class Actions:
         await live.written()
         return state
 
-    async def _over(self, live: LiveSession, request: Respond) -> ActionState:
-        """Return the state of an action that has the same answer; else say why it takes none."""
+    async def _closed_action(self, live: LiveSession, request: Respond) -> ActionState:
+        """Return the state of a closed action if it already has the requested answer.
+
+        Raises:
+            UnknownObject: There is no such action, or it was closed differently.
+        """
         required, resolved = await self._recorded(live, request.action_id)
         if required is None or required.turn_id is None:
             raise UnknownObject(
@@ -137,19 +141,23 @@ class Actions:
         decision = payload.get("decision", "over")
         if decision != "answered":
             raise UnknownObject(
-                f"action {request.action_id} is {decision}; it takes no answer any more",
+                f"action {request.action_id} is {decision}; it accepts no answer any more",
                 detail=request.action_id,
             )
         if "answer" in payload and not _is_same(required, payload, request, live):
             raise UnknownObject(
-                f"action {request.action_id} is answered already, otherwise",
+                f"action {request.action_id} already has another answer",
                 detail=request.action_id,
             )
         return _state(live, request.action_id, required.turn_id, repeated=True)
 
     async def _recorded(self, live: LiveSession, action_id: str) -> tuple[Fact | None, Fact | None]:
-        """Return the facts that began and ended an action; its id has the sequence of the first."""
+        """Return the facts that opened and closed an action; `None` if there is no such fact.
+
+        An action id ends with the sequence number of the fact that opened it.
+        """
         number = action_id.rpartition(".")[2]
+        # The id comes from a client: a longer number would not fit into the store's integers.
         if not (number.isascii() and number.isdigit() and len(number) < 16):
             return None, None
         await live.written()
@@ -157,6 +165,7 @@ class Actions:
         required: Fact | None = None
         async with aclosing(facts(store, live.id, int(number) - 1, last)) as found:
             async for _, body in found:
+                # Most facts are about other things; they are skipped without being decoded.
                 fact = decode(body) if mark in body else None
                 is_of = fact is not None and fact.action_id == action_id
                 if required is None:
@@ -172,7 +181,7 @@ def as_input(component: Component, response: Json) -> tuple[InputType, JsonObjec
     """Return the input that a plain answer to a component means.
 
     Raises:
-        InvalidMessage: It is not the kind of value that the component takes.
+        InvalidMessage: The component expects another kind of value.
     """
     spec = CATALOG.get(component.type)
     answered_by = spec.answered_by if spec is not None else None
@@ -205,16 +214,16 @@ _EXPECTED = {
 }
 
 
-def _open(live: LiveSession, action_id: str) -> Question | None:
+def _open_question(live: LiveSession, action_id: str) -> Question | None:
     questions = live.session.questions.values()
     return next((one for one in questions if one.action_id == action_id), None)
 
 
 def _with_terms(component: Component, data: JsonObject, request: Respond) -> JsonObject:
-    """Return the data of an answer with what a permission may say beside it.
+    """Return the data of an answer, with the terms of a permission as its `payload`.
 
     Raises:
-        InvalidMessage: The question is of a type that takes nothing besides.
+        InvalidMessage: The request has terms, but the question is not a permission.
     """
     terms = {
         "scope": request.scope,
@@ -233,7 +242,7 @@ def _with_terms(component: Component, data: JsonObject, request: Respond) -> Jso
 
 
 def _is_same(required: Fact, resolved: JsonObject, request: Respond, live: LiveSession) -> bool:
-    """Return whether an answer is the one that a fact has."""
+    """Return whether a request has the same answer as a recorded one."""
     stored = required.payload["component"]
     props = {name: value for name, value in stored.get("props", {}).items() if name != "state"}
     component = Component(stored["id"], stored["type"], props)
@@ -244,13 +253,14 @@ def _is_same(required: Fact, resolved: JsonObject, request: Respond, live: LiveS
         return False
     if component.type != "confirm":
         return True
+    # The recorded answer was redacted, so the new one is redacted before they are compared.
     recorded = resolved["input"]["data"].get("payload", {}) if "input" in resolved else {}
     cleaned, _ = live.session.redactor.clean(checked)
-    return _decided(recorded) == _decided(cleaned.get("payload", {}))
+    return _approval_terms(recorded) == _approval_terms(cleaned.get("payload", {}))
 
 
-def _decided(payload: JsonObject) -> JsonObject:
-    """Return what of an answer to a permission makes a difference."""
+def _approval_terms(payload: JsonObject) -> JsonObject:
+    """Return the terms by which two answers to a permission can differ."""
     return {
         "scope": payload.get("scope", "once"),
         "input": payload.get("updated_input"),

@@ -1,8 +1,8 @@
-"""Benchmark trials: started as turns, scored, exported, compared.
+"""Benchmark trials: start them as turns, record their scores, export and compare them.
 
-Theory of operation. A trial is a turn with a name: the facts of the turn have what the agent did,
-and its score comes from outside. The end of a trial is recorded at the next call about it, from how
-its turn ended; so no task has to watch it, and a restart loses no trial.
+Theory of operation. A trial is a turn with a name. The facts of the turn say what the agent did;
+the score comes from outside. The end of a trial is recorded by the next call about it, from the
+status of its turn. So no background task watches a trial, and a restart loses none.
 """
 
 from __future__ import annotations
@@ -42,40 +42,40 @@ class BenchmarkParams(SessionParams, frozen=True, kw_only=True):
 
     @classmethod
     def check_names(cls, method: str, params: JsonObject) -> None:
-        """Refuse old names in `benchmark` and `refs`, which would be ignored otherwise.
+        """Refuse renamed fields in `benchmark` and `refs`; they would be ignored otherwise.
 
         Raises:
-            InvalidMessage: The message has the name that the field has now.
+            InvalidMessage: A field has its old name. The text names the new one.
         """
         for part in ("benchmark", "refs"):
             given = params.get(part)
             for name in given if isinstance(given, dict) else ():
                 if name in RENAMED:
                     raise InvalidMessage(
-                        f"{method}: {part}.{name}: it is called {RENAMED[name]} now",
+                        f"{method}: {part}.{name}: it is now called {RENAMED[name]}",
                         detail=f"{part}.{name}",
                     )
 
 
 class StartTrial(BenchmarkParams, frozen=True, kw_only=True):
-    """Asks for a trial: a turn in which the agent works on a task of a dataset."""
+    """Parameters of `benchmark/trial/start`: the agent works on a task of a dataset."""
 
     trial_id: Id
-    """A call with an id that exists changes nothing."""
+    """Id of the trial. A call with an existing id changes nothing."""
     benchmark: Benchmark
-    """Its `trialId` is the one above."""
+    """Description of the benchmark; its `trialId` must be absent or equal to `trial_id`."""
     task_id: Id
     run_id: Id | None = None
-    """`None` makes one."""
+    """Id of the run; `None` makes an id from those of the task and the trial."""
     input: TurnInput
     turn_id: TurnId | None = None
-    """The id of the turn."""
+    """Id of the turn; `None` makes an id."""
     workflow: Id | None = None
-    """The agent of a new session."""
+    """Agent of a new session."""
     refs: BenchmarkRefs | None = None
-    """Where its parts are, as far as that is known before."""
+    """Addresses of the trial's files, if they are already known."""
     configuration: JsonObject | None = None
-    """The configuration of the run."""
+    """Configuration of the run."""
     attempt: Annotated[int, Meta(ge=1, description="a whole number from 1")] | None = None
 
 
@@ -89,30 +89,30 @@ Criteria = Annotated[tuple[Id, ...], Meta(max_length=100, description="at most 1
 
 
 class RecordReward(TrialParams, frozen=True, kw_only=True):
-    """Records the score of a trial."""
+    """Parameters of `benchmark/reward/record`: the score of a trial."""
 
     reward: float
     detail: Json = None
     criteria: Criteria = ()
-    """Names of what it was computed by."""
+    """Names of the criteria that the reward was computed from."""
     failure: Reason | None = None
-    """Why the trial failed, if its turn does not say so: `timeout` if it took too long."""
+    """Reason of a failure that the status of the turn does not show, such as `timeout`."""
     refs: BenchmarkRefs | None = None
-    """Where more of its parts are."""
+    """Addresses of further files of the trial."""
     p0_regressions: Count | None = field(default=None, name="p0QcGateRegressionCount")
-    """How many gates of the first priority no longer pass, by its QC report."""
+    """Number of first-priority gates that no longer pass, according to the QC report."""
 
 
 class ExportTrial(TrialParams, frozen=True, kw_only=True):
-    """Asks for the pack of a trial."""
+    """Parameters of `benchmark/trial/export`: the pack of a trial."""
 
     evidence_id: Id | None = None
-    """As for `evidence/export`."""
+    """Id of the export. A call with an existing id changes nothing. `None` makes an id."""
     outputs: bool = True
 
 
 class TrialName(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Names a trial."""
+    """Reference to a trial of a session."""
 
     session_id: Id
     trial_id: Id
@@ -124,12 +124,12 @@ Trials = Annotated[
 
 
 class CompareTrials(BenchmarkParams, frozen=True, kw_only=True):
-    """Compares a configuration with another one; the result is a fact of `sessionId`."""
+    """Parameters of `benchmark/compare`; the result is recorded in the session `sessionId`."""
 
     baseline: Trials
     candidate: Trials
     decision: Literal["promote", "revert", "hold"] | None = None
-    """The decision; `None` is the recommended one."""
+    """Decision; `None` means the recommended one."""
     reason: Reason | None = None
     refs: BenchmarkRefs | None = None
 
@@ -140,13 +140,13 @@ class TrialState(Struct, frozen=True, rename="camel", omit_defaults=True):
     session_id: str
     trial: Trial
     sequence: int
-    """The session's newest fact at the time of the answer."""
+    """Sequence number of the session's newest fact at the time of the answer."""
     repeated: bool = False
-    """The call changed nothing."""
+    """Whether the call changed nothing, because it was made before."""
 
 
-class ComparedState(Struct, frozen=True, rename="camel"):
-    """A comparison, as it is in the ledger."""
+class ComparisonState(Struct, frozen=True, rename="camel"):
+    """A comparison, as the ledger records it."""
 
     session_id: str
     comparison: Comparison
@@ -158,7 +158,7 @@ class ComparedState(Struct, frozen=True, rename="camel"):
 
 
 class Benchmarks:
-    """Trials of sessions that belong to one principal. An answer means that facts are durable.
+    """Trials in the sessions of one principal. When a method returns, its facts are durable.
 
     Source: evidence.md 6.
     """
@@ -168,11 +168,12 @@ class Benchmarks:
 
     @method("benchmark/trial/start")
     async def start(self, request: StartTrial) -> TrialState:
-        """Start a trial: a turn, and the facts that name its dataset, task and configuration.
+        """Start a turn for a trial; record its dataset, task and configuration.
 
         Raises:
             SessionBusy: A turn runs and the policy is `reject`; nothing has changed.
-            InvalidMessage: `benchmark.trialId` is another one; nothing has changed.
+            InvalidMessage: `benchmark.trialId` differs from `trialId`, or another turn has the id
+                `turnId`; nothing has changed.
             ArpError: The input, the agent or the session is refused; nothing has changed.
         """
         named = request.benchmark.trial_id
@@ -214,20 +215,20 @@ class Benchmarks:
 
     @method("benchmark/reward/record")
     async def reward(self, request: RecordReward) -> TrialState:
-        """Record the score of a trial, once; before that, how it ended.
+        """Record the end of a trial if it is not yet recorded, then its only score.
 
         Raises:
             UnknownObject: There is no such trial.
             SessionBusy: Its turn still runs; nothing has changed.
-            InvalidMessage: It has another reward already; nothing has changed.
+            InvalidMessage: It already has another reward; nothing has changed.
         """
         live = await self._context.to_change(request.session_id)
         async with self._context.plane.lock(live.id):
-            trial = _named(await self._book(live), request.trial_id)
+            trial = _find_trial(await self._book(live), request.trial_id)
             if trial.reward is not None:
                 if trial.reward != request.reward:
                     raise InvalidMessage(
-                        f"trial {request.trial_id} has the reward {trial.reward} already",
+                        f"trial {request.trial_id} already has the reward {trial.reward}",
                         detail="reward",
                     )
                 return TrialState(live.id, trial, live.session.sequence, repeated=True)
@@ -237,11 +238,12 @@ class Benchmarks:
                 "detail": request.detail,
                 "criteria": list(request.criteria) or None,
             }
-            self._of_trial(live, trial, request)("benchmark.reward.recorded", payload)
+            record = self._trial_recorder(live, trial, request)
+            record("benchmark.reward.recorded", payload)
             return await self._state(live, request.trial_id)
 
     def _end(self, live: LiveSession, trial: Trial, request: RecordReward | None = None) -> None:
-        """Record how a trial ended, if that is not recorded yet.
+        """Record the end of a trial, unless it is already recorded.
 
         Raises:
             SessionBusy: Its turn still runs.
@@ -251,17 +253,17 @@ class Benchmarks:
         status = trial.turn_status
         if status is None:
             raise SessionBusy(f"trial {trial.trial_id}: turn {trial.turn_id} still runs")
-        record = self._of_trial(live, trial, request)
+        record = self._trial_recorder(live, trial, request)
         failure = request.failure if request is not None else None
         if failure is not None or status != "completed":
             record("benchmark.trial.failed", {"reason": failure or status})
         else:
             record("benchmark.trial.completed")
 
-    def _of_trial(
+    def _trial_recorder(
         self, live: LiveSession, trial: Trial, request: RecordReward | None = None
     ) -> Recorder:
-        """Return a recorder for facts of a trial."""
+        """Return a recorder that adds the ids, benchmark and refs of a trial to each fact."""
         known = msgspec.convert(trial.benchmark, Benchmark)
         regressions = request.p0_regressions if request is not None else None
         if regressions is not None:
@@ -282,11 +284,11 @@ class Benchmarks:
 
         Raises:
             UnknownObject: There is no such trial.
-            ArpError: As `Exports.evidence`.
+            ArpError: See `Exports.evidence`.
         """
         live = await self._context.to_change(request.session_id)
         async with self._context.plane.lock(live.id):
-            trial = _named(await self._book(live), request.trial_id)
+            trial = _find_trial(await self._book(live), request.trial_id)
             if trial.turn_status is not None:
                 self._end(live, trial)
         benchmark = msgspec.convert(trial.benchmark, Benchmark)
@@ -299,11 +301,11 @@ class Benchmarks:
         )
 
     @method("benchmark/compare")
-    async def compare(self, request: CompareTrials) -> ComparedState:
+    async def compare(self, request: CompareTrials) -> ComparisonState:
         """Compare two configurations and record the result.
 
         Raises:
-            UnknownObject: No such trial.
+            UnknownObject: One of the trials does not exist.
         """
         live = await self._context.to_change(request.session_id)
         books: dict[str, TrialBook] = {}
@@ -325,33 +327,33 @@ class Benchmarks:
         record("benchmark.comparison.completed", {"reason": reason}, **ids)
         sequence = live.session.sequence
         await live.written()
-        return ComparedState(live.id, found.comparison, found.decision_input, sequence)
+        return ComparisonState(live.id, found.comparison, found.decision_input, sequence)
 
     async def _trial(self, named: TrialName, books: dict[str, TrialBook]) -> Trial:
         if named.session_id not in books:
             live = await self._context.live(named.session_id)
             books[named.session_id] = await self._book(live)
-        return _named(books[named.session_id], named.trial_id)
+        return _find_trial(books[named.session_id], named.trial_id)
 
     async def _book(self, live: LiveSession) -> TrialBook:
-        """Return all trials of a session, as far as it is durable."""
+        """Return all trials in the durable facts of a session."""
         await live.written()
         book = TrialBook()
 
-        def take(page: Page) -> None:
+        def read_page(page: Page) -> None:
             for _, body in page:
                 if any(mark in body for mark in _MARKS):
                     book.take(decode(body))
 
-        await feed(self._context.hub.store, live.id, live.stored, take)
+        await feed(self._context.hub.store, live.id, live.stored, read_page)
         return book
 
     async def _state(self, live: LiveSession, trial_id: str) -> TrialState:
-        trial = _named(await self._book(live), trial_id)
+        trial = _find_trial(await self._book(live), trial_id)
         return TrialState(live.id, trial, live.session.sequence)
 
 
-def _named(book: TrialBook, trial_id: str) -> Trial:
+def _find_trial(book: TrialBook, trial_id: str) -> Trial:
     trial = book.trials.get(trial_id)
     if trial is None:
         raise UnknownObject(f"no trial {trial_id!r:.80} in this session", detail="trialId")

@@ -1,9 +1,9 @@
-"""One JSON-RPC client: its requests, its subscriptions, and how much may wait for it.
+"""One JSON-RPC client: its requests, its subscriptions, and the backpressure on both.
 
-Theory of operation. Requests are started in the order in which they arrive, and answered when they
-are done. While more than `HIGH_WATER_BYTES` wait for the client, its subscriptions send nothing and
-no further request is read. A subscription reads facts after its cursor and sends them one by one,
-as long as the client reads; it keeps nothing else. So a client that does not read costs a cursor.
+Theory of operation. Requests start in the order of arrival and are answered when they are done.
+While more than `HIGH_WATER_BYTES` are queued for the client, its subscriptions send nothing and no
+further request is read. A subscription reads the facts after its cursor and sends them one by one
+while the client reads. The cursor is its only state, so a slow client needs no queue of facts.
 """
 
 from __future__ import annotations
@@ -52,56 +52,56 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.store.store import Store
 
 MOST_REQUESTS = 64
-"""Of one client under way at once; a further one is read when one is answered."""
+"""Concurrent requests of one client; the next one is read when one of them is answered."""
 
 MOST_SUBSCRIPTIONS = 64
-"""Of one client."""
+"""Subscriptions of one client."""
 
 TOKEN_DEADLINE_S = 10.0
-"""How long a connection may stay without a principal."""
+"""Time within which a new connection must show a valid token, in seconds."""
 
 ANSWER_S = 10.0
-"""How long requests may go on when the client has closed its end."""
+"""Time that running requests have after the client closed its end, in seconds."""
 
 CheckToken: TypeAlias = Callable[[str], Awaitable[Principal | None]]
-"""Returns to whom a token belongs; `None`: to nobody."""
+"""Returns the principal of a token; `None` if the token is not valid."""
 
-Started: TypeAlias = list[Callable[[], None]]
-"""What starts the new subscriptions of a frame, to be called when its answers are sent."""
+SubscriptionStarts: TypeAlias = list[Callable[[], None]]
+"""Functions that start the new subscriptions of a frame; called after its answers are sent."""
 
 
 class Initialize(Params, frozen=True, kw_only=True):
-    """Begins a conversation; needed only where no header could carry the token."""
+    """Parameters of `initialize`; needed only on transports without headers for the token."""
 
     token: str | None = None
 
 
 class Subscribe(SessionParams, frozen=True, kw_only=True):
-    """Asks for each fact of a session as a notification."""
+    """Parameters of `agentSession/subscribe`: each fact is sent as a notification."""
 
     after: Sequence | None = None
-    """The last fact that the caller has; `None` asks for a snapshot, and the facts after it."""
+    """Sequence number of the last fact that the caller has; `None` requests a snapshot first."""
     epoch: Id | None = None
-    """Of the log to which `after` belongs; if it is another one, a snapshot comes instead."""
+    """Epoch of the log that `after` refers to; with another epoch the caller gets a snapshot."""
     types: Kinds = ()
 
 
 class Unsubscribe(Params, frozen=True, kw_only=True):
-    """Ends a subscription."""
+    """Parameters of `agentSession/unsubscribe`."""
 
     subscription_id: Id
 
 
-class Subscribed(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The start of a subscription."""
+class SubscriptionState(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """State of a new subscription."""
 
     subscription_id: str
     session_id: str
     epoch: str
     after: int
-    """Facts come after this."""
+    """Sequence number after which facts are sent."""
     resume: str
-    """`events`: they continue where the caller is; `snapshot`: they continue after `snapshot`."""
+    """`events`: facts follow the caller's `after`; `snapshot`: facts follow `snapshot`."""
     snapshot: JsonObject | None = None
 
 
@@ -116,7 +116,7 @@ class Connection:
         check_token: CheckToken,
     ) -> None:
         self.on_trusted: Callable[[], object] = lambda: None
-        """Is called when the client has shown a token, or is gone."""
+        """Called when the client has shown a valid token, or has disconnected."""
         self._plane = plane
         self._outbox = outbox
         self._context = ControlContext(plane, principal) if principal is not None else None
@@ -128,20 +128,21 @@ class Connection:
 
     @property
     def viewer(self) -> Room:
-        """The object whose `drained` the outbox calls."""
+        """The object that the outbox notifies through `drained` when it has room."""
         return self._room
 
     def start(self) -> None:
         """Start the connection; nothing is sent before the first request."""
         if self._context is None:
-            asyncio.get_running_loop().call_later(TOKEN_DEADLINE_S, self._too_late)
+            loop = asyncio.get_running_loop()
+            loop.call_later(TOKEN_DEADLINE_S, self._close_without_token)
 
-    def _too_late(self) -> None:
+    def _close_without_token(self) -> None:
         if self._context is None:
             self._outbox.close(1008, "no valid token in time")
 
     def closed(self) -> None:
-        """Is called once, when the connection is gone. What requests have recorded goes on."""
+        """End the connection; called once. Turns that its requests started keep running."""
         self.on_trusted()
         self._end()
 
@@ -151,19 +152,20 @@ class Connection:
             task.cancel()
 
     def expel(self) -> None:
-        """Take no more requests: the client is no longer allowed in."""
+        """Refuse further requests: the principal has lost its access."""
         self._context = None
         self._end()
 
-    async def answered(self) -> None:
-        """Wait until every request is answered, for a bounded time."""
+    async def wait_until_answered(self) -> None:
+        """Wait until every request is answered, at most `ANSWER_S`."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=ANSWER_S)
 
     # -- requests --------------------------------------------------------------------------------
 
     async def receive(self, data: bytes | str) -> None:
-        """Process one frame, when there is room. Never raise for what is in it."""
+        """Process one frame when the client has room for answers. Never raise for its content."""
+        # A client that sends but does not read is not read either; else its answers would pile up.
         await self._room.wait()
         await self._free.acquire()
         hub = self._plane.hub
@@ -172,53 +174,56 @@ class Connection:
             read = Read(too_large(most), [])
         elif len(data) < LARGE_BYTES:
             read = Read(parse(data), [])
-        else:
+        else:  # parsed and searched for secrets in a thread, so that the event loop stays free
             read = await hub.inbound.read(partial(parse, data), _recordable)
         answering = self._answer(read)
         task = asyncio.get_running_loop().create_task(answering, name="arp-control")
         self._tasks.add(task)
-        task.add_done_callback(self._answered)
+        task.add_done_callback(self._request_done)
 
-    def _answered(self, task: asyncio.Task[None]) -> None:
+    def _request_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._free.release()
 
     async def _answer(self, read: Read[Frame]) -> None:
-        started: Started = []
+        starts: SubscriptionStarts = []
         frame = read.value
         with self._plane.hub.inbound.redactor.knowing(read.cleaned):
-            entries = (self._entry(entry, started) for entry in frame.entries)
+            entries = (self._entry(entry, starts) for entry in frame.entries)
             answers = [one for one in await asyncio.gather(*entries) if one is not None]
         if answers:
             self._outbox.send([batch_frame(answers)] if frame.is_batch else answers)
-        for start in started:
+        # A client must know the id of its subscription before it receives the first fact.
+        for start in starts:
             start()
 
-    async def _entry(self, entry: RpcRequest | InvalidRequest, started: Started) -> bytes | None:
+    async def _entry(
+        self, entry: RpcRequest | InvalidRequest, starts: SubscriptionStarts
+    ) -> bytes | None:
         if isinstance(entry, InvalidRequest):
             return error_frame(entry.id, entry.error)
         try:
-            result = await self._call(entry.method, entry.params, started)
+            result = await self._call(entry.method, entry.params, starts)
             answer = result_frame(entry.id, result) if entry.id is not UNSET else None
         except Exception as error:  # noqa: BLE001
-            # Whatever a method raises is an answer to this client; `rpc_error` words it.
+            # Any exception becomes an answer: one failed request must not end the connection.
             refused = rpc_error(error)
             return error_frame(entry.id, refused) if entry.id is not UNSET else None
         return answer
 
-    async def _call(self, name: str, params: JsonObject, started: Started) -> Json:
+    async def _call(self, name: str, params: JsonObject, starts: SubscriptionStarts) -> Json:
         if self._context is None and name != "initialize":
             raise Unauthenticated("call initialize with a token first")
         own = OWN_METHODS.get(name)
         if own is not None:
-            return await own.run(self, read_params(name, own.params, params), started)
+            return await own.run(self, read_params(name, own.params, params), starts)
         assert self._context is not None
         return await call(self._context, name, params)
 
     # -- methods of the connection itself --------------------------------------------------------
 
     @method("initialize")
-    async def _initialize(self, request: Initialize, _: Started) -> JsonObject:
+    async def _initialize(self, request: Initialize, _: SubscriptionStarts) -> JsonObject:
         if self._context is None:
             principal = await self._check_token(request.token) if request.token else None
             if principal is None:
@@ -233,23 +238,23 @@ class Connection:
         }
 
     @method("agentSession/subscribe")
-    async def _subscribe(self, request: Subscribe, started: Started) -> Subscribed:
+    async def _subscribe(self, request: Subscribe, starts: SubscriptionStarts) -> SubscriptionState:
         assert self._context is not None
-        subscribed, start = await self._subscriptions.begin(self._context, request)
-        started.append(start)
-        return subscribed
+        state, start = await self._subscriptions.begin(self._context, request)
+        starts.append(start)
+        return state
 
     @method("agentSession/unsubscribe")
-    async def _unsubscribe(self, request: Unsubscribe, _: Started) -> JsonObject:
+    async def _unsubscribe(self, request: Unsubscribe, _: SubscriptionStarts) -> JsonObject:
         return self._subscriptions.end(request)
 
 
 OWN_METHODS = methods_of(Connection)
-"""Methods of a connection itself, by name."""
+"""Methods of the connection itself, by name."""
 
 
 def _recordable(frame: Frame) -> Iterable[Json]:
-    """Yield what sessions may record: the data of inputs, the parameters of other requests."""
+    """Yield the values that may be recorded: data of inputs, parameters of other requests."""
     for entry in frame.entries:
         if isinstance(entry, RpcRequest):
             given = entry.params.get("input")
@@ -260,9 +265,9 @@ class Subscriptions:
     """The subscriptions of one client, each a task with a cursor of its own.
 
     Args:
-        store: Holds the facts.
-        outbox: Where they are sent.
-        room: Waits until the client may be sent more.
+        store: Source of the facts.
+        outbox: Outbox of the client.
+        room: Backpressure of the outbox.
     """
 
     def __init__(self, store: Store, outbox: FrameOutbox, room: Room) -> None:
@@ -274,34 +279,35 @@ class Subscriptions:
 
     async def begin(
         self, context: ControlContext, request: Subscribe
-    ) -> tuple[Subscribed, Callable[[], None]]:
+    ) -> tuple[SubscriptionState, Callable[[], None]]:
         """Prepare a subscription.
 
         Returns:
-            The answer to the request; and a function that starts the subscription, to be called
-            when the answer is sent.
+            The answer to the request, and a function that starts the subscription. Call the
+            function after the answer is sent.
 
         Raises:
-            ResourceLimit: There are `MOST_SUBSCRIPTIONS`.
+            ResourceLimit: The client already has `MOST_SUBSCRIPTIONS`.
         """
         if len(self._tasks) >= MOST_SUBSCRIPTIONS:
             raise ResourceLimit(f"a connection has at most {MOST_SUBSCRIPTIONS} subscriptions")
         context = await context.reader(request.session_id)
         live = await context.live(request.session_id)
         epoch, after, snapshot = live.session.epoch, request.after, None
+        # Facts of another epoch, or facts that are not stored, are not a prefix of this log.
         if request.epoch not in (None, epoch) or after is None or after > live.stored:
             model = await context.model(request.session_id)
             after, snapshot = model.sequence, model.snapshot(context.now())
         self._number += 1
         name, how = f"sub{self._number}", "events" if snapshot is None else "snapshot"
-        subscribed = Subscribed(name, live.id, epoch, after, how, snapshot)
-        return subscribed, lambda: self._start(subscribed, live, FactFilter.of(request.types))
+        state = SubscriptionState(name, live.id, epoch, after, how, snapshot)
+        return state, lambda: self._start(state, live, FactFilter.of(request.types))
 
     def end(self, request: Unsubscribe) -> JsonObject:
         """End a subscription; none of its facts is sent after the answer.
 
         Raises:
-            UnknownObject: There is none of that id.
+            UnknownObject: There is no subscription with that id.
         """
         task = self._tasks.pop(request.subscription_id, None)
         if task is None:
@@ -312,13 +318,13 @@ class Subscriptions:
         return {"subscriptionId": request.subscription_id}
 
     def close(self) -> None:
-        """End all of them."""
+        """End all subscriptions."""
         for task in self._tasks.values():
             task.cancel()
 
-    def _start(self, subscribed: Subscribed, live: LiveSession, choice: FactFilter) -> None:
-        name = subscribed.subscription_id
-        sending = self._send(name, live, subscribed.after, choice)
+    def _start(self, state: SubscriptionState, live: LiveSession, choice: FactFilter) -> None:
+        name = state.subscription_id
+        sending = self._send(name, live, state.after, choice)
         task = asyncio.get_running_loop().create_task(sending, name=f"arp-{name}")
         self._tasks[name] = task
         task.add_done_callback(lambda _: self._tasks.pop(name, None))
@@ -327,6 +333,7 @@ class Subscriptions:
         try:
             async with aclosing(follow(self._store, live, after, choice)) as facts:
                 async for _, fact in facts:
+                    # The facts of a client that does not read must stay in the store.
                     await self._room.wait()
                     self._outbox.send([event_frame(name, fact)])
         except ArpError as error:

@@ -1,11 +1,11 @@
-"""What every method works with: the hub, and who calls.
+"""Context of a method call: the hub and the calling principal.
 
-There is one `Plane` per hub and one `ControlContext` per client. What a client may see is decided
-here and nowhere else in this package: a session is found for its owner alone.
+There is one `Plane` per hub and one `ControlContext` per client. This is the only place in the
+package that decides what a client may see: only the owner finds a session.
 
-An admin may read the session of another user, by the methods that use `reader`, and nothing more.
-Each such look is a fact of that session, and durable before anything is shown. One connection looks
-at a session once, however often it asks; so does one request over HTTP.
+An admin may also read the sessions of other users, but only through the methods that use `reader`.
+Each such access is recorded in the session, and the fact is durable before anything is returned. A
+connection, or a request over HTTP, records one access per session, however often it reads.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from arp.session.effects import Effect
 from arp.session.session import Head
 
 EXPORTS = 2
-"""How many are made at the same time. Each occupies a thread for as long as it takes."""
+"""Number of exports that run at the same time. Each occupies a thread until it is complete."""
 
 
 class Plane:
-    """What all clients of one hub share.
+    """State that all clients of one hub share.
 
     Args:
-        hub: A started one.
-        workflows: Names of its agents; the first is that of a session that names none.
+        hub: A started hub.
+        workflows: Names of its agents; the first is the default.
     """
 
     def __init__(self, hub: Hub, workflows: Sequence[str]) -> None:
         self.hub = hub
         self.workflows = tuple(workflows)
         self.exporting = asyncio.Semaphore(EXPORTS)
-        """Held while an export is made."""
+        """Held while an export runs."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def lock(self, session_id: str) -> asyncio.Lock:
-        """Return the lock that is held while a session's tasks are read and changed."""
+        """Return the lock that makes reading and then changing a session's tasks one step."""
         lock = self._locks.get(session_id)
         if lock is None:
             lock = self._locks[session_id] = asyncio.Lock()
@@ -51,22 +51,23 @@ class Plane:
 
 
 class ControlContext:
-    """A plane, and the principal who calls; raises what `arp.control.control` says."""
+    """A plane and the calling principal. Methods raise the errors of `arp.control.control`."""
 
     def __init__(self, plane: Plane, principal: Principal) -> None:
         self.plane = plane
         self.hub = plane.hub
         self.principal = principal
         self._viewed: set[str] = set()
-        """Sessions of others at which this client has looked."""
+        """Ids of other users' sessions; the access of this client to them is recorded."""
 
     async def reader(self, session_id: str) -> ControlContext:
-        """Return a context in which a session may be read, and nothing else be done.
+        """Return a context that may be used only to read a session.
 
-        For all but admins that is this one, which finds the client's own sessions.
+        For an admin and a session of another user, it is the context of the owner; otherwise it is
+        this context.
 
         Raises:
-            ReadOnly: The look of an admin cannot be recorded; then nothing is shown.
+            ReadOnly: The access of an admin cannot be recorded, so it is refused.
         """
         if not self.principal.is_admin:
             return self
@@ -77,10 +78,11 @@ class ControlContext:
         live = await other.live(session_id)
         if session_id not in self._viewed:
             self.hub.check_takes_input()
-            # The list of types is closed, so it is a field of one that there is.
+            # The profile has a closed list of types, so the access is a field of an existing type.
             live.session.record("session.updated", {"viewer": self.principal.name or ADMIN})
             other.carry_out(live, [])
-        # Also for a second request that comes before the fact of the first is durable.
+        # Added before the wait, so that a concurrent second request does not record it again; that
+        # request waits for the same fact below.
         self._viewed.add(session_id)
         await live.written()
         return other
@@ -90,31 +92,35 @@ class ControlContext:
         return await self.hub.find(session_id, self.principal)
 
     async def to_change(self, session_id: str) -> LiveSession:
-        """Return a session, for a call that records something in it."""
+        """Return a session for a call that records facts.
+
+        Raises:
+            PermissionDenied: The hub replays a recording.
+        """
         self.hub.check_takes_input()
         return await self.live(session_id)
 
     async def head(self, session_id: str) -> Head:
-        """Return the head of a session, which need not be in memory."""
+        """Return the head of a session without loading the session."""
         return await self.hub.directory.head(session_id, self.principal)
 
     async def model(self, session_id: str) -> ReadModel:
         """Return the read model of a session, up to its newest durable fact.
 
-        It changes with further facts: copy what you need before you await anything.
+        The model changes with further facts: copy the parts that you need before the next await.
         """
         await self.head(session_id)
         return await self.hub.models.read(session_id)
 
     def now(self) -> str:
-        """Return the time, RFC 3339, by the clock of the ledger."""
+        """Return the time of the ledger's clock in RFC 3339 format."""
         return self.hub.now()
 
     async def open(self, session_id: str | None, workflow: str | None) -> LiveSession:
-        """Return a session that is to get input; a new one if there is none.
+        """Return the session for an input; create it if there is none.
 
         Raises:
-            UnknownObject: There is no agent of that name.
+            UnknownObject: There is no agent with that name.
         """
         self.hub.check_takes_input()
         name = (workflow or self.plane.workflows[0]).lstrip("/")
@@ -124,6 +130,6 @@ class ControlContext:
         return await self.hub.open(session_id, self.principal, name)
 
     def carry_out(self, live: LiveSession, effects: Sequence[Effect]) -> None:
-        """Carry out the effects of a session when what it recorded is durable."""
+        """Carry out effects of a session after the facts that it recorded are durable."""
         live.touch()
         self.hub.carry_out(live, effects)

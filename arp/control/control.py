@@ -3,9 +3,10 @@
 The methods are grouped as in control-plane.md 1: `control.turns.start(StartTurn(…))` is
 `agentSession/turn/start`. Parameters and results are the same values as over JSON-RPC.
 
-Each method of a session raises `SessionNotFound` if there is none or it belongs to somebody else,
-and `StoreError` if the ledger cannot be read or written; one that records something raises
-`PermissionDenied` if the server shows a recording. What a method raises besides stands there.
+Each method of a session raises `SessionNotFound` if the session does not exist or belongs to
+another principal, and `StoreError` if the ledger cannot be read or written. A method that records
+facts raises `PermissionDenied` if the server replays a recording. Further errors are listed at the
+method.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from arp.control.turns import Turns
 from arp.protocol.json_value import Json, JsonObject
 
 METHODS = methods_of(Sessions, Turns, Actions, Surfaces, TaskMethods, Exports, Benchmarks)
-"""Every method that works on sessions, by name; a connection has a few of its own besides."""
+"""Methods on sessions, by name. A connection adds `OWN_METHODS` of `arp.control.connection`."""
 
 
 class Control:
-    """What one principal may do with the sessions that belong to it.
+    """The control plane of one principal, limited to the sessions of that principal.
 
     Args:
-        plane: Of the hub.
-        principal: Who calls.
+        plane: Plane of the hub.
+        principal: Principal who calls.
     """
 
     def __init__(self, plane: Plane, principal: Principal) -> None:
@@ -53,11 +54,11 @@ class Control:
         """`start`, `reward`, `export`, `compare`."""
 
     async def call(self, name: str, params: JsonObject) -> Json:
-        """Call any method by its name, as a JSON-RPC client does.
+        """Call a method by its name, as a JSON-RPC client does.
 
         Raises:
-            UnknownMethod: There is none of that name.
-            ArpError: As the method says; nothing has changed.
+            UnknownMethod: There is no method with that name.
+            ArpError: The method refused the call; nothing has changed.
         """
         return await call(self.context, name, params)
 
@@ -66,8 +67,8 @@ async def call(context: ControlContext, name: str, params: JsonObject) -> Json:
     """Call a method by its name.
 
     Raises:
-        UnknownMethod: There is none of that name.
-        ArpError: As the method says; nothing has changed.
+        UnknownMethod: There is no method with that name.
+        ArpError: The method refused the call; nothing has changed.
     """
     found = METHODS.get(name)
     if found is None:

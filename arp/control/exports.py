@@ -1,9 +1,9 @@
-"""Evidence packs, replay cases and reviews of sessions: made of the facts, and recorded.
+"""Exports of a session: evidence packs, replay cases and reviews.
 
-Theory of operation. Facts are read in pages and processed in a thread, so that other clients are
-served meanwhile. An export is written in a temporary directory until it is complete; then it
-becomes a blob of the session, and a fact names it. A server that is killed in between leaves no
-fact of it and no file that could be fetched.
+Theory of operation. Facts are read in pages and processed in a thread, so the server keeps
+answering other clients. An export is written to a temporary directory. When it is complete, it
+becomes a blob of the session, and a fact names the blob. If the server is killed before that, there
+is no fact about the export and no file that a client could fetch.
 """
 
 from __future__ import annotations
@@ -46,97 +46,97 @@ from arp.store.store import Page
 logger = logging.getLogger(__name__)
 
 MOST_BYTES: Final = 4 << 30
-"""Of a pack."""
+"""Bytes of a pack."""
 
 MOST_DOCUMENT: Final = 1 << 20
-"""Bytes of a document that the answer itself may contain; a larger one is fetched."""
+"""Bytes of a document in the answer itself; a larger document must be fetched."""
 
 _CHUNK: Final = 1 << 20
 
 _DOCUMENTS: Final[dict[ExportKind, str]] = {"replay": CASE, "review": REVIEW}
-"""Files of the exports that are no packs."""
+"""File names of the exports that are documents. The other exports are packs."""
 
 _FACT_IDS: Final = ("threadId", "turnId", "taskId", "runId", "traceId")
-"""Ids that `evidence.changed` carries if the export is about one of them."""
+"""Ids that `evidence.changed` carries if all exported facts share them."""
 
 
 # -- requests and answers --------------------------------------------------------------------------
 
 
 class ScopeParams(SessionParams, frozen=True, kw_only=True):
-    """Asks for an export of a session, or of the part that one of its ids names."""
+    """Parameters of an export of a session, or of one turn or task."""
 
     turn_id: Id | None = None
     task_id: Id | None = None
     evidence_id: Id | None = None
-    """The id of the export; a call with an id that exists changes nothing. `None` makes one."""
+    """Id of the export. A call with an existing id changes nothing. `None` makes an id."""
 
 
 class ExportEvidence(ScopeParams, frozen=True, kw_only=True):
-    """Asks for a pack of evidence."""
+    """Parameters of `evidence/export`."""
 
     thread_id: Id | None = None
     outputs: bool = True
-    """The pack contains large outputs; else it only names them, and a gap says so."""
+    """Whether the pack contains large outputs; if not, it names them, and a gap records that."""
 
 
 class ExportReplay(ScopeParams, frozen=True, kw_only=True):
-    """Asks for a case that an agent can run again."""
+    """Parameters of `replay/export`."""
 
 
 class ExportReview(ScopeParams, frozen=True, kw_only=True):
-    """Asks for a review to fill in."""
+    """Parameters of `review/export`."""
 
 
 class ExportedFile(Struct, frozen=True):
-    """A file of an export; the owner of its session can fetch it."""
+    """A file of an export; the owner of the session can fetch it."""
 
     name: str
     bytes: int
     sha256: str
     path: str
-    """Below the address of the server."""
+    """Path of the file, relative to the address of the server."""
 
 
 class ExportState(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The result of an export; `evidence.changed` in the ledger has the same."""
+    """Result of an export; the fact `evidence.changed` has the same fields."""
 
     session_id: str
     evidence_id: str
     kind: ExportKind
     state: Export
-    """`exported`; `not_applicable`: there is nothing of this kind; `unsupported`: not of such a
-    session; `missing_correlation`: no fact has the ids that were given.
+    """`exported`; `not_applicable`: the session has no facts for this export; `unsupported`: such
+    a session cannot be exported; `missing_correlation`: no fact has the requested ids.
 
-    These are states, not errors: the ledger records that there was no evidence."""
+    These are states, not errors: the ledger also records that there was nothing to export."""
     reason: str | None = None
     sha256: str | None = None
-    """Of the manifest of a pack, or of the document."""
+    """SHA-256 of the manifest of a pack, or of the document."""
     through_sequence: int | None = None
-    """The last fact that the export takes into account."""
+    """Sequence number of the last fact that was read for the export."""
     gaps: list[str] = []
     verification: Verification | None = None
-    """The result of a check of the pack right after the export."""
+    """Result of checking the pack right after the export."""
     file: ExportedFile | None = None
     runtime_correlation: JsonObject = {}
     manifest: Manifest | None = None
-    """Of a pack."""
+    """Manifest of a pack."""
     document: str | None = None
     """The replay case as JSON, or the review as Markdown."""
     sequence: int
-    """The session's newest fact at the time of the answer."""
+    """Sequence number of the session's newest fact at the time of the answer."""
     repeated: bool = False
-    """It was exported before: the call changed nothing."""
+    """Whether the export existed before; then the call changed nothing."""
 
 
 class Exports:
-    """Exports of sessions that belong to one principal. An answer means that facts are durable.
+    """Exports of the sessions of one principal. When a method returns, its facts are durable.
 
     Source: evidence.md 2.
 
     Args:
-        context: Who calls.
-        ids: Correlations that the fact of an export carries besides, by field name.
+        context: Context of the call.
+        ids: Additional correlation ids of the fact about an export, by field name.
     """
 
     def __init__(self, context: ControlContext, ids: Mapping[str, Json] | None = None) -> None:
@@ -145,18 +145,18 @@ class Exports:
 
     @method("evidence/export")
     async def evidence(self, request: ExportEvidence) -> ExportState:
-        """Make a pack of evidence, a zip, and check it."""
+        """Export a pack of evidence, a zip file, and check it."""
         scope = Scope(request.thread_id, request.turn_id, request.task_id)
         return await self.export(request, "evidence", scope, outputs=request.outputs)
 
     @method("replay/export")
     async def replay(self, request: ExportReplay) -> ExportState:
-        """Make a case: the inputs, and the results that they must have again."""
+        """Export a replay case: the inputs, and the results that a new run must reproduce."""
         return await self.export(request, "replay")
 
     @method("review/export")
     async def review(self, request: ExportReview) -> ExportState:
-        """Make a review in Markdown, filled from the facts."""
+        """Export a review in Markdown, with the parts that the facts can fill."""
         return await self.export(request, "review")
 
     async def export(
@@ -168,17 +168,17 @@ class Exports:
         outputs: bool = True,
         trial: TrialOf | None = None,
     ) -> ExportState:
-        """Make an export, or find why there is none; a fact records either before this returns.
+        """Export facts, or find out why that is not possible; record the result.
 
         Args:
-            request: The session, and the id of the export.
-            kind: Of the export.
-            scope: What it is about; `None`: as in `request`.
-            outputs: Large outputs become parts of a pack.
-            trial: The benchmark trial that a pack is about.
+            request: Session and id of the export.
+            kind: Kind of the export.
+            scope: Part of the session to export; `None` means the turn or task in `request`.
+            outputs: Whether a pack contains large outputs.
+            trial: Benchmark trial of the pack.
 
         Raises:
-            InternalError: The disk refuses. Nothing is recorded then.
+            InternalError: The disk refuses the write. Nothing is recorded.
         """
         live = await self._context.to_change(request.session_id)
         async with self._context.plane.lock(f"{live.id}\0exports"):
@@ -215,11 +215,14 @@ class Exports:
                     if made.manifest is not None:
                         state = replace(state, verification=await to_thread(_verified, target))
             except (NothingToExport, ChainBroken) as error:
+                # The answer and the ledger must show why there is no evidence; see `state`.
                 why = "unsupported" if isinstance(error, ChainBroken) else error.state
                 return await self._record(live, replace(state, state=why, reason=error.message), {})
             except PackUnwritable as error:
                 logger.error("export of session %s: %s", live.id, error)
-                raise InternalError("the export cannot be written; the log has why") from None
+                raise InternalError(
+                    "the export cannot be written; the server log shows the reason"
+                ) from None
             file = await self._store_file(live, target)
         is_short = made.manifest is None and len(made.document) <= MOST_DOCUMENT
         exported = replace(
@@ -234,37 +237,38 @@ class Exports:
         return await self._record(live, exported, fact_ids(order.scope, made.correlation))
 
     async def _run(self, run: ExportRun, order: Order, through: int) -> MadeExport:
-        """Feed an export with every fact up to a sequence, in a thread.
+        """Pass all facts up to `through` to an export, in a thread, once per pass.
 
         Raises:
-            ChainBroken: A fact is not what it was when the ledger kept its hash.
+            ChainBroken: A fact differs from the hash that the ledger kept of it.
         """
         store = self._context.hub.store
         heads, passes = await store.heads(order.session_id), run.passes()
         try:
-            while (take := await to_thread(next, passes, None)) is not None:
+            while (read_page := await to_thread(next, passes, None)) is not None:
                 check = KeptCheck(order.session_id, order.epoch, heads)
-                await feed(store, order.session_id, through, partial(_check_and_take, check, take))
+                checked = partial(_check_and_read, check, read_page)
+                await feed(store, order.session_id, through, checked)
                 check.finish()
         finally:
-            with suppress(ValueError):  # this was cancelled, and the thread still runs it
+            with suppress(ValueError):  # after a cancellation the thread still runs the generator
                 passes.close()
         assert run.made is not None
         return run.made
 
     def _output_reader(self, session_id: str) -> Callable[[str], bytes]:
-        """Return a function that reads large outputs from a thread."""
+        """Return a function that reads a large output; threads may call it."""
         loop, files = asyncio.get_running_loop(), self._context.hub.blobs.of(session_id)
         return lambda ref: asyncio.run_coroutine_threadsafe(files.read(ref), loop).result()
 
     async def _existing(self, live: LiveSession, evidence_id: str | None) -> ExportState | None:
-        """Return the export of that id, as the ledger has it."""
+        """Return the recorded export with that id; `None` if there is none."""
         model = await self._context.model(live.id)
         known = model.state.records.read("exports").get(evidence_id)
         return _repeated(live, known) if known is not None else None
 
     async def _store_file(self, live: LiveSession, path: Path) -> ExportedFile:
-        """Make a file of the session out of one that lies in the temporary directory."""
+        """Copy a file from the temporary directory to the blobs of the session."""
         with await to_thread(path.open, "rb") as file:
             files = self._context.hub.blobs.of(live.id)
             blob = await files.put(_chunks(file), max_bytes=MOST_BYTES)
@@ -274,7 +278,7 @@ class Exports:
     async def _record(
         self, live: LiveSession, state: ExportState, ids: Mapping[str, Json]
     ) -> ExportState:
-        """Record the result of an export; return it when the fact is durable."""
+        """Record the result of an export, wait until the fact is durable, and return the result."""
         ids = {**ids, **self._ids}
         if state.file is not None:
             live.session.input_log.remember_files([state.file.sha256])
@@ -298,20 +302,25 @@ class Exports:
         return replace(state, sequence=sequence)
 
 
-def _check_and_take(check: KeptCheck, take: Callable[[Page], object], page: Page) -> None:
+def _check_and_read(check: KeptCheck, read_page: Callable[[Page], object], page: Page) -> None:
+    # A page is checked first, so that no changed fact gets into an export.
     check.take(fact for _, fact in page)
-    take(page)
+    read_page(page)
 
 
 def fact_ids(scope: Scope, correlation: CorrelationIds) -> dict[str, Json]:
-    """Return the ids that all exported facts share; of a whole session only its thread."""
+    """Return the ids that all exported facts share; for a whole session only its thread id."""
     document = correlation.document()
     names = _FACT_IDS[:1] if scope.is_all else _FACT_IDS
     return {ATTRIBUTES[name]: document[name] for name in names if name in document}
 
 
 def _repeated(live: LiveSession, known: JsonObject) -> ExportState:
-    """Return an export as the ledger has it."""
+    """Return the state of a recorded export.
+
+    Raises:
+        InvalidMessage: The record with that id is not an export.
+    """
     names = "evidenceId", "kind", "state", "reason", "sha256", "throughSequence", "verification"
     stored: JsonObject = {
         **{name: known[name] for name in names if name in known},
@@ -325,7 +334,7 @@ def _repeated(live: LiveSession, known: JsonObject) -> ExportState:
         return msgspec.convert(stored, ExportState)
     except msgspec.ValidationError:
         raise InvalidMessage(
-            f"evidenceId {known['evidenceId']:.80}: something else has that id; take another",
+            f"evidenceId {known['evidenceId']:.80}: something else has that id; use another id",
             detail="evidenceId",
         ) from None
 

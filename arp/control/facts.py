@@ -1,8 +1,8 @@
-"""Reading a session's facts: in pages, or live from a sequence on.
+"""Facts of a session: read in pages, or followed live from a sequence number on.
 
 Theory of operation. A follower keeps one number, the sequence of the last fact that it returned,
-and reads the facts after it from the store. So it misses and repeats nothing, and a slow one costs
-nothing but that number: facts that it has not asked for stay in the store.
+and reads the facts after it from the store. So it neither misses nor repeats a fact. A slow
+follower uses no more memory than a fast one: the facts that it has not read stay in the store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arp.live.outbox import FrameOutbox
 from arp.store.store import Page, Store, pages
 
 HIGH_WATER_BYTES = 256 << 10
-"""As much may wait for a reader of facts as for a renderer; then it gets no more for a while."""
+"""Limit of the bytes queued for a reader of facts; the same as for a renderer."""
 
 FOLLOW_FACTS = 100
 """Facts that a follower reads at once."""
@@ -33,18 +33,18 @@ _type_decoder = msgspec.json.Decoder(_Typed)
 
 
 class FactFilter(Struct, frozen=True):
-    """Chooses facts by type."""
+    """Selects facts by type."""
 
     types: tuple[str, ...] = ()
-    """Types (`tool.failed`) or families (`tool`); none means all."""
+    """Types (`tool.failed`) or families (`tool`); an empty tuple selects all facts."""
 
     @classmethod
     def of(cls, types: Sequence[str]) -> FactFilter:
-        """Return the filter for a list of types or families; `tool.` and `tool.*` are `tool`."""
+        """Return a filter for types or families; `tool.` and `tool.*` mean the family `tool`."""
         return cls(tuple(one.removesuffix("*").removesuffix(".") for one in types))
 
     def matches(self, fact: bytes) -> bool:
-        """Return whether a stored fact is chosen."""
+        """Return whether the filter selects a stored fact."""
         if not self.types:
             return True
         name = _type_decoder.decode(fact).type
@@ -52,18 +52,18 @@ class FactFilter(Struct, frozen=True):
 
 
 class Room:
-    """Waits until an outbox has room; the outbox calls `drained`."""
+    """Backpressure of an outbox: `wait` blocks while too much is queued for the client."""
 
     def __init__(self, outbox: FrameOutbox) -> None:
         self._outbox = outbox
         self._is_free = asyncio.Event()
 
     def drained(self) -> None:
-        """Is called when little is left in the outbox."""
+        """Resume the waiting callers; the outbox calls this when its queue is almost empty."""
         self._is_free.set()
 
     async def wait(self) -> None:
-        """Wait while more than `HIGH_WATER_BYTES` are in the outbox."""
+        """Wait while more than `HIGH_WATER_BYTES` are queued in the outbox."""
         while self._outbox.buffered > HIGH_WATER_BYTES:
             self._is_free.clear()
             await self._is_free.wait()
@@ -72,12 +72,12 @@ class Room:
 async def follow(
     store: Store, live: LiveSession, after: int, choice: FactFilter
 ) -> AsyncGenerator[tuple[int, bytes], None]:
-    """Yield sequence and bytes of each fact after `after`, in order, without end.
+    """Yield sequence number and bytes of each fact after `after`, in order, without end.
 
-    The session stays in memory meanwhile.
+    The session stays in memory until the generator is closed.
 
     Raises:
-        ArpError: The session left the hub: it was deleted, or the ledger cannot be written.
+        ArpError: The session was deleted, or the ledger cannot be written.
         StoreDamaged: The next fact is damaged.
     """
     with live.followed():
@@ -88,17 +88,20 @@ async def follow(
                     yield after, fact
             if chunk:
                 continue
-            if live.gone.done():  # facts that were recorded but not written are lost with it
+            # Facts that were not yet durable are lost with the session; a wait would never end.
+            if live.gone.done():
                 raise live.gone.result()
             await live.beyond(after)
 
 
-async def feed(store: Store, session_id: str, through: int, take: Callable[[Page], object]) -> None:
-    """Call `take` with each page of a session's facts, in a thread: the event loop stays free.
+async def feed(
+    store: Store, session_id: str, through: int, read_page: Callable[[Page], object]
+) -> None:
+    """Call `read_page` in a thread with each page of a session's facts, up to `through`.
 
     Raises:
-        StoreDamaged: As `arp.store.store.pages`.
+        StoreDamaged: See `arp.store.store.pages`.
     """
     async with aclosing(pages(store, session_id, through=through)) as found:
         async for page in found:
-            await asyncio.to_thread(take, page)
+            await asyncio.to_thread(read_page, page)

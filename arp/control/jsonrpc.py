@@ -1,6 +1,7 @@
-"""JSON-RPC 2.0 on the wire: requests, results and errors as frames. No input, no output.
+"""JSON-RPC 2.0: parse frames into requests, and encode results and errors as frames.
 
-Source: the JSON-RPC 2.0 specification (2013-01-04), sections 4 to 6. Parameters go by name alone.
+Source: the JSON-RPC 2.0 specification (2013-01-04), sections 4 to 6. Parameters are passed by name
+only, never by position. Nothing in this module reads or writes a connection.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ INTERNAL_ERROR = -32603
 
 
 class RpcError(Struct, frozen=True, omit_defaults=True):
-    """Why a request has no result."""
+    """Error object of a JSON-RPC response."""
 
     code: int
     message: str
@@ -45,31 +46,32 @@ class RpcError(Struct, frozen=True, omit_defaults=True):
 
 
 class RpcRequest(Struct, frozen=True):
-    """A request or notification of a client."""
+    """A request or a notification from a client."""
 
     method: str
     params: JsonObject
     id: Id | UnsetType = UNSET
-    """Without one it is a notification: it gets no answer, not even an error."""
+    """Id of the request. Without an id it is a notification, which gets no answer, not even an
+    error."""
 
 
 class InvalidRequest(Struct, frozen=True):
-    """An entry that is no valid request."""
+    """An entry of a frame that is not a valid request."""
 
     error: RpcError
     id: Id = None
 
 
 class Frame(Struct, frozen=True):
-    """The content of one frame."""
+    """The entries of one frame."""
 
     entries: list[RpcRequest | InvalidRequest]
     is_batch: bool = False
-    """Its answers are sent in one array."""
+    """Whether the frame is an array; then all answers are sent in one array."""
 
 
 def parse(frame: bytes | str) -> Frame:
-    """Return the content of a frame; never raise for what is in it."""
+    """Parse a frame; never raise for its content."""
     try:
         value = msgspec.json.decode(frame)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -77,25 +79,30 @@ def parse(frame: bytes | str) -> Frame:
     if not isinstance(value, list):
         return Frame([_entry(value)])
     if not value:
-        return Frame([InvalidRequest(_invalid("an empty batch asks nothing"))])
+        return Frame([InvalidRequest(_invalid("a batch has at least one request"))])
     if len(value) > MAX_BATCH:
         return Frame([InvalidRequest(_invalid(f"a batch has at most {MAX_BATCH} requests"))])
     entries, count = [], 0
     for one in value:
         entries.append(entry := _entry(one, count))
-        # They are carried out at once, so they may have together what one of them may have.
-        if isinstance(entry, RpcRequest) and len(frame) > MAX_VALUES:  # a value has a byte at least
+        # The requests of a batch run concurrently, so the limit holds for all of them together.
+        if isinstance(entry, RpcRequest) and len(frame) > MAX_VALUES:  # a value has at least 1 byte
             count += count_values(entry.params)
     return Frame(entries, is_batch=True)
 
 
 def too_large(most: int) -> Frame:
-    """Return the content of a frame of more than `most` bytes, which is not parsed."""
+    """Return the error for a frame of more than `most` bytes; the frame is not parsed."""
     return Frame([InvalidRequest(_invalid(f"a frame has at most {most} bytes"))])
 
 
 def _entry(value: Json, others: int = 0) -> RpcRequest | InvalidRequest:
-    """Return a request; `others` values are in the parameters of those before it."""
+    """Parse one entry.
+
+    Args:
+        value: The entry.
+        others: Number of values in the parameters of the entries before it.
+    """
     if not isinstance(value, dict):
         return InvalidRequest(_invalid("a request is an object"))
     request_id = value.get("id")
@@ -122,7 +129,7 @@ def _invalid(reason: str) -> RpcError:
 
 
 def result_frame(request_id: Id, result: Json) -> bytes:
-    """Return the answer to a request that succeeded; `msgspec.Raw` in it is sent as it is."""
+    """Return the answer to a request that succeeded; a `msgspec.Raw` in it is sent unchanged."""
     return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
@@ -137,12 +144,12 @@ def batch_frame(answers: list[bytes]) -> bytes:
 
 
 def notification(method: str, params: Json) -> bytes:
-    """Return a notification of the server."""
+    """Return a notification from the server."""
     return msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def event_frame(subscription_id: str, fact: bytes) -> bytes:
-    """Return the notification `agentSession/event` with a fact, byte for byte as it is stored.
+    """Return the notification `agentSession/event` with the stored bytes of a fact.
 
     Args:
         subscription_id: Letters and digits.
@@ -155,18 +162,18 @@ def event_frame(subscription_id: str, fact: bytes) -> bytes:
 # -- errors ---------------------------------------------------------------------------------------
 
 SERVER_ERROR = -32000
-"""An error has the number -32000 minus its code: SESSION_NOT_FOUND (8) is -32008."""
+"""The number of an error is -32000 minus its code: SESSION_NOT_FOUND (8) is -32008."""
 
 _RPC_NUMBERS = {
     ErrorCode.INVALID_METHOD: METHOD_NOT_FOUND,
     ErrorCode.INVALID_MESSAGE: INVALID_PARAMS,
     ErrorCode.INTERNAL: INTERNAL_ERROR,
 }
-"""Errors for which JSON-RPC has a number of its own."""
+"""Numbers of the errors that the JSON-RPC specification defines."""
 
 
 class UnknownMethod(RemoteError):
-    """A method that the control plane does not have."""
+    """The control plane has no method with that name."""
 
     code = ErrorCode.INVALID_METHOD
 
@@ -175,17 +182,17 @@ class ErrorData(Struct, frozen=True, omit_defaults=True):
     """`data` of an error."""
 
     code: int
-    """Of the protocol's list (protocol.md 5)."""
+    """Error code of the protocol (protocol.md 5)."""
     name: str
-    """The same as a word."""
+    """Name of the error code."""
     retryable: bool = False
     detail: str | None = None
-    """The field or id that is wrong."""
+    """Field or id that is wrong."""
 
 
 def rpc_error(error: BaseException) -> RpcError:
-    """Return an error as a client may see it: only an `ArpError` is sent with its text."""
-    if isinstance(error, ProfileViolation):  # the parameters would make an invalid fact
+    """Return the error object for an exception; only an `ArpError` shows its text to the client."""
+    if isinstance(error, ProfileViolation):  # the parameters would record an invalid fact
         data = ErrorData(int(ErrorCode.INVALID_MESSAGE), ErrorCode.INVALID_MESSAGE.name)
         return RpcError(INVALID_PARAMS, error.message, msgspec.to_builtins(data))
     if not isinstance(error, ArpError):

@@ -1,6 +1,7 @@
-"""A method of the control plane: parameters as a Struct, and a function with a decorator.
+"""Definition of methods: parameters as a Struct, and a function with a decorator.
 
-The methods of one area are a class over a `ControlContext`, in one file with their parameters:
+The methods of one area are in one class, which holds a `ControlContext`. Their parameters are in
+the same file:
 
     class StartTurn(Params): …
 
@@ -8,7 +9,7 @@ The methods of one area are a class over a `ControlContext`, in one file with th
         @method("agentSession/turn/start")
         async def start(self, request: StartTurn) -> TurnState: …
 
-`arp.control.control` lists the classes. Nothing else has to know of a new method.
+`arp.control.control` lists the classes. A new method needs no other change.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.validate import explain
 
-# -- types of parameters that many methods have ------------------------------------------------
+# -- parameter types that methods share --------------------------------------------------------
 
 SessionId: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=256, description="1 to 256 characters")
@@ -38,9 +39,9 @@ TurnId: TypeAlias = Annotated[
         description="1 to 64 letters, digits, - and _, not - or _ first",
     ),
 ]
-"""Other ids are made from it, and facts hold it without escapes."""
+"""Id of a turn. Other ids are made from it, and it is stored in facts without escapes."""
 ThreadId: TypeAlias = TurnId
-"""As a turn's."""
+"""Id of a thread; same rules as for the id of a turn."""
 Sequence: TypeAlias = Annotated[int, Meta(ge=0, le=2**53, description="a whole number from 0")]
 Traceparent: TypeAlias = Annotated[
     str,
@@ -50,21 +51,21 @@ Traceparent: TypeAlias = Annotated[
     ),
 ]
 Kinds: TypeAlias = Annotated[tuple[Id, ...], Meta(max_length=150, description="at most 150 types")]
-"""Types of facts (`tool.failed`) or families (`tool`); none means all."""
+"""Types of facts (`tool.failed`) or families (`tool`); an empty list means all facts."""
 Reason: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=2000, description="1 to 2000 characters")
 ]
 
 
 class Params(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Parameters of a method: by name, in camelCase, and no others."""
+    """Parameters of a method, by name in camelCase; unknown names are refused."""
 
     @classmethod
     def check_names(cls, method: str, params: JsonObject) -> None:
-        """Check names inside of free-form parameters, before the parameters are read.
+        """Check the names in free-form parameters, before the parameters are parsed.
 
         Raises:
-            InvalidMessage: One has another name now.
+            InvalidMessage: A name was replaced by another one.
         """
 
 
@@ -86,18 +87,18 @@ class Method(Struct, frozen=True):
     name: str
     params: type[Params]
     owner: type
-    """The class that has the method."""
+    """Class that defines the method."""
     run: Callable[..., Awaitable[Any]]
-    """Call it with an instance of `owner` and the parameters.
+    """Function of `owner`, called with an instance of it and the parameters.
 
-    It returns a value that msgspec can encode as JSON, and raises `ArpError` where it refuses.
+    It returns a value that msgspec can encode as JSON, and raises `ArpError` to refuse a call.
     """
 
 
 def method(name: str) -> Callable[[F], F]:
-    """Mark a function of a class as the JSON-RPC method of that name.
+    """Mark a function of a class as the JSON-RPC method with that name.
 
-    The annotation of its argument `request` is the type of the parameters.
+    The annotation of the argument `request` is the type of the parameters.
     """
 
     def mark(function: F) -> F:
@@ -108,7 +109,7 @@ def method(name: str) -> Callable[[F], F]:
 
 
 def methods_of(*owners: type) -> dict[str, Method]:
-    """Return the marked functions of classes by name, in the order in which they are written."""
+    """Return the marked functions of classes by method name, in the order of the source."""
     return {
         name: Method(name, get_type_hints(function)["request"], owner, function)
         for owner in owners
@@ -121,7 +122,7 @@ def read_params(name: str, shape: type[P], params: JsonObject) -> P:
     """Return the parameters of a method as a Struct.
 
     Raises:
-        InvalidMessage: They do not fit; the message names the field in the caller's words.
+        InvalidMessage: A parameter is not valid; the text names the field as the caller wrote it.
     """
     shape.check_names(name, params)
     try:

@@ -1,4 +1,4 @@
-"""Sessions by their read models and facts: list, read, resume; and their threads."""
+"""Sessions and threads: list, read, follow, verify and resume them."""
 
 from __future__ import annotations
 
@@ -33,85 +33,85 @@ from arp.store.session_list import SessionMeta
 from arp.store.store import facts
 
 MOST_EVENTS = 1000
-"""Facts in one page."""
+"""Largest number of facts in a page."""
 
 READ_FACTS = 200
-"""Facts read at once."""
+"""Facts that are read from the store at once."""
 
 PAGE_BYTES = 4 << 20
 """A page ends after the fact that exceeds this."""
 
 
 class ListSessions(Params, frozen=True, kw_only=True):
-    """Asks for a page of sessions, newest update first."""
+    """Parameters of `agentSession/list`."""
 
     workflow: Id | None = None
     before: Annotated[str, Meta(max_length=1024, description="at most 1024 characters")] | None = (
         None
     )
-    """The `next` of the page before."""
+    """`next` of the previous page."""
     limit: Annotated[int, Meta(ge=1, le=200, description="1 to 200")] = 50
     all_users: bool = False
-    """The sessions of all users, without what was said in those of others; for admins."""
+    """Whether to list the sessions of all users, without the titles of others; admins only."""
 
 
 class ReadSession(SessionParams, frozen=True, kw_only=True):
-    """Asks for a session's snapshot, or for one of its threads."""
+    """Parameters of `agentSession/read`: a snapshot of the session, or one of its threads."""
 
     view: Literal["session", "thread"] = "session"
     thread_id: Id | None = None
-    """With `view: thread`; `None` means the one that was active last."""
+    """Thread for `view: thread`; `None` means the thread that was active last."""
 
 
 class ReadEvents(SessionParams, frozen=True, kw_only=True):
-    """Asks for a page of facts."""
+    """Parameters of `agentSession/events`: a page of facts."""
 
     after: Sequence = 0
     before: Sequence | None = None
-    """Only facts before this one; `None` = up to the newest."""
+    """Sequence number of the first fact after the range; `None` means no end."""
     limit: Annotated[int, Meta(ge=1, le=MOST_EVENTS, description="1 to 1000")] = 200
     types: Kinds = ()
 
     def read_at_once(self, after: int) -> int:
-        """Return how many facts after a sequence may be read at once."""
+        """Return how many facts to read at once after a sequence number."""
         if self.before is None:
             return READ_FACTS
         return max(0, min(READ_FACTS, self.before - after - 1))
 
 
 class ResumeThread(SessionParams, frozen=True, kw_only=True):
-    """Asks to resume a thread."""
+    """Parameters of `agentSession/thread/resume`."""
 
     thread_id: Id | None = None
     after: Sequence | None = None
-    """The last fact that the caller has. If the log continues from there, so may the caller; else
-    it gets a snapshot."""
+    """Sequence number of the last fact that the caller has. The caller gets a snapshot if this is
+    `None` or if the log does not contain that fact."""
     epoch: Id | None = None
-    """Of the log to which `after` belongs."""
+    """Epoch of the log that `after` refers to."""
 
 
 class StartThread(Params, frozen=True, kw_only=True):
-    """Asks for a thread: its turns share a history, apart from other threads."""
+    """Parameters of `agentSession/thread/start`; the turns of a thread share one history."""
 
     session_id: SessionId | None = None
-    """`None` makes a new session; so does the id of none."""
+    """Session of the thread; a new session if this is `None` or the session does not exist."""
     thread_id: ThreadId | None = None
-    """The id of the thread; a call with an id that exists changes nothing."""
+    """Id of the thread. A call with an existing id changes nothing. `None` makes an id."""
     title: Annotated[str, Meta(max_length=80, description="at most 80 characters")] | None = None
     workflow: Id | None = None
-    """The agent of a new session."""
+    """Agent of a new session."""
 
 
 class ThreadState(Struct, frozen=True, rename="camel"):
-    """A thread that turns may join."""
+    """State of a thread after it was started."""
 
     session_id: str
     epoch: str
     thread_id: str
     sequence: int
-    """The session's newest fact at the time of the answer."""
+    """Sequence number of the session's newest fact at the time of the answer."""
     repeated: bool = False
-    """It existed before: the call changed nothing."""
+    """Whether the thread existed before; then the call changed nothing."""
 
 
 class SessionRow(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -125,56 +125,56 @@ class SessionRow(Struct, frozen=True, rename="camel", omit_defaults=True):
     updated_at: str
     turns: int
     sequence: int
-    """Of the newest fact."""
+    """Sequence number of the newest fact."""
     active: bool
-    """A turn runs or waits."""
+    """Whether a turn runs or waits."""
     owner: str | None = None
-    """Whose it is, in a list for an admin."""
+    """Name of the owner, in the list for an admin."""
     failed: bool = False
-    """The newest turn that has ended has failed."""
+    """Whether the last turn that ended has failed."""
 
 
 class SessionPage(Struct, frozen=True, omit_defaults=True):
-    """Some sessions, and where the list continues."""
+    """A page of sessions, and the cursor of the next page."""
 
     sessions: list[SessionRow]
     next: str | None = None
 
 
 class EventPage(Struct, frozen=True, rename="camel"):
-    """Some facts, byte for byte as they are stored."""
+    """A page of facts, byte for byte as they are stored."""
 
     session_id: str
     epoch: str
     events: list[Raw]
     next: int
-    """`after` of the next page; the same as before if there are no more."""
+    """`after` of the next page; equal to the `after` of this page if there are no more facts."""
 
 
-class Resumed(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The state of a thread, and how it was recovered."""
+class ResumedThread(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """State of a thread, and the repairs that were made when its session was loaded."""
 
     session_id: str
     thread_id: str
     epoch: str
     sequence: int
-    """Further facts come after this."""
+    """Sequence number of the last fact that the state includes."""
     recovery: list[Raw]
-    """The facts with which the server repaired the session when it read it from the ledger; none
-    if nothing was interrupted."""
+    """Facts that the server recorded to repair the session when it loaded it from the ledger;
+    empty if nothing was interrupted."""
     thread: JsonObject
     resume: Literal["events", "snapshot"]
     snapshot: JsonObject | None = None
 
 
 class DebugPage(Struct, frozen=True):
-    """What went wrong in the code of agents, oldest first."""
+    """Errors in the code of agents, oldest first."""
 
     details: list[DebugDetails]
 
 
 class Sessions:
-    """Sessions that belong to one principal."""
+    """Sessions of one principal."""
 
     def __init__(self, context: ControlContext) -> None:
         self._context = context
@@ -184,7 +184,7 @@ class Sessions:
         """Return a page of sessions, newest update first.
 
         Raises:
-            PermissionDenied: Somebody who is no admin asks for the sessions of all users.
+            PermissionDenied: Only an admin may list the sessions of all users.
         """
         hub, who = self._context.hub, self._context.principal
         if request.all_users and not who.is_admin:
@@ -192,15 +192,15 @@ class Sessions:
         find = hub.all_metas if request.all_users else partial(hub.metas, who)
         metas = await find(workflow=request.workflow, before=request.before, limit=request.limit)
         is_full = len(metas) == request.limit
-        rows = [_row_of(meta, who) if request.all_users else _row(meta) for meta in metas]
+        rows = [_admin_row(meta, who) if request.all_users else _row(meta) for meta in metas]
         return SessionPage(rows, metas[-1].cursor if is_full else None)
 
     @method("agentSession/read")
     async def read(self, request: ReadSession) -> JsonObject:
-        """Return the snapshot of a session or the read model of a thread, as far as it is durable.
+        """Return the snapshot of a session or the read model of a thread, from durable facts.
 
         Raises:
-            UnknownObject: No such thread.
+            UnknownObject: There is no such thread.
 
         Source: control-plane.md 4.
         """
@@ -215,56 +215,57 @@ class Sessions:
 
     @method("agentSession/events")
     async def events(self, request: ReadEvents) -> EventPage:
-        """Return facts after a sequence, and before another, as far as they are durable.
+        """Return a page of durable facts between two sequence numbers.
 
         Raises:
-            StoreDamaged: The very next fact cannot be read.
+            StoreDamaged: The first fact of the page is damaged.
         """
         head = await (await self._context.reader(request.session_id)).head(request.session_id)
-        choice, place, size = FactFilter.of(request.types), request.after, 0
+        choice, cursor, size = FactFilter.of(request.types), request.after, 0
         events: list[Raw] = []
         while len(events) < request.limit and size < PAGE_BYTES:
-            most = request.read_at_once(place)
+            most = request.read_at_once(cursor)
             if most == 0:
                 break
             try:
-                chunk = await self._context.hub.store.read(request.session_id, place, most)
+                chunk = await self._context.hub.store.read(request.session_id, cursor, most)
             except StoreDamaged:
-                if place == request.after:
+                # The facts before the damaged one are still returned; the next page raises.
+                if cursor == request.after:
                     raise
-                break  # the request for the next page reports it
+                break
             if not chunk:
                 break
-            for place, fact in chunk:  # noqa: B007 - the next page continues where the loop ends
+            for cursor, fact in chunk:  # noqa: B007 - the next page starts where the loop ends
                 if choice.matches(fact):
                     events.append(Raw(fact))
                     size += len(fact)
                     if len(events) == request.limit or size >= PAGE_BYTES:
                         break
-        return EventPage(request.session_id, head.epoch, events, place)
+        return EventPage(request.session_id, head.epoch, events, cursor)
 
     @method("agentSession/debug")
     async def debug(self, request: SessionParams) -> DebugPage:
         """Return the tracebacks of a session's turns since the server started.
 
-        Only `arp serve --debug` keeps any. They are not in the ledger.
+        Only `arp serve --debug` keeps tracebacks. They are not in the ledger.
         """
         context = await self._context.reader(request.session_id)
         head = await context.head(request.session_id)
         return DebugPage(self._context.hub.runner.debug_details(head.session_id))
 
     async def verify(self, request: SessionParams) -> Checked:
-        """Compare a session's facts with the hashes that the ledger keeps of them."""
+        """Compare a session's facts with the hashes that the ledger kept of them."""
         head = await (await self._context.reader(request.session_id)).head(request.session_id)
         return await self._context.hub.verifier.check(head.session_id, head.epoch)
 
     async def follow(
         self, session_id: str, after: int = 0, types: Several[str] = ()
     ) -> AsyncGenerator[tuple[int, bytes], None]:
-        """Yield sequence and bytes of each fact after `after`, stored ones and then live ones.
+        """Yield sequence number and bytes of each fact after `after`: stored facts, then live ones.
 
         Raises:
-            ArpError: As `arp.control.facts.follow`.
+            ArpError: See `arp.control.facts.follow`.
         """
         live = await (await self._context.reader(session_id)).live(session_id)
         choice = FactFilter.of(types)
@@ -277,7 +278,7 @@ class Sessions:
         """Start a thread in a session.
 
         Raises:
-            ResourceLimit: The session has too many; nothing has changed.
+            ResourceLimit: The session has too many threads; nothing has changed.
             ArpError: The agent or the session is refused; nothing has changed.
 
         Source: the profile's `thread.started`.
@@ -295,11 +296,11 @@ class Sessions:
         return state
 
     @method("agentSession/thread/resume")
-    async def resume(self, request: ResumeThread) -> Resumed:
-        """Load the session of a thread and return its state, with what was repaired.
+    async def resume(self, request: ResumeThread) -> ResumedThread:
+        """Load the session of a thread; return the state of the thread and the repairs.
 
         Raises:
-            UnknownObject: No such thread.
+            UnknownObject: There is no such thread.
 
         Source: control-plane.md 3.
         """
@@ -316,10 +317,10 @@ class Sessions:
         how: Literal["events", "snapshot"] = "events" if continues else "snapshot"
         snapshot = None if continues else model.snapshot(now)
         thread_id: str = thread["threadId"]
-        return Resumed(live.id, thread_id, epoch, last, recovery, thread, how, snapshot)
+        return ResumedThread(live.id, thread_id, epoch, last, recovery, thread, how, snapshot)
 
     async def _repair_facts(self, session_id: str) -> Several[bytes]:
-        """Return the facts that were written when the session was last read from the ledger."""
+        """Return the facts that repaired the session when it was last loaded from the ledger."""
         hub = self._context.hub
         first, last = hub.lifetimes.mended.get(session_id, (0, 0))
         if not last:
@@ -328,8 +329,11 @@ class Sessions:
             return [fact async for _, fact in found]
 
 
-def _row_of(meta: SessionMeta, reader: Principal) -> SessionRow:
-    """Return a row for an admin: a title is the beginning of what was said, which is a look."""
+def _admin_row(meta: SessionMeta, reader: Principal) -> SessionRow:
+    """Return a row for an admin, without the title of a session that belongs to another user.
+
+    A title is the beginning of a message. Reading it would be an unrecorded access.
+    """
     title = meta.title if meta.owner == reader.name else ""
     return msgspec.structs.replace(_row(meta), title=title, owner=meta.owner)
 

@@ -1,4 +1,4 @@
-"""What a program changes on a surface without a turn, such as the progress of a job."""
+"""Changes to a surface by a program, without a turn; for example the progress of a job."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from arp.session.outside_change import change_shown
 
 
 class UpdateSurface(SessionParams, frozen=True, kw_only=True):
-    """Sets or extends properties of components that show."""
+    """Parameters of `agentSession/surface/update`."""
 
     ops: Annotated[list[Update | Append], Meta(min_length=1, description="one op or more")]
-    """As in a `patch` of the protocol: `{"op": "update", "target", "path", "value"}`, or `append`,
-    which extends an array. All of them are one commit."""
+    """Operations of a `patch`: `{"op": "update", "target", "path", "value"}` sets a property of a
+    component, `append` extends an array. All operations are one commit."""
     surface: SurfaceName = "main"
     """Name of the surface."""
 
@@ -29,22 +29,23 @@ class SurfaceState(Struct, frozen=True, rename="camel"):
     session_id: str
     surface: str
     sequence: int
-    """The fact of the change."""
+    """Sequence number of the fact about the change."""
 
 
 class Surfaces:
-    """Surfaces of sessions that belong to one principal."""
+    """Surfaces in the sessions of one principal."""
 
     def __init__(self, context: ControlContext) -> None:
         self._context = context
 
     @method("agentSession/surface/update")
     async def update(self, request: UpdateSurface) -> SurfaceState:
-        """Change components on all screens, without beginning or stopping a turn.
+        """Change components for all renderers, without beginning or stopping a turn.
 
         Raises:
-            SurfaceDestroyed: There is no such surface (any more). Nothing has changed.
-            InvalidPatch, ResourceLimit: An op does not fit. Nothing has changed.
+            SurfaceDestroyed: The surface does not exist, or no longer exists. Nothing has changed.
+            InvalidPatch: An operation is not valid. Nothing has changed.
+            ResourceLimit: The result would exceed a limit. Nothing has changed.
         """
         live = await self._context.to_change(request.session_id)
         change_shown(live.session, request.surface, request.ops)

@@ -1,4 +1,4 @@
-"""Tasks of a session: read from the read model or from the facts, and recorded as facts."""
+"""Tasks of a session: read them from the read model or the facts, and record their facts."""
 
 from __future__ import annotations
 
@@ -61,9 +61,10 @@ async def find_task(
     task = tasks.get(task_id)
     if task_id is None or (task is None and not tasks.older):
         return None
-    if task is not None and not task.partial:  # copied: the model changes with further facts
+    if task is not None and not task.partial:  # a copy: later facts change the read model
         task = msgspec.json.decode(msgspec.json.encode(task), type=Task)
     else:
+        # The read model has dropped parts of the task. The log still has all facts about it.
         folded, mark = Tasks(), task_id.encode()
         async with aclosing(facts(store, session_id, through=sequence)) as found:
             async for _, body in found:
@@ -81,13 +82,13 @@ async def find_task(
 def check_edges(
     model: ReadModel, task_id: str, depends_on: Iterable[str], parent_id: str | None
 ) -> str | None:
-    """Refuse edges between a task and unknown tasks, and edges that make a cycle.
+    """Refuse edges that lead to unknown tasks or make a cycle.
 
     Returns:
         Id of the root task; `None` if the task has no parent.
 
     Raises:
-        UnknownObject: One of the other tasks is not known.
+        UnknownObject: One of the other tasks does not exist.
         InvalidMessage: The task would depend on itself.
     """
     known = model.state.tasks.tasks
@@ -99,7 +100,7 @@ def check_edges(
     while queue:
         one = queue.pop()
         if one == task_id:
-            raise InvalidMessage(f"task {task_id!r:.80} would come before itself", detail=one)
+            raise InvalidMessage(f"task {task_id!r:.80} would depend on itself", detail=one)
         task = known.get(one)
         if task is not None and one not in seen:
             seen.add(one)

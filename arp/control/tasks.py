@@ -217,7 +217,8 @@ class TaskMethods:
                 if request.status == stored.task.status:
                     return await self._state(live, request.task_id, repeated=True)
                 raise InvalidMessage(
-                    f"task {request.task_id} is {stored.task.status}; task/retry begins it again",
+                    f"task {request.task_id} is {stored.task.status}; "
+                    "task/retry starts another attempt",
                     detail="taskId",
                 )
             self._update(TaskRecorder(self._context, live, stored), request)
@@ -263,6 +264,7 @@ class TaskMethods:
                     task_id=request.task_id,
                     run_id=run_id,
                 )
+                # First, because it may refuse the turn; then no attempt must be recorded.
                 turn_id, _, effects = Turns(self._context).submit(live, turn)
             TaskRecorder(self._context, live, stored, turn_id).retry(run_id, request.reason)
             self._context.carry_out(live, effects)
@@ -300,15 +302,17 @@ class TaskMethods:
             attempt = stored.task.running_attempt
             turn_id = attempt.turn_id if attempt is not None else None
             self._context.carry_out(live, Turns.stop(live, turn_id))
+        # Without the lock, so that other calls about tasks do not wait until the turn has stopped.
         await Turns.wait_until_over(self._context, live, turn_id)
         async with self._task(request) as (live, stored):
+            # The task may have ended in the meantime, for example completed by its turn.
             if stored.task.status not in ENDED:
                 TaskRecorder(self._context, live, stored).cancelled(request.reason)
             return await self._state(live, request.task_id)
 
     @method("task/get")
     async def get(self, request: TaskParams) -> TaskState:
-        """Return everything that is known about a task, however long ago it ended.
+        """Return everything that the ledger has about a task, however long ago it ended.
 
         Raises:
             UnknownObject: There is no such task.
@@ -339,7 +343,7 @@ class TaskMethods:
         If an error is raised, nothing has changed.
 
         Raises:
-            UnknownObject: One of the other tasks is not known.
+            UnknownObject: One of the other tasks does not exist.
             InvalidMessage: The task would depend on itself.
         """
         async with self._task(request) as (live, stored):
@@ -353,7 +357,7 @@ class TaskMethods:
                 record.part_of(parent_id, root_id)
             return await self._state(live, request.task_id)
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- internals -------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def _locked(
@@ -399,6 +403,6 @@ def _check_retry(task: Task) -> None:
     is_open = task.status not in ENDED
     if task.status not in RETRIED and not (is_open and task.has_failed_attempt):
         raise InvalidMessage(
-            f"task {task.task_id} is {task.status}; only what failed is tried again",
+            f"task {task.task_id} is {task.status}; only a task that failed can be retried",
             detail="taskId",
         )

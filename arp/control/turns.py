@@ -1,4 +1,4 @@
-"""Turns: start one, stop one, and change the queue."""
+"""Turns: start and cancel them, and change the queue of a session."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from arp.session.turn_end import cancel_turn
 from arp.surface.draft_answer import understand_draft
 
 MORE_S = 1.0
-"""How much longer than a turn's own grace period `wait_until_over` waits for its end."""
+"""Time that `wait_until_over` waits beyond the grace period of a cancelled turn, in seconds."""
 
 DONE = frozenset(("completed", "archived"))
-"""Statuses of a task at which no attempt begins any more."""
+"""Statuses of a task that allow no further attempt."""
 
 NOT_KNOWN = "unavailable"
 """The value of a missing correlation (ledger.md 1)."""
@@ -40,60 +40,58 @@ class TurnInput(Struct, frozen=True, forbid_unknown_fields=True):
     text: str | None = None
     input_type: InputType = "text"
     data: Json = None
-    """An object or `None`. Its type is wider than that, since msgspec would copy a typed one, and
-    this must stay the object in which a thread looked for secrets."""
+    """An object or `None`. The type is wider because msgspec would copy a typed object, and this
+    must remain the object that was already searched for secrets in a thread."""
 
     def __post_init__(self) -> None:
         if self.data is not None and not isinstance(self.data, dict):
             raise ValueError("data: expected an object")
 
     def content(self) -> JsonObject:
-        """Return `data`, also of an input that is given as `text`.
+        """Return the data of the input; `text` becomes `{"text": …}`.
 
         Raises:
-            InvalidMessage: Both are given, or neither.
+            InvalidMessage: The input has both `text` and `data`, or neither.
         """
         if self.data is not None and self.text is None:
             content: JsonObject = self.data
             return content
         if self.data is None and self.text is not None and self.input_type == "text":
             return {"text": self.text}
-        raise InvalidMessage(
-            "input: give text, or input_type and data; not both, not neither", detail="input"
-        )
+        raise InvalidMessage("input: give text, or input_type and data; not both", detail="input")
 
 
 class StartTurn(Params, frozen=True, kw_only=True):
-    """Asks for a turn."""
+    """Parameters of `agentSession/turn/start`."""
 
     input: TurnInput
     session_id: SessionId | None = None
-    """`None` makes a new session; so does the id of none."""
+    """Session of the turn; a new session if this is `None` or the session does not exist."""
     turn_id: TurnId | None = None
-    """The id of the turn; a call with an id that exists changes nothing."""
+    """Id of the turn. A call with an existing id changes nothing. `None` makes an id."""
     thread_id: Id | None = None
-    """The thread that it belongs to; `None` is the session's first."""
+    """Thread of the turn; `None` means the first thread of the session."""
     workflow: Id | None = None
-    """The agent of a new session."""
+    """Agent of a new session."""
     task_id: Id | None = None
-    """The task that it is for."""
+    """Task that the turn works on."""
     run_id: Id | None = None
-    """The attempt at that task: it begins with the turn, unless it has begun already."""
+    """Id of the attempt at that task. The attempt begins with the turn unless it already began."""
     traceparent: Traceparent | None = None
-    """The caller's span, in the form of W3C Trace Context: the turn is a part of its trace."""
+    """Span of the caller in the format of W3C Trace Context; the turn joins its trace."""
 
 
 class CancelTurn(SessionParams, frozen=True, kw_only=True):
-    """Asks a turn to stop."""
+    """Parameters of `agentSession/turn/cancel`."""
 
     turn_id: Id | None = None
-    """`None` means the one that runs."""
+    """Turn to cancel; `None` means the turn that runs."""
     queued: Literal["keep", "cancel"] = "keep"
     """Whether the turns in the queue are kept or cancelled."""
 
 
 class QueuedTurn(SessionParams, frozen=True, kw_only=True):
-    """Names a turn in the queue."""
+    """Parameters of a method about a queued turn."""
 
     turn_id: Id
 
@@ -108,31 +106,31 @@ class TurnState(Struct, frozen=True, rename="camel"):
     status: str
     """`queued running waiting cancelling completed failed cancelled`."""
     sequence: int
-    """The session's newest fact at the time of the answer."""
+    """Sequence number of the session's newest fact at the time of the answer."""
     queued: list[str]
-    """The queue of turns, in order."""
+    """Ids of the queued turns, in order."""
     repeated: bool = False
-    """The call changed nothing."""
+    """Whether the call changed nothing, because it was made before."""
 
 
 class EvictedTurn(Struct, frozen=True):
-    """A turn that has ended and is no longer in memory."""
+    """An ended turn that is no longer in memory."""
 
     status: str
     thread_id: str
 
 
 class Turns:
-    """Turns of sessions that belong to one principal. An answer means that facts are durable."""
+    """Turns in the sessions of one principal. When a method returns, its facts are durable."""
 
     def __init__(self, context: ControlContext) -> None:
         self._context = context
 
     @method("agentSession/turn/start")
     async def start(self, request: StartTurn) -> TurnState:
-        """Start a turn, or queue it, or refuse it, as the session's policy says.
+        """Start, queue or refuse a turn, according to the session's policy.
 
-        With `taskId` and `runId` an attempt at the task begins, in which the turn is.
+        With `taskId` and `runId`, an attempt at the task begins with the turn.
 
         Raises:
             SessionBusy: A turn runs and the policy is `reject`, or another attempt at the task
@@ -159,12 +157,14 @@ class Turns:
         """Record a turn, and the attempt at a task that begins with it.
 
         Returns:
-            The id of the turn; whether it existed before.
+            Id of the turn, and whether the turn existed before.
         """
         async with self._context.plane.lock(live.id):
+            # `find_task` reads durable facts; it would miss an attempt that is not yet written.
             await live.written()
             stored = await find_task(self._context, live.id, task_id) or unknown_task(task_id)
             exists = stored.task.has_run(run_id)
+            # A repeated call must not be refused because its own attempt runs.
             if not exists and not (request.turn_id is not None and _exists(live, request.turn_id)):
                 check_idle(stored.task)
                 if stored.task.status in DONE:
@@ -182,10 +182,10 @@ class Turns:
         """Record a turn that a client requests.
 
         Returns:
-            Its id; whether it existed before; the effects to carry out when it is durable.
+            Id of the turn, whether it existed before, and effects for `carry_out`.
 
         Raises:
-            ArpError: As `start`.
+            ArpError: See `start`.
         """
         data, named = request.input.content(), request.turn_id
         if named is not None and _exists(live, named):
@@ -203,10 +203,10 @@ class Turns:
 
     @method("agentSession/turn/cancel")
     async def cancel(self, request: CancelTurn) -> TurnState:
-        """Record the request that a turn stop, then stop it; the answer does not wait for its end.
+        """Record the request to cancel a turn, then stop it; do not wait until it has ended.
 
         Raises:
-            UnknownObject: No such turn, or none runs; nothing has changed.
+            UnknownObject: There is no such turn, or no turn runs; nothing has changed.
 
         Source: control-plane.md 2: intent first, then cleanup.
         """
@@ -216,6 +216,7 @@ class Turns:
         if turn_id is None:
             raise UnknownObject("no turn runs in this session", detail=request.session_id)
         evicted = await self._evicted(live, turn_id)
+        # Raises for an unknown turn, before anything is recorded.
         status = evicted.status if evicted is not None else _status(live, turn_id)
         effects = self.stop(live, turn_id) if evicted is None else []
         if request.queued == "cancel":
@@ -228,7 +229,7 @@ class Turns:
         return state
 
     async def _evicted(self, live: LiveSession, turn_id: str) -> EvictedTurn | None:
-        """Return a turn that was evicted; `None` for one in memory, and if there is none."""
+        """Return an evicted turn; `None` if the turn is in memory or does not exist."""
         if turn_id in live.session.screen.turns:
             return None
         past = await self._context.hub.history.turn(live, turn_id)
@@ -237,7 +238,7 @@ class Turns:
         return EvictedTurn(past.turn.status, await self._evicted_thread(live, turn_id))
 
     async def _evicted_thread(self, live: LiveSession, turn_id: str) -> str:
-        """Return the thread of a turn that was evicted, if it is still stored."""
+        """Return the thread of an evicted turn; `NOT_KNOWN` if the read model no longer has it."""
         if not live.session.threads.begun:
             return THREAD
         threads = (await self._context.model(live.id)).state.threads.threads
@@ -246,7 +247,7 @@ class Turns:
 
     @staticmethod
     def stop(live: LiveSession, turn_id: str | None) -> list[Effect]:
-        """Record the request that a turn stop, unless it is over; return the effects."""
+        """Record the request to cancel a turn unless it has ended; return the effects."""
         if turn_id is None or _is_over(live, turn_id):
             return []
         data = {"action": CANCEL, "payload": {"turn_id": turn_id}}
@@ -257,7 +258,7 @@ class Turns:
     async def wait_until_over(
         context: ControlContext, live: LiveSession, turn_id: str | None
     ) -> None:
-        """Wait until a turn that is to stop is over; for a bounded time."""
+        """Wait until a cancelled turn has ended, at most its grace period and `MORE_S`."""
         if turn_id is None:
             return
         with suppress(TimeoutError):
@@ -270,8 +271,8 @@ class Turns:
         """Remove a turn from the queue: it ends as cancelled and never runs.
 
         Raises:
-            UnknownObject: No such turn.
-            SessionBusy: It runs already; nothing has changed.
+            UnknownObject: There is no such turn.
+            SessionBusy: The turn already runs; nothing has changed.
         """
         live = await self._context.to_change(request.session_id)
         status = _queued_status(live, request.turn_id)
@@ -283,11 +284,11 @@ class Turns:
 
     @method("agentSession/queue/promote")
     async def promote(self, request: QueuedTurn) -> TurnState:
-        """Make a turn the first in the queue.
+        """Move a turn to the front of the queue.
 
         Raises:
-            UnknownObject: No such turn, or it is over.
-            SessionBusy: It runs already; nothing has changed.
+            UnknownObject: There is no such turn, or it has ended.
+            SessionBusy: The turn already runs; nothing has changed.
         """
         live = await self._context.to_change(request.session_id)
         if _queued_status(live, request.turn_id) != "queued":
@@ -305,28 +306,30 @@ def _input_id(turn_id: str) -> str:
 
 
 def _exists(live: LiveSession, turn_id: str) -> bool:
-    """Return whether a turn of that id exists.
+    """Return whether a turn with that id exists.
 
     Raises:
-        InvalidMessage: None does, and the id has the form of those that the server makes.
+        InvalidMessage: There is no such turn, and ids of this form are made by the server only.
     """
     session = live.session
     branches = session.branches
+    # A recently evicted turn is no longer on the screen, but its id is still in the input log.
     exists = turn_id in session.screen.turns or (branches is not None and turn_id in branches)
     if exists or _input_id(turn_id) in session.input_log:
         return True
+    # The server will use these ids for later turns; a caller must not reserve one.
     if _OWN_ID.fullmatch(turn_id):
         if len(turn_id) < 16 and 0 < int(turn_id[1:]) <= session.turn_count:
             return True
         raise InvalidMessage(
-            f"turnId {turn_id}: t and digits are names that the server gives; take another",
+            f"turnId {turn_id}: the server makes the ids t1, t2, …; use another id",
             detail="turnId",
         )
     return False
 
 
 def _is_over(live: LiveSession, turn_id: str) -> bool:
-    """Return whether a turn has ended; only such turns are evicted."""
+    """Return whether a turn has ended. An evicted turn has ended."""
     turn = live.session.turn(turn_id)
     return turn is None or turn.status in FINAL_STATUSES
 
@@ -339,7 +342,12 @@ def _status(live: LiveSession, turn_id: str) -> str:
 
 
 def _queued_status(live: LiveSession, turn_id: str) -> str:
-    """Return the status of a turn that may be in the queue; refuse one that runs."""
+    """Return the status of a turn that is queued or has ended.
+
+    Raises:
+        UnknownObject: There is no such turn.
+        SessionBusy: The turn runs.
+    """
     status = _status(live, turn_id)
     if turn_id in live.session.queue:
         return "queued"

@@ -1,4 +1,4 @@
-"""Redaction: recognise secrets in text and JSON, and replace them with a mark.
+"""Redaction: find secrets in text and JSON, and replace them with a mark.
 
 Read in this order: `names`, `shapes`, `settings`, `redactor`, `stream`.
 """

@@ -1,4 +1,4 @@
-"""Names that say that what they name is secret: of fields, and of environment variables."""
+"""Recognise fields and environment variables that contain a secret by their names."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ _COUNTED: Final = re.compile(
     r"(?:(?:next)?page|next|continuation|sync|cancellation|max|min|eos|bos|pad|unk|sep|mask|stop|end"
     r"|first|last)\Z"
 )
-"""`nextPageToken` is a place in a list, `eos_token` one of a model's tokens."""
+"""Names before `token` that do not mean a secret: `nextPageToken` is a position in a list,
+`eos_token` is a token of a language model."""
 
 _PLAIN: Final = re.compile(
     r"(?:true|false|none|null|yes|no|required|optional|include|omit|same-origin|basic|bearer)?\Z",
     re.IGNORECASE,
 )
-"""Values that say how, not what."""
+"""Values that are options and not secrets, for example `token: required`."""
 
 _ENVIRONMENT: Final = re.compile(
     r"(?:^|_)(?:PASS|PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|APIKEY|KEY|PAT|CREDENTIALS?|AUTH)(?:_|$)",
@@ -34,15 +35,15 @@ _PASSWORD_IN_URL: Final = re.compile(r"://[^\s/:@]{0,64}:([^\s/@]{1,256})@")
 _PATH: Final = re.compile(r"(?:[/~.]|[A-Za-z]:\\)")
 
 LEAST_SECRET: Final = 8
-"""Characters. A shorter value of the environment stands in ordinary text by chance."""
+"""Length of the shortest known secret; ordinary text contains a shorter value by chance."""
 
 MOST_SECRET: Final = 4096
-"""Characters. What is longer is a file, not a secret that somebody would say."""
+"""Length of the longest known secret; a longer value is the content of a file."""
 
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Return whether a field of this name holds a secret: `password`, `api_key`, `githubToken`."""
+    """Return whether a field has the name of a secret: `password`, `api_key`, `githubToken`."""
     if _SURE.search(name):
         return True
     plain = name.replace("-", "").replace("_", "").lower()
@@ -53,17 +54,20 @@ def is_secret_name(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_surely_secret_name(name: str) -> bool:
-    """Return the same where names are shown on purpose, as in the props of a component."""
+    """Return whether a name certainly means a secret.
+
+    This stricter check is for data that users see, such as the props of a component.
+    """
     return _SURE.search(name) is not None
 
 
 def is_plain_value(value: str) -> bool:
-    """Return whether a text is no secret, whatever its name is."""
+    """Return whether a value is not a secret, whatever the name of its field is."""
     return _PLAIN.match(value) is not None
 
 
 def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
-    """Return the values of variables whose names say so, and the passwords in URLs."""
+    """Yield the values of variables with the name of a secret, and passwords in URLs."""
     for name, value in environment.items():
         if _ENVIRONMENT.search(name):
             yield value
@@ -71,9 +75,10 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def usable(secrets: Iterable[str]) -> list[str]:
-    """Return those that can be looked for in any text, longest first, each once.
+    """Return the secrets that can be searched in any text: longest first, without duplicates.
 
-    Not: what is short, or long, the path of a file, or a number of less than 12 digits.
+    Short and very long values, paths of files, and numbers with less than 12 digits are left out,
+    because ordinary text may contain them.
     """
     found = {
         secret

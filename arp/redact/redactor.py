@@ -1,7 +1,13 @@
-"""Removes secrets from text and JSON before they become facts.
+"""Remove secrets from text and JSON before they become facts.
 
-It finds the patterns of `shapes`, the operator's own patterns, fields with the name of a secret,
-and secrets that are known by value (of the environment). `MARK` replaces each; no rule matches it.
+A redactor finds four kinds of secrets: the shapes in `shapes`, patterns of the operator, fields
+with the name of a secret, and known values (such as those of the environment). `MARK` replaces each
+secret. No rule matches `MARK`, so text that was cleaned before does not change.
+
+Theory of operation. One regular expression (`_begins`) finds every position at which a lead or a
+known value can begin. At such a position the leads of the matching shapes are tried. After a lead,
+the run of characters that can belong to the secret is read, and the shape decides whether it is a
+secret. Most texts contain none of the characters in `has_sign` and are not searched at all.
 """
 
 from __future__ import annotations
@@ -27,30 +33,31 @@ from arp.redact.shapes import SHAPES, SIGNS, UNFINISHED, Shape
 MARK: Final = "[redacted]"
 
 KNOWN: Final = "known-secret"
-"""The rule of a secret that is known by value."""
+"""Name of the rule for known values."""
 FIELD: Final = "secret-field"
-"""The rule of a field with the name of a secret."""
+"""Name of the rule for fields with the name of a secret."""
 
 _MOST_NESTED: Final = 4
-"""How deep texts that are JSON contain each other; deeper ones are read as text."""
+"""Largest number of JSON texts inside each other that are parsed; deeper ones are read as text."""
 
 HELD_FROM: Final = 4
-"""From how many characters of a known secret on they are held; fewer are passed on."""
+"""Number of first characters of a known secret that are held at the end of a piece. Fewer
+characters are passed on."""
 
 _UNFINISHED: Final = re.compile(UNFINISHED)
 
 _LONG: Final = 1024
-"""From how many characters on it pays to look up whether a text was cleaned before."""
+"""Length of a text from which it is worth storing its cleaned form for `knowing`."""
 
 _RARE: Final = "zqxjkvbpygfwmucldrhsnioate"
-"""Letters, the rarest of English first."""
+"""Letters, ordered from the rarest to the most frequent in English."""
 
 Found: TypeAlias = dict[str, int]
-"""How often each rule matched."""
+"""Number of matches by rule."""
 
 
 class Cleaned(NamedTuple):
-    """A value, its cleaned form, and what was found in it."""
+    """A value, its cleaned form, and the rules that matched."""
 
     value: Json
     cleaned: Json
@@ -58,23 +65,24 @@ class Cleaned(NamedTuple):
 
 
 class SecretSpan(NamedTuple):
-    """The place of a secret in a text, or of what may become one."""
+    """Position of a secret, or of a possible secret, in a text."""
 
     start: int
     end: int
     shape: Shape | None
-    """`None`: it is known by value."""
+    """Shape of the secret; `None` for a known value."""
     is_secret: bool
-    """`False`: the text that follows decides, and the span reaches to the end of the text."""
+    """Whether it is a secret. If not, the span reaches to the end of the text, and the text that
+    follows decides."""
 
     @property
     def rule(self) -> str:
-        """The name of the rule in facts."""
+        """Name of the rule in facts."""
         return self.shape.rule if self.shape is not None else KNOWN
 
 
 class Redactor:
-    """Finds secrets as its settings say. It keeps no state of texts; one serves all sessions."""
+    """Finds and removes secrets. It keeps no state of a text, so all sessions can share it."""
 
     __slots__ = (
         "_begins",
@@ -82,7 +90,7 @@ class Redactor:
         "_by_begin",
         "_fields",
         "_leads",
-        "_looked_through",
+        "_precleaned",
         "_shapes",
         "has_sign",
         "is_on",
@@ -93,11 +101,11 @@ class Redactor:
         own = [_shape_of(pattern) for pattern in settings.patterns]
         self._shapes = [*own, *SHAPES] if settings.enabled else []
         self.is_on = settings.enabled
-        """Whether it looks for secrets at all."""
+        """Whether secrets are removed at all."""
         self._bodies = [re.compile(shape.body) for shape in self._shapes]
         self._fields = frozenset(name.lower() for name in settings.fields)
         self.known = usable(settings.secrets) if settings.enabled else []
-        """Secrets that are known by value, longest first."""
+        """Known values, longest first."""
         self._leads = [re.compile(shape.lead) for shape in self._shapes]
         self._by_begin = _by_begin(self._shapes, self.known)
         self._begins = re.compile(_search_for(self._by_begin, self._shapes))
@@ -106,43 +114,57 @@ class Redactor:
         self.has_sign: Callable[[str], object] = re.compile(
             f"[{re.escape(signs)}]" if self._shapes else _NOTHING
         ).search
-        """Whether a text may have a part of a lead or of a known secret. Most texts have no such
-        sign: they need no search, unless the text before them ends inside of one."""
-        self._looked_through: dict[int, Cleaned] = {}
-        """Cleaned values by the id of the value, while `knowing` lasts."""
+        """Searches a text for a sign. Every lead and every known value contains one; most texts
+        contain none. A text without a sign needs no search, unless `unfinished` is true for the
+        text before it."""
+        self._precleaned: dict[int, Cleaned] = {}
+        """Cleaned values by `id()` of the value, during a `knowing` block."""
 
     # -- text ------------------------------------------------------------------------------------
 
     def text(self, text: str) -> tuple[str, Found]:
-        """Return a whole text without secrets, and what was found; the same text if nothing was."""
+        """Return a complete text without secrets, and the rules that matched.
+
+        If no rule matched, it is the same object.
+        """
         found: Found = {}
         return self._text(text, found), found
 
     def spans(self, text: str, is_whole: bool) -> Iterator[SecretSpan]:
-        """Find secrets, in order, none inside another.
+        """Yield the secrets in a text, in order and without overlaps.
 
         Args:
-            text: A text, or the beginning of one.
-            is_whole: Nothing follows; else the last span may be one that is not decided.
+            text: A text, or the beginning of a text.
+            is_whole: Whether the text is complete. If not, the last span may be undecided.
         """
-        start, behind = 0, -1
+        start, last_end = 0, -1
         while (match := self._begins.search(text, start)) is not None:
-            place = match.start()
-            is_inside = 0 < place != behind and text[place - 1].isalnum()
-            span = self._at(text, match, is_inside, is_whole)
+            begin = match.start()
+            # A lead inside a word does not count (`sk-` in `risk-`), but directly after a secret it
+            # does.
+            is_inside = 0 < begin != last_end and text[begin - 1].isalnum()
+            span = self._span_at(text, match, is_inside, is_whole)
             if span is None:
-                start = place + 1
+                start = begin + 1
                 continue
-            lead = place + 1
+            # A lead may contain a secret itself, for example a token as the user name in a URL.
+            lead = begin + 1
             for inner in self.spans(text[lead : span.start], is_whole=True):
                 yield inner._replace(start=inner.start + lead, end=inner.end + lead)
             yield span
-            start = behind = span.end
+            start = last_end = span.end
 
-    def _at(
+    def _span_at(
         self, text: str, match: re.Match[str], is_inside: bool, is_whole: bool
     ) -> SecretSpan | None:
-        """Return the secret whose lead begins at a place, maybe inside a word, if there is one."""
+        """Return the secret with a lead at the position of a match; `None` if there is none.
+
+        Args:
+            text: The searched text.
+            match: Match of `_begins`.
+            is_inside: Whether the match begins inside a word.
+            is_whole: Whether the text is complete.
+        """
         numbers = self._by_begin[match.group()]
         if not numbers:
             return SecretSpan(match.start(), match.end(), None, True)
@@ -150,21 +172,22 @@ class Redactor:
             if is_inside and self._shapes[number].is_word:
                 continue
             lead = self._leads[number].match(text, match.start())
-            span = lead and self._judged(text, lead, number, is_whole)
+            span = lead and self._span_after(text, lead, number, is_whole)
             if span:
                 return span
         return None
 
-    def _judged(
+    def _span_after(
         self, text: str, lead: re.Match[str], number: int, is_whole: bool
     ) -> SecretSpan | None:
-        """Return the span after a lead, if it is a secret or may become one."""
+        """Return the span after a lead if it is a secret, or if following text can make it one."""
         shape, body, begin, end = self._shapes[number], self._bodies[number], lead.end(), len(text)
         stop = _end(body.match(text, begin, begin + shape.window), begin)
-        is_open = not is_whole and shape.may_go_on(text, stop)
+        is_open = not is_whole and shape.may_continue(text, stop)
         is_cut = stop - begin == shape.window and stop < end
         after = None if is_open or is_cut else text[stop : stop + 1]
         verdict = shape.decide(shape, lead.group(), text[begin:stop], after)
+        # At most `window` characters are held. A longer undecided run is not a secret.
         if verdict is None and is_open and stop - begin < shape.window:
             return SecretSpan(begin, end, shape, False)
         if not verdict:
@@ -172,9 +195,9 @@ class Redactor:
         return SecretSpan(begin, _end(body.match(text, stop), stop), shape, True)
 
     def unfinished(self, text: str) -> bool:
-        """Return whether a text ends with the beginning of a lead or of a known secret.
+        """Return whether a text ends with the beginning of a lead or a known value.
 
-        Then the text that follows must be searched, even without a sign in it.
+        If so, the text that follows must be searched even if `has_sign` does not find a sign in it.
         """
         return _UNFINISHED.search(text) is not None or any(
             text.endswith(tuple(secret[:count] for count in range(1, HELD_FROM)))
@@ -182,9 +205,10 @@ class Redactor:
         )
 
     def beginning_of_known(self, text: str, start: int) -> int:
-        """Return where a known secret begins that the end of the text cuts; else the length.
+        """Return the position of a known value that the end of the text cuts off.
 
-        Fewer than `HELD_FROM` characters of a secret do not count.
+        A value counts if at least `HELD_FROM` of its characters are in the text. Without such a
+        value, return the length of the text.
         """
         first = len(text)
         for secret in self.known:
@@ -198,9 +222,9 @@ class Redactor:
         return first
 
     def shape_before(self, text: str) -> Shape | None:
-        """Return the shape of the secret whose lead and mark end a text; `None` without one.
+        """Return the shape of the secret if a text ends with its lead and `MARK`.
 
-        The text that follows may still belong to that secret.
+        The text that follows may still belong to that secret. `None` if the text ends otherwise.
         """
         if not text.endswith(MARK):
             return None
@@ -214,11 +238,11 @@ class Redactor:
         return None
 
     def body_of(self, shape: Shape) -> re.Pattern[str]:
-        """Return the expression for the characters of a shape."""
+        """Return the regular expression for the run of a shape."""
         return self._bodies[self._shapes.index(shape)]
 
     def suspects(self, text: str) -> bool:
-        """Return whether JSON text may contain a secret, without decoding it."""
+        """Return whether a JSON text may contain a secret, without decoding it."""
         for match in self._begins.finditer(text):
             numbers = self._by_begin[match.group()]
             if not numbers or any(self._leads[n].match(text, match.start()) for n in numbers):
@@ -228,29 +252,29 @@ class Redactor:
     # -- JSON ------------------------------------------------------------------------------------
 
     def clean(self, value: Json, shown: bool = False) -> tuple[Json, Found]:
-        """Return JSON without secrets, and what was found; the same value if nothing was.
+        """Return JSON without secrets, and the rules that matched.
 
-        Texts that are JSON themselves are cleaned as JSON.
+        If no rule matched, it is the same object. Texts that contain JSON are cleaned as JSON.
 
         Args:
-            value: Plain JSON; `msgspec.Raw` in it is read.
-            shown: Whether it is shown to people: then only a certain name makes a field secret, so
-                that a column `token` stays.
+            value: Plain JSON; a `msgspec.Raw` in it is decoded.
+            shown: Whether users see the value. If so, a field is secret only if its name certainly
+                means a secret, so that a table column `token` stays visible.
         """
         found: Found = {}
         if not self.is_on:
             return value, found
-        if self._looked_through and not shown and id(value) in self._looked_through:
-            known = self._looked_through[id(value)]
+        if self._precleaned and not shown and id(value) in self._precleaned:
+            known = self._precleaned[id(value)]
             return known.cleaned, dict(known.found)
         by_name = is_surely_secret_name if shown else self._names_secret
         cleaned = self._value(value, found, by_name, 0)
         return (cleaned if found else value), found
 
     def look_through(self, value: Json) -> list[Cleaned]:
-        """Return the results of `clean` for a value and the long texts in it, for `knowing`.
+        """Clean a value and the long texts in it; pass the result to `knowing`.
 
-        May be called in a thread.
+        May be called in a thread, so that a large value does not block the event loop.
         """
         if not self.is_on:
             return []
@@ -264,22 +288,22 @@ class Redactor:
 
     @contextmanager
     def knowing(self, cleaned: Sequence[Cleaned]) -> Iterator[None]:
-        """Let `clean` return these results for the same values, which must not change meanwhile."""
+        """Make `clean` reuse these results during a block. The values must not change meanwhile."""
         mine = {id(one.value): one for one in cleaned}
-        self._looked_through |= mine
+        self._precleaned |= mine
         try:
             yield
         finally:
-            for name in mine:
-                self._looked_through.pop(name, None)
+            for key in mine:
+                self._precleaned.pop(key, None)
 
     def _names_secret(self, name: str) -> bool:
         return is_secret_name(name) or name.lower() in self._fields
 
     def _value(self, value: Json, found: Found, by_name: Callable[[str], bool], depth: int) -> Json:
         if isinstance(value, str):
-            if self._looked_through and len(value) >= _LONG and id(value) in self._looked_through:
-                known = self._looked_through[id(value)]
+            if self._precleaned and len(value) >= _LONG and id(value) in self._precleaned:
+                known = self._precleaned[id(value)]
                 _add(found, known.found)
                 return known.cleaned
             if value[:1] in ("{", "[") and depth < _MOST_NESTED:
@@ -309,7 +333,7 @@ class Redactor:
 
     @staticmethod
     def _field(value: str, found: Found) -> str:
-        if value == MARK or not value.strip("•*"):
+        if value == MARK or not value.strip("•*"):  # already redacted, or masked by its author
             return value
         found[FIELD] = found.get(FIELD, 0) + 1
         return MARK
@@ -330,22 +354,22 @@ class Redactor:
     def _text(self, text: str, found: Found) -> str:
         if self.has_sign(text) is None:
             return text
-        pieces, place = list[str](), 0
+        pieces, end = list[str](), 0
         for span in self.spans(text, is_whole=True):
-            pieces += (text[place : span.start], MARK)
-            place = span.end
+            pieces += (text[end : span.start], MARK)
+            end = span.end
             found[span.rule] = found.get(span.rule, 0) + 1
-        return "".join([*pieces, text[place:]]) if pieces else text
+        return "".join([*pieces, text[end:]]) if pieces else text
 
 
 @cache
 def known_shapes() -> Redactor:
-    """Return the redactor of the default settings; it knows no secret by value."""
+    """Return the redactor with default settings, which has no known values."""
     return Redactor(Redaction())
 
 
 def _long_texts(value: Json) -> Iterator[str]:
-    """Return the long texts in plain JSON."""
+    """Yield the long texts in plain JSON."""
     rest = [value]
     while rest:
         one = rest.pop()
@@ -375,7 +399,10 @@ _NOTHING: Final = "(?!)"
 
 
 def _by_begin(shapes: list[Shape], known: list[str]) -> dict[str, tuple[int, ...]]:
-    """Return what to look for → numbers of shapes that begin so; none for a known secret."""
+    """Return the numbers of shapes by the text that their leads begin with.
+
+    A known value is a key without numbers.
+    """
     table: dict[str, tuple[int, ...]] = {}
     for number, shape in enumerate(shapes):
         for begin in shape.begins.split():
@@ -386,23 +413,27 @@ def _by_begin(shapes: list[Shape], known: list[str]) -> dict[str, tuple[int, ...
 
 
 def _search_for(table: dict[str, tuple[int, ...]], shapes: list[Shape]) -> str:
-    """Return one expression of all that is to be looked for, with what must stand behind it."""
-    behind = dict[str, list[str]]()
+    """Return one regular expression for all keys of the table.
+
+    If all shapes of a key have the same `soon`, the match must be followed by it.
+    """
+    by_soon = dict[str, list[str]]()
     for text, numbers in table.items():
         several = {shapes[number].soon for number in numbers}
-        behind.setdefault(several.pop() if len(several) == 1 else "", []).append(text)
-    ways = [
-        way + (f"(?={soon})" if soon else "")
-        for soon, texts in behind.items()
-        for way in _ways(texts)
+        by_soon.setdefault(several.pop() if len(several) == 1 else "", []).append(text)
+    alternatives = [
+        one + (f"(?={soon})" if soon else "")
+        for soon, texts in by_soon.items()
+        for one in _alternatives(texts)
     ]
-    return "|".join(ways) or _NOTHING
+    return "|".join(alternatives) or _NOTHING
 
 
-def _ways(texts: Iterable[str]) -> list[str]:
-    """Return expressions that take the longest of some plain texts, one for each first letter.
+def _alternatives(texts: Iterable[str]) -> list[str]:
+    """Return regular expressions that match the longest of the texts, one per first character.
 
-    What several begin with stands in it once: so a place is left after few looks.
+    The expressions form a trie: each common prefix occurs once, so most positions in a text are
+    rejected after one or two characters.
     """
     rests = dict[str, set[str]]()
     for text in filter(None, texts):
@@ -413,7 +444,7 @@ def _ways(texts: Iterable[str]) -> list[str]:
 def _rest_of(texts: set[str]) -> str:
     if len(texts) == 1:
         return re.escape(*texts)
-    return f"(?:{'|'.join(_ways(texts))})" + ("?" if "" in texts else "")
+    return f"(?:{'|'.join(_alternatives(texts))})" + ("?" if "" in texts else "")
 
 
 def _in_json(secret: str) -> str:
@@ -428,5 +459,5 @@ def _shape_of(pattern: Pattern) -> Shape:
 
 
 def _rarest(secret: str) -> str:
-    """Return the one of its first four characters that stands least in ordinary text."""
+    """Return the rarest of the first four characters of a secret."""
     return min(secret[:4], key=_RARE.find)

@@ -1,4 +1,4 @@
-"""What can be set about what is taken out of facts. Apart from the work, so that it loads fast."""
+"""Settings of redaction, in a module without other imports so that it loads fast."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from msgspec import Meta, Struct
 
 
 class Pattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """Tokens of one's own kind: something known, then at least so many characters of a set."""
+    """Format of a token: a fixed prefix, then at least `least` characters of a set."""
 
     name: Annotated[str, Meta(min_length=1)]
-    """The name of the rule in facts."""
+    """Name of the rule in facts."""
     prefix: Annotated[str, Meta(pattern=r"^\S{2,64}\Z")]
-    """The text with which these tokens begin; it is not removed."""
+    """First characters of each token; they are not removed."""
     characters: Annotated[str, Meta(min_length=1)] = "A-Za-z0-9_-"
-    """The characters after the prefix, as ranges and single characters."""
+    """Characters allowed after the prefix, as ranges and single characters."""
     least: Annotated[int, Meta(ge=4, le=64)] = 16
-    """How many of them there are at least."""
+    """Smallest number of characters after the prefix."""
 
 
 class Redaction(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is taken out of facts."""
+    """Secrets that are removed from facts."""
 
     enabled: bool = True
     """Whether secrets are removed."""
     environment: bool = True
-    """Remove the values of environment variables whose names say that they are secret."""
+    """Whether to remove the values of environment variables with the name of a secret."""
     fields: tuple[str, ...] = ()
-    """More names of fields that hold secrets, in upper or lower case."""
+    """Additional names of fields that contain secrets; case does not matter."""
     patterns: tuple[Pattern, ...] = ()
-    """More formats of tokens."""
+    """Additional formats of tokens."""
     secrets: tuple[str, ...] = ()
-    """Secrets by value, of 8 characters or more."""
+    """Values of secrets, each with 8 characters or more."""

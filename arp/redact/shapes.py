@@ -1,9 +1,9 @@
-"""What secrets look like: a *lead* that is none itself, behind it the secret, of known characters.
+"""The formats of secrets: a *lead*, such as `token=`, and after it a *run*, which is the secret.
 
-Only what stands behind the lead is taken out, so it makes no difference at which character a stream
-was cut. A lead has a bounded length, a secret is one run of one class of characters, and whether a
-run is taken for a secret is decided by its first `window` characters. So the work grows with the
-length of the text alone, whatever the text is.
+The lead is not secret. Only the run is removed, so the result does not depend on where a stream was
+cut. A lead has a bounded length. A run consists of characters of one class, and its first `window`
+characters decide whether it is a secret. So the time of a search is proportional to the length of
+the text, for any text.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 Verdict: TypeAlias = bool | None
-"""It is a secret, it is none, or what follows decides."""
+"""`True`: a secret; `False`: not a secret; `None`: the text that follows decides."""
 
 Decide: TypeAlias = Callable[["Shape", str, str, str | None], Verdict]
-"""Takes the shape, the lead, the run and the character behind it: `None`: that is not known yet."""
+"""Arguments: shape, lead, run, and the character after the run; `None` if that is not yet known."""
 
 _PLACEHOLDERS: Final = frozenset("$<*%{[…")
-"""`$TOKEN`, `<your token>`, `****`: where a secret would stand."""
+"""First characters of placeholders: `$TOKEN`, `<your token>`, `****`."""
 _SYMBOLS: Final = frozenset("!#^~?*@%$+")
 _NAMING: Final = re.compile(
     r"password|passwd|secret|token|key|your|string|example|required|placeholder|redacted|none|null"
     r"|undefined|getpass|environ|config|settings|prompt|input|value|await|self",
     re.IGNORECASE,
 )
-"""Words that name a secret, or a place for one: `password=new_password`, `token: "your token"`."""
+"""Words in names and placeholders, which are not secrets: `password=new_password`, `token: "your
+token"`."""
 _DOTTED: Final = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+\Z")
 _DASHES: Final = re.compile(r"-{1,5}E?N?\Z")
 _KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/=]{16}|Proc-Type:|Version:|Comment:")
@@ -41,7 +42,7 @@ _NAMES: Final = (
 )
 _BETWEEN: Final = r"\\?[\"']?[ \t]{0,3}(?:=>|[=:])[ \t]{0,3}"
 _REST_OF_NAME: Final = "[A-Za-z_-]{0,16}"
-"""What names go on with behind the words that they begin with."""
+"""Rest of a name after its first word."""
 
 
 def _long_enough(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
@@ -51,14 +52,14 @@ def _long_enough(shape: Shape, _lead: str, run: str, after: str | None) -> Verdi
 
 
 def _random(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
-    """Long enough, and no word of any language: it has a digit, or a capital inside."""
+    """Accept a long run that is not a word: it has a digit, or a capital after the first letter."""
     if len(run) >= shape.least and (_has_digit(run) or _has_inner_capital(run)):
         return True
     return None if after is None else False
 
 
 def _signed(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
-    """A JSON Web Token: parts with dots between."""
+    """Accept a JSON Web Token: parts separated by dots."""
     head, _, rest = run.partition(".")
     if len(head) >= 8 and len(rest) >= shape.least:
         return True
@@ -66,21 +67,21 @@ def _signed(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
 
 
 def _before_host(_shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
-    """What stands between `://user:` and `@`."""
+    """Accept a password: the run between `://user:` and `@`."""
     if after is None:
         return False if run.isdigit() and len(run) <= 5 else None  # most likely a port
     return bool(run) and after == "@"
 
 
 def _alone_before_host(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
-    """A token between `://` and `@`."""
+    """Accept a token between `://` and `@`."""
     if after is None:
         return None
     return len(run) >= shape.least and after == "@"
 
 
 def _quoted(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
-    """The value of a name, in quotes: whatever does not say itself that it is none."""
+    """Accept a quoted value unless it is a placeholder or the name of a secret."""
     if after is None and len(run) < shape.window:
         return None
     if len(run) < shape.least or _is_placeholder(run):
@@ -89,7 +90,7 @@ def _quoted(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
 
 
 def _assigned(shape: Shape, lead: str, run: str, after: str | None) -> Verdict:
-    """A value without quotes: of any kind behind a narrow `=`, else only what is no word."""
+    """Accept an unquoted value. After `=` without spaces it may also be a word, otherwise not."""
     if after is None and len(run) < shape.window:
         return None
     if len(run) < shape.least or _is_placeholder(run) or after in ("(", "["):
@@ -109,7 +110,7 @@ def _cookies(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
 
 
 def _key_block(_shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
-    """What stands behind the first line of a key, unless that is only talked about."""
+    """Accept the text after the first line of a key, unless prose only mentions such a line."""
     body = run.lstrip("\\nr \t\r\n")
     if _KEY_BODY.match(body):
         return True
@@ -134,44 +135,44 @@ def _has_inner_capital(run: str) -> bool:
 
 
 class Shape(Struct, frozen=True):
-    """One kind of secret."""
+    """The format of one kind of secret."""
 
     rule: str
-    """What facts call it."""
+    """Name of the rule in facts."""
     begins: str
-    """The texts with which the lead may begin, with spaces between."""
+    """Possible beginnings of the lead, separated by spaces."""
     lead: str
-    """A regular expression of bounded length."""
+    """Regular expression for the lead; its matches have a bounded length."""
     body: str
-    """A regular expression that matches a run of any length, character by character."""
+    """Regular expression for a run of any length. Matching can resume at any position of a run."""
     least: int
-    """Characters of the shortest secret of the kind."""
+    """Length of the shortest secret of this kind."""
     decide: Decide = _long_enough
+    """Function that decides whether a run is a secret."""
     window: int = 64
-    """A run is no secret if so many characters did not show it."""
+    """Number of characters after which an undecided run is not a secret."""
     is_word: bool = True
-    """The lead begins a word: `sk-` does not stand in `risk-`."""
+    """Whether the lead must begin a word. If so, `sk-` is not found in `risk-`."""
     soon: str = ""
-    """A regular expression that matches behind those texts wherever the lead matches: most texts
-    that begin like a lead are none, and this tells so before the lead is looked at."""
+    """Regular expression for the text directly after `begins`. It must match wherever the lead
+    matches. It rejects most texts that begin like a lead without trying the lead."""
     ends_in_dashes: bool = False
-    """The run ends before `-----END`, so where a text is cut behind a dash it may still go on."""
+    """Whether the run ends before `-----END`. If so, a run that is cut off at a dash may continue.
+    """
 
-    def may_go_on(self, text: str, place: int) -> bool:
-        """Return whether a run that ends at a place goes on if the text does."""
-        return place == len(text) or (
-            self.ends_in_dashes and _DASHES.match(text, place) is not None
-        )
+    def may_continue(self, text: str, end: int) -> bool:
+        """Return whether a run that ends at `end` could continue in the text that follows."""
+        return end == len(text) or (self.ends_in_dashes and _DASHES.match(text, end) is not None)
 
 
 def _token(rule: str, begins: str, characters: str, least: int) -> Shape:
-    """Return tokens that begin with one of some texts, and are no words."""
+    """Return the shape of tokens with one of several prefixes; a word is not such a token."""
     lead = "|".join(map(re.escape, begins.split()))
     return Shape(rule, begins, f"(?:{lead})", f"{characters}*", least, _random)
 
 
 def _each_case(words: str) -> str:
-    """Return words as they are written: small, with a capital, in capitals."""
+    """Return words in lower case, with a first capital, and in upper case."""
     return f"{words} {words.title()} {words.upper()}"
 
 
@@ -292,10 +293,12 @@ SHAPES: Final[tuple[Shape, ...]] = (
         soon=_REST_OF_NAME + _BETWEEN,
     ),
 )
-"""Tried in this order where several begin at the same character."""
+"""All shapes, in the order of trying them at one position."""
 
 SIGNS: Final = "-_=:/AJz9BG"
-"""In what ends any lead one of these stands; text that has none of them begins no secret."""
+"""The end of every lead contains one of these characters, so a text without them completes no lead.
+"""
 
 UNFINISHED: Final = r"(?:B[A-Za-z]{0,5}|SG)\Z"
-"""The end of a text that may be such a lead but for what follows, which need not have a sign."""
+"""End of a text that may be the beginning of `Bearer`, `Basic` or `SG.`. The rest of these leads
+may have no sign, so the text that follows must be searched."""

@@ -1,17 +1,16 @@
-"""Removes secrets from text that arrives in pieces, wherever the cuts are.
+"""Remove secrets from text that arrives in pieces, however it is cut.
 
 Theory of operation. The end of a piece may be the beginning of a secret. It is *held* until the
 next pieces decide. As soon as it is known to be a secret, the mark is passed on, and the rest of
-the secret is dropped as it arrives (`_inside`). So little is held: at most the window of a shape,
-or a known secret. A lead, such as `token=`, is no secret and is passed on at once. So the caller
-gives with each piece the text before it.
+the secret is dropped when it arrives (`_inside`). So the held text is short: at most the window of
+a shape, or a known value. A lead, such as `token=`, is not secret and is passed on at once;
+therefore the caller passes the preceding text with each piece.
 
-Most pieces have no sign of a lead, and neither has the text before them. They need no stream, see
-`Redactor.has_sign`. A stream is made for the first piece with a sign, and used until it is no
-longer busy.
+Most pieces, and the text before them, have no sign of a lead (`Redactor.has_sign`). They need no
+stream. A stream is made for the first piece with a sign, and is used while it is busy.
 
-A stored text that grows from time to time (`grow`) needs no stream in between: the stored text
-shows how to continue, even after a mark. Only the held text must be kept.
+A stored text that grows from time to time (`grow`) needs no stream between two pieces. The end of
+the stored text shows how to continue, even after a mark. Only the held text must be kept.
 """
 
 from __future__ import annotations
@@ -22,55 +21,55 @@ from arp.redact.redactor import MARK, Found, Redactor
 from arp.redact.shapes import Shape
 
 CONTEXT: Final = 160
-"""How many characters before a piece are searched with it: more than any lead has."""
+"""Number of characters before a piece that are searched with it; longer than any lead."""
 
 GROWN_CONTEXT: Final = 2 * CONTEXT
-"""The same for a stored text: it may end with a lead and a mark."""
+"""The same number for a stored text, which may end with a lead and a mark."""
 
 
 class SecretStream:
     """One text that arrives in pieces.
 
     Args:
-        redactor: Finds the secrets.
-        inside: The shape of a secret whose beginning the text before already had.
+        redactor: Redactor that finds the secrets.
+        inside: Shape of a secret that began in the preceding text; `None` if there is none.
     """
 
-    __slots__ = ("_behind", "_inside", "_redactor", "found", "held", "is_busy")
+    __slots__ = ("_finished", "_inside", "_redactor", "found", "held", "is_busy")
 
     def __init__(self, redactor: Redactor, inside: Shape | None = None) -> None:
         self._redactor = redactor
         self._inside = inside
-        self._behind = ""
-        """The text before, after `finish`: the next piece may continue it."""
+        self._finished = ""
+        """Last characters of the text before `finish`, because the next piece may continue it."""
         self.is_busy = False
         """Whether text is held, or the next piece must be searched even without a sign."""
         self.held = ""
-        """Text that has arrived and was not passed on."""
+        """Received text that is not yet passed on."""
         self.found: Found = {}
-        """What was found since `take_found`."""
+        """Matches since the last `take_found`."""
 
     def admit(self, piece: str, before: str) -> str:
-        """Take a piece, and return the text that can be passed on now; it may be empty.
+        """Process a piece; return the text that can be passed on now, which may be empty.
 
         Args:
-            piece: The next piece of the text.
-            before: The last `CONTEXT` characters that were passed on, or all there are.
+            piece: Next piece of the text.
+            before: Last `CONTEXT` characters that were passed on, or fewer if there are no more.
         """
         return self._pass(self.held + piece, before, is_whole=False)
 
     def finish(self, before: str) -> str:
-        """Return the held text, since something else than text follows. Text may continue later.
+        """Return the held text, because no text follows for now. The text may continue later.
 
         Args:
-            before: As in `admit`.
+            before: See `admit`.
         """
         out = self._pass(self.held, before, is_whole=True)
-        self._behind, self.is_busy = (self._behind + before + out)[-CONTEXT:], True
+        self._finished, self.is_busy = (self._finished + before + out)[-CONTEXT:], True
         return out
 
     def take_found(self) -> Found:
-        """Return what was found since the last time."""
+        """Return the matches since the last call, and reset them."""
         found, self.found = self.found, {}
         return found
 
@@ -81,46 +80,51 @@ class SecretStream:
             if rest is None:
                 return ""
             text = rest
-        return self._cleaned(text, (self._behind + before)[-CONTEXT:], is_whole)
+        return self._cleaned(text, (self._finished + before)[-CONTEXT:], is_whole)
 
     def _after_secret(self, shape: Shape, text: str, is_whole: bool) -> str | None:
-        """Drop the rest of the secret that was found.
+        """Drop the rest of a secret that was found before.
 
         Returns:
-            The text after it; `None` if the secret may continue.
+            The text after the secret; `None` if the secret may continue.
         """
         match = self._redactor.body_of(shape).match(text)
         rest = text[match.end() :] if match is not None else text
-        if not rest or (shape.may_go_on(rest, 0) and not is_whole):
+        # Nothing shows yet that the secret has ended, so the rest must not be passed on.
+        if not rest or (shape.may_continue(rest, 0) and not is_whole):
             self.held, self.is_busy = rest, True
             return None
         self._inside = None
         return rest
 
     def _cleaned(self, text: str, before: str, is_whole: bool) -> str:
-        joined, place = before + text, len(before)
+        joined, done = before + text, len(before)  # everything before `done` was passed on
         pieces = list[str]()
         for span in self._redactor.spans(joined, is_whole):
             if not span.is_secret:
+                # The next piece decides. Text that was passed on could not be replaced any more.
                 self.is_busy = True
-                self.held = joined[max(place, span.start) :]
-                joined = joined[: max(place, span.start)]
+                self.held = joined[max(done, span.start) :]
+                joined = joined[: max(done, span.start)]
                 break
-            if span.end <= place:
+            if span.end <= done:  # the secret was removed with an earlier piece
                 continue
-            pieces += (joined[place : max(place, span.start)], MARK)
-            place = span.end
+            pieces += (joined[done : max(done, span.start)], MARK)
+            done = span.end
             self.found[span.rule] = self.found.get(span.rule, 0) + 1
-            if span.shape is not None and span.shape.may_go_on(joined, place):
+            # More of this secret may arrive. It is dropped then; it must not get a second mark.
+            if span.shape is not None and span.shape.may_continue(joined, done):
                 self._inside, self.is_busy = span.shape, True
                 if not is_whole:
-                    self.held, joined = joined[place:], joined[:place]
+                    self.held, joined = joined[done:], joined[:done]
+        # In the other cases, the end of the text is held already, is inside a secret, or is final.
         if not (is_whole or self.held or self._inside):
-            joined = self._hold_known(joined, place)
-        return "".join([*pieces, joined[place:]])
+            joined = self._hold_known(joined, done)
+        return "".join([*pieces, joined[done:]])
 
-    def _hold_known(self, joined: str, place: int) -> str:
-        begin = max(place, self._redactor.beginning_of_known(joined, 0))
+    def _hold_known(self, joined: str, done: int) -> str:
+        """Hold the beginning of a known value at the end; return the text before it."""
+        begin = max(done, self._redactor.beginning_of_known(joined, 0))
         self.held = joined[begin:]
         if self.held or self._redactor.unfinished(joined):
             self.is_busy = True
@@ -128,23 +132,23 @@ class SecretStream:
 
 
 class Grown(NamedTuple):
-    """The result for a piece by which a text grows."""
+    """Result of `grow`."""
 
     out: str
-    """The text that can be stored now."""
+    """Text that can be stored now."""
     held: str
-    """The text that the next piece decides; it belongs before that piece."""
+    """Text that the next piece decides about; pass it to `grow` with that piece."""
     found: Found
 
 
 def grow(redactor: Redactor, held: str, piece: str, before: str) -> Grown:
-    """Remove secrets from a piece by which a stored text grows.
+    """Remove secrets from a piece that is appended to a stored text.
 
     Args:
-        redactor: Finds the secrets.
-        held: The held text of the pieces before.
-        piece: The next piece.
-        before: The last `GROWN_CONTEXT` characters of the stored text, or all there are.
+        redactor: Redactor that finds the secrets.
+        held: Text that the previous call held.
+        piece: Next piece.
+        before: Last `GROWN_CONTEXT` characters of the stored text, or fewer if there are no more.
     """
     if not held and not redactor.has_sign(piece) and not redactor.has_sign(before):
         return Grown(piece, "", {})
@@ -154,7 +158,13 @@ def grow(redactor: Redactor, held: str, piece: str, before: str) -> Grown:
 
 
 def let_go(redactor: Redactor, held: str, before: str) -> Grown:
-    """Return the held text, since nothing follows for now; `before` is as in `grow`."""
+    """Return the held text, because no piece follows for now.
+
+    Args:
+        redactor: Redactor that finds the secrets.
+        held: Text that the last `grow` held.
+        before: See `grow`.
+    """
     stream = SecretStream(redactor, redactor.shape_before(before))
     stream.held = held
     return Grown(stream.finish(before), "", stream.found)

@@ -40,11 +40,11 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 
 
 def shown_response(value: Any) -> Response:
-    """Return a response with output of an agent as JSON in which no reader rounds an integer."""
+    """Return a response with output of an agent as JSON, with integers that no reader rounds."""
     return Response(encode_shown(value), media_type="application/json")
 
 
-def sealed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def with_seals(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Return the headers of a response with `SEALS` added. Existing headers are kept."""
     own = list(headers)
     names = {name.lower() for name, _ in own}

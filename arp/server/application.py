@@ -25,7 +25,7 @@ from arp.control.control import Control
 from arp.hub.hub import Hub
 from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload, RateLimited
 from arp.protocol.messages import ErrorMessage
-from arp.server.answers import json_response, refusal, sealed
+from arp.server.answers import json_response, refusal, with_seals
 from arp.server.login.logins import CALLBACK, LOGIN
 from arp.server.page import INSPECT, PICTURE, page_routes
 from arp.server.ports.sockets import accept_socket, refuse_socket
@@ -53,10 +53,9 @@ OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
 """Paths served without a token. A page holds no secret and must load before it can ask for a token,
 and a browser sends no token for a frame."""
 
-NOTHING_KEEPS_OUT = (
-    "nothing keeps anybody of this machine out of this mounted app: dependencies and middleware of "
-    "the application around it do not guard it; give App an Access(token=…) or an "
-    "Access(authenticate=…)"
+NO_ACCESS_CONTROL = (
+    "everybody on this machine can use this mounted app: dependencies and middleware of the parent "
+    "application do not protect it; give App an Access(token=…) or an Access(authenticate=…)"
 )
 
 CODES = {401: ErrorCode.UNAUTHENTICATED, 503: ErrorCode.INTERNAL}
@@ -82,7 +81,7 @@ class Application:
 
     Args:
         served: The app.
-        is_mounted: Whether another application or server decides on which address it is served.
+        is_mounted: Whether another application or server chooses the address.
 
     Raises:
         ValueError: Other machines can reach the app by a host name and nothing restricts access; or
@@ -94,9 +93,9 @@ class Application:
         self._warns = is_mounted
         _check_agents(served)
         self._router = Router([*ROUTES, *served.routes, *WORKFLOW_ROUTES])
-        # Only requests with a listed origin get here, so CORS allows any origin; only the guard
-        # knows how origins are spelled. Cookies do not count for such a page: it must send a token,
-        # unless the app needs none.
+        # Only the guard compares origins. The requests that get here have a listed origin, so CORS
+        # allows any. Cookies do not count for such a page: it must send a token if the app needs
+        # one.
         self._serve_with_cors = CORSMiddleware(
             self._serve,
             allow_origin_regex=".*",
@@ -173,7 +172,7 @@ class Application:
         """Log once that nothing restricts access to a mounted app."""
         self._warns = False
         if self.state.guard.is_open():
-            logger.warning(NOTHING_KEEPS_OUT)
+            logger.warning(NO_ACCESS_CONTROL)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request that has passed the guard's check of its source."""
@@ -184,7 +183,7 @@ class Application:
             if requester.known is None and not _is_open(scope):
                 reason = "a token is needed: Authorization: Bearer …"
                 await _refuse(scope, receive, send, Denial(401, reason))
-            elif not _is_open(scope) and (fault := await self.state.unopened()) is not None:
+            elif not _is_open(scope) and (fault := await self.state.ensure_open()) is not None:
                 await _refuse(scope, receive, send, Denial(503, fault))
             elif requester.lease.may_end:
                 await self._route_while_valid(requester.lease, scope, receive, send)
@@ -229,7 +228,7 @@ class Application:
             nonlocal began
             if not began:
                 began = True
-                message["headers"] = sealed(message.get("headers", ()))
+                message["headers"] = with_seals(message.get("headers", ()))
             await send(message)
 
         try:
@@ -258,7 +257,7 @@ class Application:
 
 
 def _check_agents(served: Served) -> None:
-    """Refuse agents whose path is hidden by a route of the app.
+    """Refuse agents that a route of the app makes unreachable.
 
     Raises:
         ValueError: A route of the app begins with the name of an agent.
@@ -287,7 +286,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Denial) -
     headers = {"www-authenticate": "Bearer"} if refused.status == 401 else None
     payload = ErrorPayload(refused.reason, code)
     answer = json_response(ErrorMessage(payload=payload), refused.status, headers)
-    await _sealed(answer)(scope, receive, send)
+    await _with_seals(answer)(scope, receive, send)
 
 
 async def _refuse_busy(scope: Scope, receive: Receive, send: Send, error: RateLimited) -> None:
@@ -297,9 +296,9 @@ async def _refuse_busy(scope: Scope, receive: Receive, send: Send, error: RateLi
             await refuse_socket(receive, send)
             return
         await receive()
-    await _sealed(refusal(error))(scope, receive, send)
+    await _with_seals(refusal(error))(scope, receive, send)
 
 
-def _sealed(answer: Response) -> Response:
-    answer.raw_headers = sealed(answer.raw_headers)
+def _with_seals(answer: Response) -> Response:
+    answer.raw_headers = with_seals(answer.raw_headers)
     return answer

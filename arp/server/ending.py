@@ -72,12 +72,12 @@ def _run(
         except (KeyboardInterrupt, SystemExit) as error:
             if main.done() or not has_signals():
                 raise
-            logger.error("a task of an agent raised %r; the server goes on", error, exc_info=error)
+            logger.error("an agent's task raised %r; the server continues", error, exc_info=error)
         except RuntimeError as error:
             if main.done() or not has_signals():
                 raise
             # An agent has called `loop.stop()`; the server must not stop because of it.
-            logger.error("an agent stopped the loop (%s); the server goes on", error)
+            logger.error("an agent stopped the loop (%s); the server continues", error)
 
 
 class Deadline:
@@ -107,7 +107,7 @@ class Deadline:
             return
         main = threading.main_thread().ident
         logger.critical(
-            "the server has not stopped within %g s: it is at %s; the process ends without it",
+            "the server has not stopped within %g s (it is at %s); the process is ended now",
             self._seconds,
             place_of(main) if main is not None else "its end",
         )
@@ -126,7 +126,7 @@ async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
         if not task.cancelled() and task.exception() is not None:
             logger.error("task %s failed", task.get_name(), exc_info=task.exception())
     for task in still_running:
-        logger.warning("task %s ignores its cancel; it is left behind", task.get_name())
+        logger.warning("task %s ignores its cancellation; not waiting for it", task.get_name())
 
 
 def leave(code: int) -> NoReturn:

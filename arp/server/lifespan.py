@@ -2,8 +2,8 @@
 
 Theory of operation. A process may have several servers of one app, and may serve the app in
 different event loops, one after the other. The first server opens the parts of the app (lifespan,
-MCP servers, runtimes, the Tool Agent) in the order in which they were added. The last server closes
-them in reverse order. After that they can be opened again.
+MCP servers, runtimes, the Tool Agent) in the order of adding them. The last server closes them in
+reverse order. After that they can be opened again.
 
 The context manager of `App(lifespan=…)` is entered and left in a task of its own, because many
 clients (those based on anyio) must be closed in the task that opened them. The task waits in
@@ -42,7 +42,7 @@ def check_loop(serving: asyncio.AbstractEventLoop | None) -> None:
     if serving.is_closed():
         raise RuntimeError(
             "the event loop that served this app was closed before the app: run it with "
-            "asyncio.run, which ends the app too, or await app.asgi.aclose() before you close it"
+            "asyncio.run, which closes the app too, or await app.asgi.aclose() before you close it"
         )
     raise RuntimeError(
         "this app is served in another event loop: end that server first, or make a second App"
@@ -128,7 +128,7 @@ class AppParts:
             try:
                 await part.aclose()
             except Exception:
-                logger.exception("a part of the app did not end")
+                logger.exception("a part of the app could not be closed")
 
 
 class AppLifespan:

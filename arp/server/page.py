@@ -2,21 +2,21 @@
 
 Theory of operation. `make web` writes the files and `manifest.json`. A file with a hash in its name
 never changes, so browsers may cache it; `index.html`, which refers to them, is requested each time.
-Files that were compressed by the build are sent compressed to clients that accept that. They are
-few and small: each is read on its first request, and cached in memory until it changes. Starlette's
+Files that the build compressed are sent compressed to clients that accept that. The files are few
+and small: each is read on its first request, and cached in memory until it changes. Starlette's
 `StaticFiles` sends neither compressed files nor such a policy, and reads in a thread. The page's
 own style and first lines of script are in the document, so that it shows at once; the policy allows
 them by their hashes.
 
-`/_inspect` shows what is happening in a session, and why it failed. It consists of files
-that ask the control plane as any client does. So the files are open, like those of the chat page;
-what they show needs a token.
+`/_inspect` shows what happens in a session, and why something failed. Its files are public, like
+those of the chat page. They request their data from the control plane, which requires a token.
 
-`/_picture` shows one picture from elsewhere, in a frame that may fetch that and nothing else. The
-page's policy blocks pictures from elsewhere, whatever an agent sends. A picture that the reader has
-allowed is shown in a document with an origin of its own (`sandbox`), whose policy allows the host
-of that picture alone, so that not even a redirect leads elsewhere. The frame learns nothing about
-the page; the page learns the size of the picture. The server fetches nothing itself.
+`/_picture` shows one picture of another host, in a frame that may load this picture and nothing
+else. The policy of the page blocks pictures of other hosts, whatever an agent sends. If the reader
+allows a picture, it is shown in a document with its own origin (`sandbox`). The policy of that
+document allows only the host of the picture, so a redirect to a third host is blocked too. The
+frame learns nothing about the page; the page learns the size of the picture. The server itself
+fetches nothing.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class _PageFiles:
         return kept
 
 
-# -- pictures from elsewhere ----------------------------------------------------------------------
+# -- pictures of other hosts ----------------------------------------------------------------------
 
 PICTURE: Final = "/_picture"
 

@@ -125,13 +125,13 @@ class Server(BoundedServer):
         """Do nothing: `serve` handles the signals, also before and after this block."""
         yield
 
-    async def opened(self) -> Hub | None:
+    async def open_hub(self) -> Hub | None:
         """Open the hub; return `None` if a signal arrives meanwhile."""
         opening = self._opening = asyncio.ensure_future(self._application.hub())
         await asyncio.wait((opening,))
         return None if opening.cancelled() else opening.result()
 
-    def told(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
+    def stop_on_signal(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
         """Stop because of a signal. Called in the thread of `StopSignals`."""
         self._deadline.begin()  # in this thread, because an agent may block the event loop
         with suppress(RuntimeError):  # the loop is closed, so everything has ended
@@ -239,10 +239,10 @@ def serve(
 
     async def serve_all() -> None:
         nonlocal signals
-        signals = StopSignals(partial(server.told, asyncio.get_running_loop()))
+        signals = StopSignals(partial(server.stop_on_signal, asyncio.get_running_loop()))
         with listener:
             try:
-                hub = await server.opened()
+                hub = await server.open_hub()
                 if hub is not None:
                     hub.on_broken = server.give_up
                     await server.serve([listener])

@@ -53,7 +53,7 @@ class Served(Struct, frozen=True):
     close_parts: Callable[[], Awaitable[object]] = _nothing
     """Closes the parts when no turn runs; called once for each `open_parts` that did not raise."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
-    """Handlers of answers to questions whose turn has ended, by name of the question."""
+    """Handlers of late answers (the turn that asked has ended), by name of the question."""
     routes: Sequence[BaseRoute] = ()
     """Additional routes. The first segment of a path must not be the name of an agent."""
     app_state: Callable[[], object] = lambda: None

@@ -128,11 +128,11 @@ class ServerState:
         self.streams: set[QueueOutbox] = set()
         """Open event streams."""
         self.pulses: dict[str, Pulse] = {}
-        """Pulses of the event streams whose readers answer pings, by ping id."""
+        """Ping timers of the event streams with readers that answer pings, by ping id."""
         self.unknown_peers: set[Peer | Connection] = set()
         """Connections that have not sent a token yet."""
         self.in_transports: Callable[[], int] = lambda: 0
-        """Returns the bytes that the transports of all connections hold; 0 under another server."""
+        """Returns the bytes in the transports of all connections; 0 under another server."""
         self.running: Hub | None = None
         """The hub, once it has started."""
         self._refusal_logged = ""
@@ -200,6 +200,7 @@ class ServerState:
             # Several requests may wait for the start; cancelling one must not cancel the start.
             self.running = await asyncio.shield(starting)
         finally:
+            # After a failed start, the next request must be able to try again, in any event loop.
             if self._starting is starting and starting.done():
                 self._starting = None
                 if self.running is None:
@@ -266,7 +267,7 @@ class ServerState:
             self.own_code.save()
         if self.start_token and served.start_token == "logged":
             logger.warning(
-                "agents of this app run commands, so whoever comes needs the token of this start: "
+                "agents of this app run commands, so every client needs the token of this start: "
                 "open the page with #token=%s, or give App an Access",
                 self.start_token,
             )
@@ -274,7 +275,7 @@ class ServerState:
             self._follower = begin(hub, os.environ, began_ns)
         return hub
 
-    async def unopened(self) -> str | None:
+    async def ensure_open(self) -> str | None:
         """Open the ledger if it is not open; return the reason for clients if that fails.
 
         The full reason may contain file names, so it is only logged, once.
@@ -309,6 +310,7 @@ class ServerState:
             starting.cancel()
             await asyncio.wait((starting,))
         loop_end, self._loop_end = self._loop_end, None
+        # `_LoopEnd` itself calls this method at the end of the loop; it must not stop itself.
         if loop_end is not None and loop_end is not asyncio.current_task():
             loop_end.stop()
         hub, self.running = self.running, None
@@ -337,7 +339,7 @@ class ServerState:
 
     # -- connections -----------------------------------------------------------------------------
 
-    async def shown_token(self, scope: Scope, token: str) -> Principal | None:
+    async def admit_token(self, scope: Scope, token: str) -> Principal | None:
         """Return the principal of a token from a `hello`, and count the connection for its user.
 
         Args:
@@ -352,6 +354,7 @@ class ServerState:
         """
         asker: Requester = scope["arp"]
         principal = await self.guard.check_token(token, scope)
+        # The connection may have ended while the hook was asked; its lease must not begin again.
         if principal is None or asker.lease.is_over:
             return None
         asker.slot.assign(principal.name)
@@ -436,7 +439,7 @@ def requester(request: HTTPConnection) -> Requester:
 
 
 class StreamRoute(Route):
-    """A route whose endpoint is an ASGI application.
+    """A route with an ASGI application as its endpoint.
 
     Starlette would wrap a function, and the wrapper would stay in memory as long as the stream.
     """
@@ -461,13 +464,13 @@ def expel(peer: Peer | Connection, outbox: CutOutbox) -> None:
 
 
 def log_arrival(viewer: Viewer, way: str, scope: Scope | None = None) -> None:
-    """Log that a renderer has connected; `closed` logs that it has disconnected.
+    """Log that a renderer has connected.
 
     Args:
         viewer: The renderer.
         way: Name of its transport.
-        scope: Scope of its request. Headers and query are never logged: they may hold a token.
+        scope: Scope of its request. Headers and query are never logged: they may contain a token.
     """
     client = scope.get("client") if scope is not None else None
     origin = f" from {client[0]}:{client[1]}" if client else ""
-    logger.info("renderer %s came by %s (%s)%s", viewer.id, way, viewer.encoding, origin)
+    logger.info("renderer %s connected by %s (%s)%s", viewer.id, way, viewer.encoding, origin)

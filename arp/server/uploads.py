@@ -176,8 +176,8 @@ class _Parser(MultiPartParser):
             super().on_part_data(data, start, end)
         except MultiPartException:  # the only cause here is a part longer than `max_part_size`
             raise ResourceLimit(
-                f"the fields of a form may have {self._max_text_bytes} bytes all together; "
-                "send what is longer as a file"
+                f"all fields of a form together may have {self._max_text_bytes} bytes; "
+                "send a longer text as a file"
             ) from None
 
     def on_part_end(self) -> None:

@@ -174,7 +174,7 @@ class LedgerWriter:
             self._run_calls(calls)
 
     def _dequeue_waiting(self, calls: list[StoreCall]) -> bool:
-        """Move the waiting calls from the queue to `calls`; return `False` if the writer is closing."""
+        """Move the waiting calls to `calls`; return `False` if the writer is closing."""
         while len(calls) < _MAX_GROUP:
             try:
                 call = self._calls.get_nowait()

@@ -1,4 +1,4 @@
-"""The lifespan of an ASGI application, run as a server runs it."""
+"""Run the lifespan of an ASGI application like a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from arp.testbed.asgi_link import AsgiApp
 class Lifespan:
     """Starts and stops an application.
 
-    The lifespan runs in one task: an application must close in the same task what it opened.
+    The lifespan runs in one task, because many resources must be closed in the task that opened
+    them.
     """
 
     def __init__(self, app: AsgiApp) -> None:
@@ -21,10 +22,10 @@ class Lifespan:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start the application; do nothing for one without a lifespan.
+        """Start the application; do nothing if it has no lifespan.
 
         Raises:
-            RuntimeError: It did not start; the message says why.
+            RuntimeError: The application did not start; the message says why.
         """
         self._events.put_nowait({"type": "lifespan.startup"})
         self._task = asyncio.create_task(self._run(), name="arp testing lifespan")
@@ -37,7 +38,7 @@ class Lifespan:
         """Stop the application.
 
         Raises:
-            RuntimeError: It failed while it stopped; the message says why.
+            RuntimeError: The shutdown failed; the message says why.
         """
         if self._task is None or self._task.done():
             return

@@ -17,16 +17,16 @@ AsgiApp: TypeAlias = Callable[[Any, Any, Any], Any]
 """Any ASGI application."""
 
 HOST = "127.0.0.1"
-"""The host name of applications in tests."""
+"""Host name of applications in tests."""
 
 CLOSE_S = 5.0
-"""How long an application may take to end a connection that was closed."""
+"""Time in seconds that an application has to end a closed connection."""
 
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 def headers_of(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Headers:
-    """Return ASGI headers; with cookies also an `origin`, as a browser sends it from the page."""
+    """Return ASGI headers. With cookies, add the `origin` that a browser sends from the page."""
     pairs = {"host": HOST, **{name.lower(): value for name, value in headers.items()}}
     if cookies:
         pairs.setdefault("origin", f"http://{HOST}")
@@ -82,7 +82,7 @@ class AsgiLink:
                 "refused",
                 error=ServerRefused(
                     f"the application refused the connection to {scope['path']}: there is no app "
-                    "at this path (at=…), or these headers and cookies are not let in"
+                    "at this path (at=…), or these headers and cookies give no access"
                 ),
             )
         await self.send(hello)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from arp.testbed.virtual_renderer import VirtualRenderer
 
 FOLDER = "snapshots"
-"""In the directory of the test file."""
+"""Name of the folder with snapshots, next to the test file."""
 
 
 def _async_fixture(function: Callable[..., Any]) -> Any:

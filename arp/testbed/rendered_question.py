@@ -1,4 +1,4 @@
-"""A question as a renderer shows it, and how a test answers it."""
+"""A question on a renderer, and the answers of a test."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _EXPECTED: Final = {
     "text-input": "a str",
     "table": "a list of row numbers, from 0",
 }
-"""The value that answers each kind of question."""
+"""Description of the expected answer by kind of question."""
 
 
 class RenderedQuestion:
     """A question that is open on a renderer.
 
     Args:
-        component: The component of the question.
-        surface: The name of its surface.
-        permission: The request of a tool, if the question asks for a permission.
+        component: Component of the question.
+        surface: Name of its surface.
+        permission: Permission request of a tool; `None` for other questions.
     """
 
     def __init__(
@@ -41,17 +41,17 @@ class RenderedQuestion:
     ) -> None:
         self.id = component.id
         self.type = component.type
-        """`confirm`, `choices`, `form`, `text-input`, `table` or a custom type; or that of its
-        fallback."""
+        """Type of the component: `confirm`, `choices`, `form`, `text-input`, `table`, a custom
+        type, or the type of its fallback."""
         self.props = component.props
         """All properties of the component."""
         self.permission = permission
-        """The request of a tool for permission; `None`: it is another question."""
+        """Permission request of a tool; `None` for other questions."""
         self.surface = surface
 
     @property
     def title(self) -> str:
-        """The text of the question."""
+        """Text of the question."""
         for name in ("title", "label", "prompt", "question"):
             if isinstance(self.props.get(name), str):
                 return str(self.props[name])
@@ -59,12 +59,12 @@ class RenderedQuestion:
 
     @property
     def fields(self) -> list[str]:
-        """The names of a form's fields."""
+        """Names of a form's fields."""
         return [str(field.get("name")) for field in self.props.get("fields", ())]
 
     @property
     def options(self) -> list[Any]:
-        """The values of choices."""
+        """Values of the options."""
         return [
             one.get("value", one.get("label")) if isinstance(one, dict) else one
             for one in self.props.get("options", ())
@@ -74,7 +74,7 @@ class RenderedQuestion:
         """Send an answer and return the id of the input.
 
         Raises:
-            TypeError: The answer does not fit the question; the message says what does.
+            TypeError: The answer is of the wrong kind; the message names the expected one.
         """
         if self.permission is not None and isinstance(answer, bool):
             return await client.send_permission(self.permission, answer)
@@ -94,7 +94,7 @@ class RenderedQuestion:
         if is_custom(self.type):
             return await client.send_action(ANSWER, answer, source=self.id, surface=self.surface)
         expected = _EXPECTED.get(self.type)
-        if expected is None:  # the question shows as text, so the user types the answer
+        if expected is None:  # the renderer shows the question as text, so the user types an answer
             if isinstance(answer, str):
                 return await client.send_text(answer)
             expected = (

@@ -1,4 +1,4 @@
-"""A turn as a renderer shows it, and the answers of its user."""
+"""A turn on a renderer, and the answers of the user."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class RenderedTurn:
     """A turn, with its current output on a renderer.
 
     Args:
-        renderer: The renderer that shows it.
-        turn_id: The id of the turn.
+        renderer: Renderer that shows the turn.
+        turn_id: Id of the turn.
     """
 
     def __init__(self, renderer: WatchedClient, turn_id: str) -> None:
         self.id = turn_id
         self._renderer = renderer
 
-    # -- what shows ------------------------------------------------------------------------------
+    # -- output ----------------------------------------------------------------------------------
 
     @property
     def screen(self) -> TurnScreen:
@@ -72,15 +72,16 @@ class RenderedTurn:
         """Return the components of the turn in order, including nested ones.
 
         Args:
-            type_name: Only this type, such as `chart`; `None`: all, except the text of the agent.
+            type_name: Type of the components, such as `chart`; `None` means all components except
+                the text of the agent.
         """
         return [one for one, _ in self._components() if type_name is None or one.type == type_name]
 
     def component(self, type_name: str) -> Component:
-        """Return the one component of a type.
+        """Return the only component of a type.
 
         Raises:
-            AssertionError: There is none, or several.
+            AssertionError: There is no such component, or more than one.
         """
         found = self.components(type_name)
         if len(found) != 1:
@@ -116,9 +117,9 @@ class RenderedTurn:
 
     @property
     def question(self) -> RenderedQuestion | None:
-        """The newest open question; `None`: there is none.
+        """The newest open question; `None` if there is none.
 
-        If the renderer shows a question as text, it is a question of type `text`.
+        A question that the renderer shows as text has the type `text`.
         """
         questions = self.questions
         if questions:
@@ -138,16 +139,17 @@ class RenderedTurn:
         """Answer a question, and wait as `VirtualRenderer.say` does.
 
         Args:
-            value: `True` or `False`, a text, an option or a list of them, the fields of a form.
-            to: The id of a question; `None`: the newest.
+            value: `True` or `False`, a text, an option or a list of options, or the fields of a
+                form.
+            to: Id of a question; `None` means the newest one.
 
         Returns:
-            The turn that continues: this one; or a new one, if this one ended before the answer.
+            The turn that continues. It is a new turn if this one ended before the answer.
 
         Raises:
             ArpError: The server refuses the answer.
             LookupError: There is no open question.
-            TypeError: The value does not answer this question.
+            TypeError: The value is not an answer to this kind of question.
         """
         question = self._open_question(to)
         return await self._after(await question.send(self._renderer.client, value))
@@ -160,8 +162,8 @@ class RenderedTurn:
         """Allow the permission request of a tool; see `answer`.
 
         Args:
-            scope: `once`, or `session`: also for later calls of the session.
-            **more: As for `ArpClient.send_permission`: `updated_input`.
+            scope: `once`, or `session` to allow later calls of the session too.
+            **more: Other arguments of `ArpClient.send_permission`, such as `updated_input`.
         """
         return await self._permit(True, scope=scope, **more)
 
@@ -194,7 +196,7 @@ class RenderedTurn:
         """Wait until the turn has ended or waits for an answer; return it.
 
         Args:
-            after: A question that was answered: ignore it, and wait for another one.
+            after: Answered question to ignore while waiting for another one.
         """
 
         def look() -> RenderedTurn | None:

@@ -2,8 +2,8 @@
 
 Theory of operation. The app runs in the same ASGI application as on a server, with a ledger in a
 temporary folder. Renderers connect to it like clients, with headers and cookies; only a `user` that
-a test names needs no credential. A restart stops everything that a server process has, and starts
-it again from the ledger.
+a test names needs no credential. A restart stops all parts of the server, and starts them again
+from the ledger.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from arp.server.state import ServerState
 from arp.testbed.asgi_lifespan import Lifespan
 from arp.testbed.asgi_link import HOST, AsgiApp, AsgiLink, handshake, headers_of
 from arp.testbed.virtual_clock import VirtualClock
-from arp.testbed.virtual_renderer import TIMEOUT_S, Coming, EntryPoint, VirtualRenderer
+from arp.testbed.virtual_renderer import TIMEOUT_S, ConnectOptions, EntryPoint, VirtualRenderer
 
 USER_HEADER = "x-arp-testing-user"
-"""The header with the number of a user that a test has named."""
+"""Header with the number of a user that a test has named."""
 
 
 class ServedApp:
@@ -44,9 +44,9 @@ class ServedApp:
 
     Args:
         app: The app.
-        inside: The ASGI application in which it is mounted.
-        at: The path at which it is mounted there.
-        ledger: The test's own ledger.
+        inside: ASGI application that mounts the app; `None` if the app is not mounted.
+        at: Path of the app in `inside`.
+        ledger: Ledger of the test; `None` means a temporary one.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ServedApp:
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start the app, as a new process would."""
+        """Start the app like a new process."""
         self._application.state = state = ServerState(
             self.app.served(ledger=self._ledger, debug=True)
         )
@@ -94,11 +94,11 @@ class ServedApp:
         """Stop the server and start it again with its ledger; renderers reconnect by themselves.
 
         Args:
-            crash: As after `kill -9`: the new server has only what is durable at this moment, and
-                running turns cannot finish.
+            crash: Whether to simulate `kill -9`. The new server then has only the facts that are
+                durable now, and running turns cannot finish.
 
         Raises:
-            ValueError: `crash` is used with a ledger of the test's own.
+            ValueError: `crash` is true and the test provided the ledger.
         """
         if not crash:
             await self.stop()
@@ -135,35 +135,37 @@ class ServedApp:
 
     # -- connections -----------------------------------------------------------------------------
 
-    def session(self, **coming: Unpack[Coming]) -> AbstractAsyncContextManager[VirtualRenderer]:
-        """Connect a renderer to a session, or to a new one if none is named.
+    def session(
+        self, **options: Unpack[ConnectOptions]
+    ) -> AbstractAsyncContextManager[VirtualRenderer]:
+        """Connect a renderer to the session `session_id`, or to a new session.
 
         Entering raises an `ArpError` if the connection is refused, or the session belongs to
         another user.
         """
-        headers, user = dict(coming.get("headers", {})), coming.get("user")
+        headers, user = dict(options.get("headers", {})), options.get("user")
         if user is not None:
             known = user if isinstance(user, User) else User(user)
             headers[USER_HEADER] = str(len(self._users))
             self._users[headers[USER_HEADER]] = known
-        door = EntryPoint(self, headers, dict(coming.get("cookies", {})))
+        entry = EntryPoint(self, headers, dict(options.get("cookies", {})))
         return VirtualRenderer(
-            door,
-            level=coming.get("level", "full"),
-            timeout_s=coming.get("timeout_s", TIMEOUT_S),
-            session_id=coming.get("session_id"),
-            workflow=coming.get("workflow"),
-            locale=coming.get("locale"),
-            time_zone=coming.get("time_zone"),
+            entry,
+            level=options.get("level", "full"),
+            timeout_s=options.get("timeout_s", TIMEOUT_S),
+            session_id=options.get("session_id"),
+            workflow=options.get("workflow"),
+            locale=options.get("locale"),
+            time_zone=options.get("time_zone"),
         )
 
     async def open_link(
         self, hello: bytes, headers: Mapping[str, str], cookies: Mapping[str, str]
     ) -> AsgiLink:
-        """Connect one WebSocket, as soon as the app has started.
+        """Wait until the app has started, and connect a WebSocket.
 
         Raises:
-            LinkLost: The connection is refused.
+            LinkLost: The app refused the connection.
         """
         await self._is_up.wait()
         link = AsgiLink()
@@ -184,7 +186,7 @@ class ServedApp:
 
 
 class _GuardWithNamedUsers(Guard):
-    """The guard of an app, which also accepts users that a test has named."""
+    """The guard of an app, extended to accept users that a test has named."""
 
     def __init__(self, guard: Guard, users: Mapping[str, User]) -> None:
         self.__dict__.update(vars(guard))
@@ -200,7 +202,7 @@ class _GuardWithNamedUsers(Guard):
 
 
 def _copy_durable(source: Path, folder: Path) -> None:
-    """Copy a ledger as a crash would leave it, with the other files of its directory."""
+    """Copy the durable state of a ledger, and the other files of its directory."""
     folder.mkdir()
     with (
         closing(sqlite3.connect(source)) as before,
@@ -209,7 +211,7 @@ def _copy_durable(source: Path, folder: Path) -> None:
         before.backup(after)
     for beside in source.parent.iterdir():
         if beside.name.startswith((f"{source.name}-", "after-")) or beside == source:
-            continue  # the write-ahead log is in the copy already
+            continue  # the backup above includes the write-ahead log
         target = folder / beside.name
         if beside.is_dir():
             shutil.copytree(beside, target, ignore=_is_in_copy, copy_function=_copy_file)
@@ -218,12 +220,12 @@ def _copy_durable(source: Path, folder: Path) -> None:
 
 
 def _is_in_copy(folder: str, names: list[str]) -> list[str]:
-    """Return the files that belong to a database, whose copy has all that is in them."""
+    """Return the auxiliary files of databases; the backup of a database includes them."""
     return [name for name in names if name.endswith(("-wal", "-shm"))]
 
 
 def _copy_file(source: str, target: str) -> None:
-    """Copy a file; a database of a runtime as it is between two of its writes."""
+    """Copy a file. A database is copied in a consistent state, as between two writes."""
     if not source.endswith(".db"):
         shutil.copy2(source, target)
         return
@@ -239,10 +241,10 @@ async def serve(
 
     Args:
         app: The app.
-        inside: The application in which the app is mounted, such as a FastAPI application: then
-            all connections go through it, and its lifespan runs.
-        at: The path at which the app is mounted there, such as `/agent`.
-        ledger: A ledger such as `sqlite:PATH`; `None`: a new one, which is removed at the end.
+        inside: Application that mounts the app, such as a FastAPI application. All connections go
+            through it, and its lifespan runs.
+        at: Path of the app in `inside`, such as `/agent`.
+        ledger: Ledger, such as `sqlite:PATH`; `None` means a new one that is removed at the end.
     """
     served = ServedApp(app, inside=inside, at=at, ledger=ledger)
     async with AsyncExitStack() as stack:
@@ -258,19 +260,19 @@ async def session(
     inside: AsgiApp | None = None,
     at: str = "",
     ledger: str | None = None,
-    **coming: Unpack[Coming],
+    **options: Unpack[ConnectOptions],
 ) -> AsyncIterator[VirtualRenderer]:
     """Serve an app to a test, with one renderer on a new session.
 
     Args:
         app: The app.
-        inside: As for `serve`.
-        at: As for `serve`.
-        ledger: As for `serve`.
-        **coming: Who connects, and with which renderer; see `Coming`.
+        inside: See `serve`.
+        at: See `serve`.
+        ledger: See `serve`.
+        **options: User, credentials and renderer of the connection; see `ConnectOptions`.
     """
     async with (
         serve(app, inside=inside, at=at, ledger=ledger) as served,
-        served.session(**coming) as renderer,
+        served.session(**options) as renderer,
     ):
         yield renderer

@@ -12,12 +12,12 @@ from arp.surface.degrade import Supported, as_one_text, degrade
 
 
 def as_seen(component: Component, level: str = "minimal") -> str:
-    """Return a component as text, as a renderer of a level shows it.
+    """Return the text that a renderer of a level shows for a component.
 
-    `as_seen(ui.chart(…))` returns what a renderer shows that supports only text.
+    `as_seen(ui.chart(…))` returns the output of a renderer that supports only text.
 
     Args:
-        component: Any.
+        component: Component to convert.
         level: `minimal`, `basic` or `standard`.
 
     Raises:

@@ -1,8 +1,8 @@
-"""A clock that a test can advance, so that it need not wait for the deadline of a question.
+"""A clock that a test can advance instead of waiting, for example for a deadline.
 
-Theory of operation. The loop's clock and `time.time` get an offset, which `advance` increases. The
-timers of the loop that are due by then run one after the other, each at its own time. Threads and
-other processes are not affected.
+Theory of operation. The clock of the event loop and `time.time` get an offset, which `advance`
+increases. It stops at the time of each timer that becomes due, so that timers run in order and each
+sees its own time. Other processes, and waits of threads, are not affected.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ import time
 from collections.abc import Awaitable, Callable
 
 TURNS_OF_LOOP = 5
-"""How often the loop runs at each stop, so that tasks woken by a timer can start."""
+"""Number of loop iterations at each stop, so that tasks that a timer wakes can start."""
 
 
 class VirtualClock:
-    """The clock of one loop, while a test uses it."""
+    """Replacement for the clocks of an event loop and the process during a test."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._real_time = time.time
         self.ahead_s = 0.0
-        """Seconds that it is ahead of real time."""
+        """Seconds that the virtual clock is ahead of real time."""
 
     async def advance(self, seconds: float, settled: Callable[[], Awaitable[None]]) -> None:
         """Advance the clock.
 
         Args:
-            seconds: How far; more than 0.
-            settled: Waits until the work of a timer is written.
+            seconds: Seconds to advance, more than 0.
+            settled: Waits until the facts that a timer caused are written.
 
         Raises:
             RuntimeError: The clock of the loop cannot be replaced (uvloop).

@@ -1,4 +1,4 @@
-"""A renderer for tests: it has a screen like every renderer, and the test acts as its user."""
+"""A renderer for tests. It has a screen like every renderer, and the test acts as its user."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from arp.testbed.watched_client import WatchedClient
 T = TypeVar("T")
 
 Level: TypeAlias = Literal["minimal", "basic", "standard", "full"]
-"""What a renderer can show (protocol.md 7); `full`: every component."""
+"""Components that a renderer supports (protocol.md 7); `full` means all of them."""
 
 TIMEOUT_S = 10.0
-"""A turn that takes longer in a test most likely hangs."""
+"""Time limit of a wait in seconds; a turn that takes longer in a test most likely hangs."""
 
 MOST_BYTES = 64 << 20
-"""Of one file that a test uploads."""
+"""Largest size in bytes of a file that a test uploads."""
 
 
 def capabilities_of(level: Level) -> RendererCapabilities:
-    """Return the capabilities of a renderer of a level.
+    """Return the capabilities of a renderer at a level.
 
     Raises:
         ValueError: There is no such level.
@@ -53,31 +53,31 @@ def capabilities_of(level: Level) -> RendererCapabilities:
     return RendererCapabilities({name: VERSIONS[name] for name in names}, list(FEATURES))
 
 
-class Coming(TypedDict, total=False):
-    """How a renderer connects, and as which user."""
+class ConnectOptions(TypedDict, total=False):
+    """Options of a renderer's connection: user, credentials, session and capabilities."""
 
     user: User | str | None
-    """The user, without a login; absent: decided by headers and cookies."""
+    """User of the connection, without a login. By default, headers and cookies decide."""
     headers: Mapping[str, str]
-    """Of the handshake, such as `authorization`."""
+    """Headers of the handshake, such as `authorization`."""
     cookies: Mapping[str, str]
-    """Of the handshake, such as the cookie of a login."""
+    """Cookies of the handshake, such as the cookie of a login."""
     session_id: str | None
-    """The session to open; absent: a new one."""
+    """Id of the session to open; by default a new session."""
     workflow: str | None
-    """The agent of a new session, if the app has several."""
+    """Agent of a new session, if the app has several."""
     level: Level
-    """What the renderer can show: `minimal`, `basic`, `standard`; absent: everything."""
+    """Level of the renderer: `minimal`, `basic` or `standard`; by default all components."""
     locale: str | None
-    """For the agent, such as `de-CH`."""
+    """Locale that is sent to the agent, such as `de-CH`."""
     time_zone: str | None
-    """For the agent, such as `Europe/Zurich`."""
+    """Time zone that is sent to the agent, such as `Europe/Zurich`."""
     timeout_s: float
-    """How long a wait may take before it fails."""
+    """Time in seconds after which a wait fails."""
 
 
 class RendererServer(Protocol):
-    """A server of an app, as renderers use it."""
+    """The methods of a served app that its renderers use."""
 
     async def open_link(
         self, hello: bytes, headers: Mapping[str, str], cookies: Mapping[str, str]
@@ -91,9 +91,11 @@ class RendererServer(Protocol):
         """Advance the clock."""
 
     async def restart(self, *, crash: bool = False) -> None:
-        """Stop it, and start it again with its ledger."""
+        """Stop the server, and start it again with its ledger."""
 
-    def session(self, **coming: Unpack[Coming]) -> AbstractAsyncContextManager[VirtualRenderer]:
+    def session(
+        self, **options: Unpack[ConnectOptions]
+    ) -> AbstractAsyncContextManager[VirtualRenderer]:
         """Connect another renderer."""
 
 
@@ -121,7 +123,7 @@ class VirtualRenderer:
     """One renderer on one session; see `session`.
 
     `say`, `action` and `upload` return a turn after it has ended or waits for an answer. If a wait
-    fails, the message has the current output.
+    fails, the message contains the current output.
     """
 
     def __init__(
@@ -147,7 +149,7 @@ class VirtualRenderer:
 
     @property
     def client(self) -> ArpClient:
-        """The underlying client, for everything that has no method here."""
+        """The underlying client, for operations without a method in this class."""
         return self._client
 
     @property
@@ -187,33 +189,33 @@ class VirtualRenderer:
         """Send a text and return its turn.
 
         Args:
-            text: What the user types; `/name …` is a command.
+            text: Text of the user; `/name …` is a command.
             wait: Whether to wait until the turn has ended or waits for an answer.
 
         Raises:
-            ArpError: The server refuses it.
+            ArpError: The server refuses the input.
             AssertionError: The wait took longer than `timeout_s`.
         """
         return await self._turn_of(await self._client.send_text(text), wait=wait)
 
     async def edit(self, turn: RenderedTurn | str, text: str, *, wait: bool = True) -> RenderedTurn:
-        """Replace what the user said in a turn, and return the turn that answers it; see `say`.
+        """Replace the input of a turn, and return the turn that answers the new text; see `say`.
 
-        It is another version of the turn, and what followed the turn is not shown any more. A turn
-        that is queued gets the new text instead.
+        The result is another version of the turn, and turns after it are no longer shown. A queued
+        turn gets the new text instead.
 
         Args:
             turn: The turn, or its id.
-            text: What the user says instead.
-            wait: As for `say`.
+            text: New text of the user.
+            wait: See `say`.
 
         Raises:
-            ArpError: The server refuses it, such as while a turn runs.
+            ArpError: The server refuses the edit, for example while a turn runs.
         """
         return await self._turn_of(await self._client.edit(_id_of(turn), text), wait=wait)
 
     async def regenerate(self, turn: RenderedTurn | str, *, wait: bool = True) -> RenderedTurn:
-        """Have a turn answered again, and return the new version of it; see `edit`."""
+        """Have the agent answer a turn again; return the new version of the turn. See `edit`."""
         return await self._turn_of(await self._client.regenerate(_id_of(turn)), wait=wait)
 
     async def action(
@@ -234,7 +236,7 @@ class VirtualRenderer:
         """Upload files, as paths or (name, bytes), with an optional text; see `say`.
 
         Raises:
-            ArpError: The server refuses them.
+            ArpError: The server refuses the files.
         """
         data: JsonObject = {} if text is None else {"text": text}
         message = Input(input_type="file", data=data, id=uuid4().hex, session_id=self.session_id)
@@ -267,22 +269,22 @@ class VirtualRenderer:
 
         Args:
             look: Returns the result of the wait, or `None` to wait longer.
-            what: Names it in the error message.
+            what: Name of the result in the error message.
 
         Raises:
-            AssertionError: It did not appear in time.
+            AssertionError: The result did not appear in time.
         """
         return await self._watched.until(look, what)
 
     async def advance(self, seconds: float) -> None:
-        """Advance the clock: deadlines of questions, timers of the agent."""
+        """Advance the clock, so that deadlines of questions and timers of the agent become due."""
         await self._entry.server.advance(seconds)
 
     async def restart(self, *, crash: bool = False) -> None:
         """Restart the server and reconnect to the session.
 
         Args:
-            crash: As after `kill -9`: running turns cannot finish.
+            crash: Whether to simulate `kill -9`: running turns cannot finish.
         """
         events = self._client.events()
         await self._entry.server.restart(crash=crash)
@@ -292,25 +294,27 @@ class VirtualRenderer:
                     break
             await self._client.ready()
 
-    def join(self, **coming: Unpack[Coming]) -> AbstractAsyncContextManager[VirtualRenderer]:
+    def join(
+        self, **options: Unpack[ConnectOptions]
+    ) -> AbstractAsyncContextManager[VirtualRenderer]:
         """Connect another renderer to the same session: `async with user.join(level="minimal")`.
 
         Args:
-            **coming: As for `ServedApp.session`; without a user, headers and cookies it is the same
-                user.
+            **options: See `ServedApp.session`. By default, the user is the same.
         """
-        options: Coming = {
+        merged: ConnectOptions = {
             "headers": self._entry.headers,
             "cookies": self._entry.cookies,
-            **coming,
+            **options,
             "session_id": self.session_id,
         }
-        return self._entry.server.session(**options)
+        return self._entry.server.session(**merged)
 
     async def snapshot(self, turn: RenderedTurn, level: Level = "minimal") -> str:
-        """Return a turn as text, as another renderer of a level shows it, which joins for this.
+        """Return the text that a new renderer of a level shows for a turn.
 
-        Components that such a renderer does not support have a simpler form: see components.md.
+        The renderer joins the session for this. It shows simpler forms of components that it does
+        not support; see components.md.
         """
         async with self.join(level=level) as other:
             return other.turn(turn.id).snapshot()

@@ -1,4 +1,4 @@
-"""A client on which tests wait for output; the message of a failed wait has the screen as text."""
+"""A client for tests that wait for output. The message of a failed wait contains the screen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WatchedClient:
 
     Args:
         client: The client.
-        timeout_s: How long a wait may take.
+        timeout_s: Time in seconds after which a wait fails.
     """
 
     def __init__(self, client: ArpClient, timeout_s: float) -> None:
@@ -35,10 +35,10 @@ class WatchedClient:
 
         Args:
             look: Returns the result of the wait, or `None` to wait longer.
-            what: Names it in the error message, such as `second table`.
+            what: Name of the result in the error message, such as `second table`.
 
         Raises:
-            AssertionError: It did not appear in time.
+            AssertionError: The result did not appear in time.
             ArpError: The connection has ended for good.
         """
         events = self.client.events()

@@ -1,4 +1,6 @@
-"""Server-sent events: frames as `data:`, places as `id:`, so that `Last-Event-ID` resumes.
+"""Server-sent events: a frame is the `data:` of an event, and its cursor the `id:`.
+
+A browser that reconnects sends the last id as `Last-Event-ID`, and the stream resumes there.
 
 Source: protocol.md 6.
 """
@@ -22,14 +24,16 @@ from arp.transport.websocket import Receive, Send
 logger = logging.getLogger(__name__)
 
 KEEP_ALIVE_S = 15.0
-"""A comment this often keeps proxies from closing a silent stream."""
+"""Time in seconds without a frame after which a comment keeps proxies from closing the stream."""
 
 PING_S = 9.0
-"""A reader that answers pings gets one after so long without a frame: a second before it would send
-one itself, so that only one of the two does (protocol.md 2)."""
+"""Time in seconds without a frame after which a ping is sent to a reader that answers pings.
+
+The reader itself would send a ping one second later, so only one of the two sends it (protocol.md
+2)."""
 
 PONG_S = 10.0
-"""Without an answer for so long, the reader is gone."""
+"""Time limit in seconds for the answer to a ping; after it, the stream ends."""
 
 HEADERS = [
     (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
@@ -38,44 +42,44 @@ HEADERS = [
 
 
 class ReadyEvents:
-    """Sends frames that are complete events already; subclasses turn frames into events."""
+    """Writer for frames that are encoded events. Subclasses convert other frames to events."""
 
     def __init__(self) -> None:
         self.done = False
-        """Nothing more will come; the stream ends."""
+        """Whether the stream ends because nothing more will be sent."""
 
     def begin(self) -> bytes:
-        """Return what the stream begins with: something, so that the client sees it open."""
+        """Return the first bytes. They are not empty, so that the client sees the open stream."""
         return encode_comment()
 
     def event(self, frame: bytes) -> bytes:
-        """Return what a frame becomes; may be empty."""
+        """Return the events for a frame; may be empty."""
         return frame
 
     def end(self, code: int, reason: str) -> bytes:
-        """Return what the stream ends with when the agent side closes it; may be empty.
+        """Return the last bytes when the agent side closes the stream; may be empty.
 
-        An event of its own name says what a WebSocket says in its close frame.
+        The event `close` has the code and the reason of a WebSocket's close frame.
         """
         return encode_event(encode_json({"code": code, "reason": reason}), name="close")
 
 
 class EventWriter(ReadyEvents):
-    """Turns each frame into one event with its place as id."""
+    """Writer that converts each frame to one event with its cursor as id."""
 
     def __init__(self, epoch: str | None = None) -> None:
         super().__init__()
         self._epoch = epoch
 
     def begin(self) -> bytes:
-        """Return nothing: the first frame is the agent side's `hello`."""
+        """Return no bytes, because the first frame is the `hello` of the agent side."""
         return b""
 
     def event(self, frame: bytes) -> bytes:
-        """Return one event. JSON has no line breaks of its own, so `data` is one line.
+        """Return one event. Encoded JSON has no line breaks, so the data is one line.
 
-        In the middle of a snapshot or a catch-up the renderer has no place: an empty `id` takes
-        back the one before, so that a stream that breaks off there resumes with a snapshot.
+        Within a snapshot or a catch-up the renderer has no valid cursor. An empty id resets the
+        cursor, so that a stream that is lost at this point resumes with a snapshot.
         """
         epoch, seq, is_between = cursor_after(frame)
         self._epoch = epoch or self._epoch
@@ -88,7 +92,7 @@ class EventWriter(ReadyEvents):
 
 
 def parse_place(last_event_id: str) -> tuple[str, int] | None:
-    """Read `Last-Event-ID`; `None` if it is not one of ours."""
+    """Return epoch and sequence number in a `Last-Event-ID`; `None` if it has another form."""
     epoch, _, seq = last_event_id.rpartition("-")
     if not epoch or len(epoch) > 64 or not (seq.isascii() and seq.isdigit()) or len(seq) > 16:
         return None
@@ -96,10 +100,10 @@ def parse_place(last_event_id: str) -> tuple[str, int] | None:
 
 
 class Pulse:
-    """Asks the reader of an event stream now and then whether it is still there.
+    """Timer for pings to the reader of an event stream.
 
     Args:
-        frame: The question. The answer comes another way, and is passed to `ponged`.
+        frame: Encoded ping. The pong comes in another request; its receiver calls `record_pong`.
     """
 
     __slots__ = ("_pinged_at", "frame")
@@ -108,17 +112,17 @@ class Pulse:
         self.frame = frame
         self._pinged_at: float | None = None
 
-    def ponged(self) -> None:
-        """Note the answer."""
+    def record_pong(self) -> None:
+        """Record the answer."""
         self._pinged_at = None
 
-    def pinged(self, now: float) -> None:
-        """Note that the reader was asked, unless an earlier answer is still due."""
+    def record_ping(self, now: float) -> None:
+        """Record that a ping was sent, unless an earlier one is still unanswered."""
         if self._pinged_at is None:
             self._pinged_at = now
 
     def left_s(self, now: float) -> float:
-        """Return the seconds until the answer must be there; 0 or less: it is too late."""
+        """Return the seconds until the answer must arrive; 0 or less means that it is late."""
         return PONG_S if self._pinged_at is None else self._pinged_at + PONG_S - now
 
 
@@ -129,14 +133,15 @@ async def stream(
     writer: ReadyEvents,
     pulse: Pulse | None = None,
 ) -> None:
-    """Write what comes into the outbox, until the writer is done or either side ends it.
+    """Send the frames of an outbox until the writer is done or either side ends the stream.
 
     Args:
-        receive: Of ASGI.
-        send: Of ASGI.
-        outbox: Where frames come from.
-        writer: Turns them into events.
-        pulse: Of a reader that answers pings; a stream whose reader does not answer ends.
+        receive: ASGI callable of the request.
+        send: ASGI callable of the request.
+        outbox: Queue of the frames.
+        writer: Converter from frames to events.
+        pulse: Timer for a reader that answers pings; the stream ends if a pong is late. `None` for
+            other readers, which get comments instead.
     """
     clock = asyncio.get_running_loop().time
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
@@ -146,15 +151,15 @@ async def stream(
         while not writer.done:
             try:
                 pause_s = KEEP_ALIVE_S if pulse is None else min(PING_S, pulse.left_s(clock()))
-                frame = await outbox.take(pause_s)
+                frame = await outbox.dequeue(pause_s)
             except TimeoutError:
                 if pulse is None:
                     await _body(send, encode_comment())
                 elif pulse.left_s(clock()) > 0:
-                    pulse.pinged(clock())
+                    pulse.record_ping(clock())
                     await _body(send, writer.event(pulse.frame))
                 else:
-                    logger.info("the reader of an event stream does not answer; it ends")
+                    logger.info("an event stream ends: its reader did not answer a ping")
                     await _body(send, writer.end(1001, "no answer to a ping"))
                     break
                 continue
@@ -163,7 +168,7 @@ async def stream(
                     await _body(send, writer.end(*outbox.closed))
                 break
             await _body(send, writer.event(frame))
-            outbox.sent(frame)
+            outbox.record_sent(frame)
         await send({"type": "http.response.body", "body": b""})
     finally:
         gone.cancel()

@@ -1,10 +1,12 @@
 """gRPC: one call is one connection, one envelope is one frame.
 
-Theory of operation. A write ends when gRPC has handed the message to the flow control of its
-connection; until then the frames wait in the outbox, so a reader that stops is noticed there, as
-over every transport. A close code of ours becomes the status of the call, and stands in its
-trailing metadata as it is. A call ends by the deadline or the cancel of its client as a socket that
-breaks: the renderer is gone, its turns go on. Source: protocol.md 6.
+Theory of operation. A write completes when the flow control of the connection accepts the message.
+Until then the frames are in the outbox, so a slow reader is detected there, as with every
+transport. A close code becomes the status of the call, and the trailing metadata contain the code
+itself. If the client cancels the call or its deadline passes, the call ends like a broken socket:
+the renderer has disconnected, and its turns keep running.
+
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ logger = logging.getLogger(__name__)
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 FLUSH_S = 1.0
-"""How long what waits may take to leave before the call ends."""
+"""Time in seconds to send the queued frames before the call ends."""
 
 LOOKS = 4
-"""How often a write that does not end is looked at within the time that it may take."""
+"""Number of checks of a blocked write within the time that it may take."""
 
 STATUSES = {
     1000: grpc.StatusCode.OK,
@@ -41,14 +43,14 @@ STATUSES = {
     1012: grpc.StatusCode.UNAVAILABLE,
     1013: grpc.StatusCode.UNAVAILABLE,
 }
-"""Statuses for close codes of WebSocket."""
+"""Status of a call for each WebSocket close code."""
 
 
 async def end_call(context: Context, code: int, reason: str) -> None:
     """End a call with the status of a close code.
 
     Raises:
-        grpc.aio.AbortError: Where the status is not `OK`; the library expects it.
+        grpc.aio.AbortError: The status is not `OK`. The library expects this exception.
     """
     metadata = ((CLOSE_CODE_KEY, str(code)),)
     status = STATUSES.get(code, grpc.StatusCode.INTERNAL)
@@ -59,10 +61,10 @@ async def end_call(context: Context, code: int, reason: str) -> None:
 
 
 class GrpcOutbox:
-    """Holds the frames of one call until gRPC takes them.
+    """Queue of the frames of one call.
 
-    It has no `asyncio.Event` and no timeouts, as `QueueOutbox` has: they would cost half as much as
-    the message itself.
+    Unlike `QueueOutbox`, it uses no `asyncio.Event` and no timeouts, because they would cost half
+    as much as sending the message itself.
     """
 
     def __init__(self, context: Context, dialect: Dialect) -> None:
@@ -71,7 +73,7 @@ class GrpcOutbox:
         self.closed: tuple[int, str] | None = None
         """Close code and reason, once either side ended it."""
         self.writes_since: float | None = None
-        """When the write began that has not ended yet."""
+        """Loop time at which the running write began; `None` if no write runs."""
         self._context = context
         self._dialect: Dialect = dialect
         self._frames: deque[bytes] = deque()
@@ -79,31 +81,31 @@ class GrpcOutbox:
         self._waiter: asyncio.Future[None] | None = None
 
     def send(self, frames: list[bytes]) -> None:
-        """Append frames."""
+        """Enqueue frames."""
         if self.closed is None:
             self._frames.extend(frames)
             self.buffered += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
             self._wake()
 
     def send_first(self, frame: bytes) -> None:
-        """Put a frame before the others, in place of one that was put there before."""
+        """Enqueue a frame before the others; it replaces an earlier such frame."""
         if self.closed is None:
             self.buffered += len(frame) - len(self._first or b"")
             self._first = frame
             self._wake()
 
     def waiting(self) -> list[bytes]:
-        """Return the frames that wait."""
+        """Return the queued frames."""
         return [*(() if self._first is None else (self._first,)), *self._frames]
 
     def close(self, code: int, reason: str) -> None:
-        """End the call when what waits has left."""
+        """End the call after the queued frames are sent."""
         if self.closed is None:
             self.closed = (code, reason)
             self._wake()
 
     def cut(self, code: int, reason: str) -> None:
-        """End the call, and drop what waits: who reads it may not see it any more."""
+        """End the call and drop the queued frames, because the reader has lost access."""
         self.buffered -= sum(map(len, self.waiting()))
         self._first = None
         self._frames.clear()
@@ -135,7 +137,7 @@ class GrpcOutbox:
 
 
 class GrpcConnection:
-    """One call that is served."""
+    """Agent side of one call."""
 
     def __init__(self, context: Context, dialect: Dialect, stall_s: float) -> None:
         self.outbox = GrpcOutbox(context, dialect)
@@ -152,7 +154,7 @@ class GrpcConnection:
         outbox = self.outbox
         peer = make_peer(outbox)
         outbox.viewer = peer.viewer
-        # The client sees at once that it has been let in, before anything is sent.
+        # Tells the client that the call was admitted, even if no frame is sent for a while.
         await self._context.send_initial_metadata(())
         peer.start()
         create = asyncio.get_running_loop().create_task
@@ -182,18 +184,18 @@ class GrpcConnection:
                 self.outbox.close(1003, error.message)
                 return
             if dialect != self._dialect:
-                reason = f"a frame of the {dialect} dialect; this call speaks {self._dialect}"
+                reason = f"a frame of the {dialect} dialect; this call uses {self._dialect}"
                 self.outbox.close(1003, reason)
                 return
             await peer.receive(frame)
 
     async def _watch(self) -> None:
-        """Return when a write has waited for too long: the other end reads nothing."""
+        """Close the outbox and return if the client reads nothing for `stall_s`."""
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(self._stall_s / LOOKS)
             since = self.outbox.writes_since
             if since is not None and clock() - since >= self._stall_s:
-                logger.info("a call took nothing for %g s; it is ended", clock() - since)
+                logger.info("a call ends: its client read nothing for %g s", clock() - since)
                 self.outbox.close(1013, "too slow")
                 return

@@ -1,4 +1,4 @@
-"""An outbox that one task empties, for transports whose writing side is a loop."""
+"""An outbox for transports with one task that writes the frames in a loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arp.live.outbox import LOW_WATER_BYTES, Drained
 
 
 class QueueOutbox:
-    """Holds frames until `take` returns them."""
+    """Queue of frames, from which one task dequeues and sends."""
 
     def __init__(self) -> None:
         self.buffered = 0
@@ -18,45 +18,45 @@ class QueueOutbox:
         """Close code and reason, once either side ended it."""
         self._frames: deque[bytes] = deque()
         self._first: bytes | None = None
-        """Is taken before the others."""
+        """Frame that is dequeued before the others."""
         self._ready = asyncio.Event()
 
     def send(self, frames: list[bytes]) -> None:
-        """Append frames."""
+        """Enqueue frames."""
         if self.closed is None:
             self._frames.extend(frames)
             self.buffered += sum(map(len, frames))
             self._ready.set()
 
     def send_first(self, frame: bytes) -> None:
-        """Put a frame before the others, in place of one that was put there before."""
+        """Enqueue a frame before the others; it replaces an earlier such frame."""
         if self.closed is None:
             self.buffered += len(frame) - len(self._first or b"")
             self._first = frame
             self._ready.set()
 
     def close(self, code: int, reason: str) -> None:
-        """Close the outbox; what waits may still be taken."""
+        """Close the outbox; the queued frames may still be dequeued."""
         if self.closed is None:
             self.closed = (code, reason)
             self._ready.set()
 
     def cut(self, code: int, reason: str) -> None:
-        """Close the outbox, and drop what waits: who reads it may not see it any more."""
+        """Close the outbox and drop the queued frames, because the reader has lost access."""
         self.buffered = 0
         self._first = None
         self._frames.clear()
         self.close(code, reason)
 
     def waiting(self) -> list[bytes]:
-        """Return the frames that wait."""
+        """Return the queued frames."""
         return [*(() if self._first is None else (self._first,)), *self._frames]
 
-    async def take(self, timeout_s: float | None = None) -> bytes | None:
-        """Return the next frame; `None` when the outbox is closed and empty.
+    async def dequeue(self, timeout_s: float | None = None) -> bytes | None:
+        """Wait for the next frame; return `None` if the outbox is closed and empty.
 
         Raises:
-            TimeoutError: Nothing came in time.
+            TimeoutError: No frame was enqueued in time.
         """
         while not self._frames and self._first is None:
             if self.closed is not None:
@@ -67,8 +67,8 @@ class QueueOutbox:
         first, self._first = self._first, None
         return first if first is not None else self._frames.popleft()
 
-    def sent(self, frame: bytes) -> None:
-        """Note that a frame has left."""
-        self.buffered = max(0, self.buffered - len(frame))  # it was cut meanwhile
+    def record_sent(self, frame: bytes) -> None:
+        """Record that a frame was sent, and notify the viewer if the queue is short."""
+        self.buffered = max(0, self.buffered - len(frame))  # below 0 if `cut` ran meanwhile
         if self.viewer is not None and self.buffered < LOW_WATER_BYTES:
             self.viewer.drained()

@@ -1,11 +1,11 @@
-"""Standard input and output: one line is one frame; end of file closes.
+"""Standard input and output: one line is one frame, and the end of the input closes.
 
-Theory of operation. When the input ends, turns may still finish, and what they show still goes out;
-so `echo '{…}' | arp serve app.py --stdio` answers. Then the output gets a moment for the rest:
-a parent that does not read cannot keep the process alive.
+Theory of operation. After the end of the input, turns may finish and their output is still sent,
+so `echo '{…}' | arp serve app.py --stdio` prints an answer. Then the output has `FLUSH_S` for the
+rest: a parent that does not read cannot keep the process alive.
 
-A read from a silent pipe cannot be interrupted, nor a write to one without a reader. So both run
-in daemon threads: the exit of the process waits for asyncio's own threads, but not for those.
+A blocked read from a pipe, or write to a pipe, cannot be interrupted. So both run in daemon
+threads. The exit of the process waits for asyncio's own threads, but not for daemon threads.
 
 Source: protocol.md 6.
 """
@@ -27,12 +27,12 @@ from arp.transport.queue_outbox import QueueOutbox
 T = TypeVar("T")
 
 MAX_LINE_BYTES = 8 << 20
-"""Of a longer line only so much is read, and refused; the rest is skipped."""
+"""Longest accepted line. Of a longer line, only the start is passed on, and then refused."""
 
 READ_BYTES = 64 << 10
 
 FLUSH_S = 1.0
-"""How long the output may take for what is left when everything else is over."""
+"""Time in seconds for the remaining output after everything else has ended."""
 
 
 async def serve_stdio(
@@ -41,15 +41,15 @@ async def serve_stdio(
     make_peer: Callable[[QueueOutbox], Conversation],
     finish: Callable[[], Awaitable[None]],
 ) -> None:
-    """Talk to the process at the other end of the pipes, until it closes one of them.
+    """Serve the process at the other end of the pipes until it closes one of them.
 
     Args:
-        stdin: Where lines come from.
-        stdout: Where lines go to.
-        make_peer: Makes our end of the conversation.
-        finish: Lets turns finish; what they show meanwhile still goes out.
+        stdin: Pipe with the client's lines.
+        stdout: Pipe for the server's lines.
+        make_peer: Makes the agent side of the conversation.
+        finish: Waits until turns have finished; their output is still sent.
 
-    Cancel: Safe; it ends as at the end of the input.
+    Cancel: Safe; same effect as the end of the input.
     """
     outbox = QueueOutbox()
     peer = make_peer(outbox)
@@ -77,10 +77,10 @@ async def _read(descriptor: int, peer: Conversation) -> None:
 
 
 async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
-    """Yield lines without their ends; blank ones are left out.
+    """Yield lines without line ends; blank lines are left out.
 
     Args:
-        read: Returns the next bytes; none at the end of the input, where a last line needs no end.
+        read: Returns the next bytes; no bytes mean the end. The last line needs no line end.
     """
     held = bytearray()
     is_cut = False
@@ -95,6 +95,8 @@ async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
         if not is_cut:
             held += rest
         if len(held) > MAX_LINE_BYTES:
+            # The receiver refuses this part because of its size. Without it, the client would get
+            # no answer; with the rest of the line, the queue could grow without limit.
             yield bytes(held)
             held.clear()
             is_cut = True
@@ -103,12 +105,12 @@ async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
 
 
 async def _write(descriptor: int, outbox: QueueOutbox) -> None:
-    """Write frames until the outbox is closed, or the reader is gone."""
+    """Write frames until the outbox is closed or the reader has closed the pipe."""
     calls = BlockingCalls("arp-stdout")
     with suppress(OSError):
-        while (frame := await outbox.take()) is not None:
+        while (frame := await outbox.dequeue()) is not None:
             await calls.run(partial(_write_whole, descriptor, frame + b"\n"))
-            outbox.sent(frame)
+            outbox.record_sent(frame)
 
 
 def _write_whole(descriptor: int, data: bytes) -> None:
@@ -121,16 +123,16 @@ def _write_whole(descriptor: int, data: bytes) -> None:
 
 
 class BlockingCalls:
-    """Runs blocking calls one after the other, in a thread of its own."""
+    """Runs blocking calls one after the other in a separate daemon thread."""
 
     def __init__(self, name: str) -> None:
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         threading.Thread(target=self._work, name=name, daemon=True).start()
 
     async def run(self, function: Callable[[], T]) -> T:
-        """Return what the function returns, or raise what it raises.
+        """Run a function in the thread; return its value or raise its exception.
 
-        Cancel: Safe; the call itself goes on, and what comes of it is dropped.
+        Cancel: Safe; the function itself continues, and its result is dropped.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -147,7 +149,7 @@ class BlockingCalls:
         return await future
 
     def end(self) -> None:
-        """End the thread after the calls that wait."""
+        """End the thread after the queued calls."""
         self._calls.put(None)
 
     def _work(self) -> None:
@@ -165,5 +167,5 @@ def _report(
         if not future.done():
             set_outcome(outcome)
 
-    with suppress(RuntimeError):  # the loop is closed: nothing waits any more
+    with suppress(RuntimeError):  # the loop is closed, so no caller waits
         loop.call_soon_threadsafe(report)

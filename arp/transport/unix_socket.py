@@ -1,6 +1,6 @@
-"""Unix socket: one length-prefixed frame is one message, or an array of them.
+"""Unix socket: one length-prefixed frame is one message or an array of messages.
 
-`arp/unix/framed_socket.py` does the work; this file is what the hub sees of it.
+`arp/unix/framed_socket.py` reads and writes; this file adapts it to the hub.
 Source: protocol.md 6.
 """
 
@@ -15,7 +15,7 @@ from arp.unix.framed_socket import PIECE_BYTES, FramedSocket, ReceivedFrame
 from arp.view.frames import Frames
 
 FLUSH_S = 1.0
-"""How long the queue may take to empty before the socket is closed."""
+"""Time in seconds to send the queued frames before the socket is closed."""
 
 
 class UnixOutbox:
@@ -31,12 +31,12 @@ class UnixOutbox:
 
     @property
     def buffered(self) -> int:
-        """Bytes that wait, without those that the kernel has."""
+        """Bytes in the queue, without those in the kernel's buffer."""
         return self._socket.buffered
 
     def send(self, frames: list[bytes]) -> None:
-        """Send frames now, or append them to the queue."""
-        if isinstance(frames, Frames):  # all sockets of a group send the same bytes
+        """Send frames now, or enqueue them."""
+        if isinstance(frames, Frames):  # all sockets of a group share the encoded bytes
             piece = frames.prefixed
             if piece is None and sum(map(len, frames)) <= PIECE_BYTES:
                 piece = frames.prefixed = prefixed(frames)
@@ -45,26 +45,26 @@ class UnixOutbox:
         self._socket.send(frames)
 
     def send_first(self, frame: bytes) -> None:
-        """Send a frame now, or before the queue, in place of one that was put there."""
+        """Send a frame now, or enqueue it before the others; it replaces an earlier such frame."""
         self._socket.send_first(frame)
 
     def waiting(self) -> list[bytes]:
-        """Return the frames that wait."""
+        """Return the queued frames."""
         return self._socket.waiting()
 
     def close(self, code: int, reason: str) -> None:
-        """Say why, when the queue is sent, and close the connection."""
+        """Close the connection after the queued frames and the reason are sent."""
         if self._closing is None:
             closing = self._socket.close(code, reason, flush_s=FLUSH_S)
             self._closing = asyncio.get_running_loop().create_task(closing)
 
     def cut(self, code: int, reason: str) -> None:
-        """Close the connection, and drop what waits: who reads it may not see it any more."""
+        """Close the connection and drop the queued frames, because the reader has lost access."""
         self._socket.drop_waiting()
         self.close(code, reason)
 
     async def closed(self) -> None:
-        """Wait until the connection is closed, if somebody closes it; else close it at once."""
+        """Wait until a started close is complete; without one, close the connection at once."""
         if self._closing is not None:
             await asyncio.wait([self._closing])
         self._socket.abort()
@@ -77,14 +77,14 @@ class UnixOutbox:
 async def talk_framed(
     framed: FramedSocket,
     make_peer: Callable[[UnixOutbox], Conversation],
-    take_files: Callable[[ReceivedFrame], Awaitable[None]],
+    receive_files: Callable[[ReceivedFrame], Awaitable[None]],
 ) -> None:
     """Serve one connection until either side ends it.
 
     Args:
         framed: The connection; it is closed at the end.
-        make_peer: Makes our end of the conversation.
-        take_files: Takes a frame with descriptors, and closes them.
+        make_peer: Makes the agent side of the conversation.
+        receive_files: Processes a frame with descriptors, and closes the descriptors.
     """
     outbox = UnixOutbox(framed)
     peer = make_peer(outbox)
@@ -93,7 +93,7 @@ async def talk_framed(
         peer.start()
         while (received := await framed.receive()) is not None:
             if received.descriptors:
-                await take_files(received)
+                await receive_files(received)
             else:
                 await peer.receive(received.data)
         if framed.ended is not None:  # the other end gets the reason, if it still reads

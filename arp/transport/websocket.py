@@ -1,11 +1,13 @@
-"""WebSocket, as an ASGI application sees it: one message is one frame.
+"""WebSocket in an ASGI application: one message is one frame.
 
-Theory of operation. Sending must cost no more than the socket does. Under our own server frames are
-bytes for the transport; what it does not take at once waits here, and is sent in pieces of a
-bounded size, each when the one before was taken. Under another ASGI server a send is run to its end
-at once, without a task, as long as the transport takes frames at once. The first send that has to
-wait is finished by a task, and later frames wait in the queue. The viewer is notified when the
-queue is short again.
+Theory of operation. Sending must cost little more than the write to the socket. Under ARP's own
+server, encoded bytes are written directly to the transport (`Wire`). If the transport cannot accept
+more, messages are queued here and sent in pieces of bounded size, each after the previous one was
+accepted.
+
+Under another ASGI server, a send is run to its end at once and without a task, as long as it does
+not have to wait. A task completes the first send that waits, and sends the frames that are queued
+meanwhile. The viewer is notified when the queue is short again.
 """
 
 from __future__ import annotations
@@ -44,10 +46,10 @@ SUBPROTOCOLS: dict[str, tuple[Dialect, Encoding]] = {
     "arp.v1.msgpack": ("object", "msgpack"),
     "arp.v1.cbor": ("object", "cbor"),
 }
-"""Source: protocol.md 1."""
+"""Dialect and encoding of each subprotocol. Source: protocol.md 1."""
 
 FLUSH_S = 1.0
-"""How long the queue may take to empty before the socket is closed."""
+"""Time in seconds to send the queued frames before the socket is closed."""
 
 
 class SocketOutbox:
@@ -74,16 +76,16 @@ class SocketOutbox:
         self._wire = wire
         self._backlog = Backlog(self._opcode)
         self._task: asyncio.Task[None] | None = None
-        """Sends the queue by ASGI; `None` where there is a wire."""
+        """Task that completes a waiting send, then sends the queue; always `None` with a wire."""
         self._closing: asyncio.Task[None] | None = None
         self._closed = False
         self._empty: asyncio.Future[None] | None = None
-        """Done when the queue for the wire is empty; `close` waits for it."""
+        """Future that is done when the queue for the wire is empty; `close` waits for it."""
         if wire is not None:
             wire.when_writable = self._feed
 
     def send(self, frames: list[bytes]) -> None:
-        """Send frames now, or append them to the queue."""
+        """Send frames now, or enqueue them."""
         if self._closed:
             return
         wire = self._wire
@@ -91,7 +93,7 @@ class SocketOutbox:
             for frame in frames:
                 self._send_or_queue(frame)
             return
-        # This runs for each renderer and commit, so it makes as few calls as it can.
+        # This runs for each renderer and commit, so it makes as few calls as possible.
         if not self._backlog.size and wire.can_write():
             piece = one_piece(frames, self._opcode)
             if piece is not None:
@@ -101,7 +103,7 @@ class SocketOutbox:
         self._feed()
 
     def send_first(self, frame: bytes) -> None:
-        """Send a frame now, or put it before the queue, in place of one that was put there."""
+        """Send a frame now, or enqueue it before the others; it replaces an earlier such frame."""
         if self._closed:
             return
         if self._wire is None and self._task is None:
@@ -115,17 +117,17 @@ class SocketOutbox:
             self.buffered += self._backlog.size - before
 
     def waiting(self) -> list[bytes]:
-        """Return the frames that wait."""
+        """Return the queued frames."""
         return self._backlog.frames()
 
-    # -- with a wire: bytes in bounded pieces, each when the socket has taken the one before -------
+    # -- with a wire: bytes in bounded pieces, each after the previous one was accepted ------------
 
     def _feed(self) -> None:
         wire, backlog = self._wire, self._backlog
         assert wire is not None
         before = backlog.size
         while backlog and wire.can_write():
-            wire.write(backlog.take())
+            wire.write(backlog.dequeue_piece())
         self.buffered = backlog.size
         if backlog.size == before:
             return
@@ -133,7 +135,7 @@ class SocketOutbox:
             self._empty.set_result(None)
         self._notify()
 
-    # -- without: events of ASGI -------------------------------------------------------------------
+    # -- without a wire: ASGI events ---------------------------------------------------------------
 
     def _send_or_queue(self, frame: bytes) -> None:
         if self._task is not None:
@@ -155,21 +157,23 @@ class SocketOutbox:
         except StopIteration:
             return
         except Exception:  # noqa: BLE001
-            # Each server has its own error for a peer that is gone; the reading side gets it too
-            # and ends the connection.
+            # Each server raises its own error for a peer that has disconnected. The reading side
+            # gets it too and ends the connection.
             self._closed = True
             return
         self.buffered += size
-        self._task = asyncio.get_running_loop().create_task(self._go_on(sending, waits_for, size))
+        self._task = asyncio.get_running_loop().create_task(self._finish(sending, waits_for, size))
 
-    async def _go_on(
+    async def _finish(
         self, sending: Coroutine[Any, Any, None], waits_for: object, size: int
     ) -> None:
         try:
+            # The first part of this send has already run in `_begin`. Awaiting it again is not
+            # possible, and a later frame must not overtake it.
             await _resume(sending, waits_for)
             self.buffered -= size
             while self._backlog:
-                frame = self._backlog.next()
+                frame = self._backlog.dequeue()
                 await self._send(self._event(frame))
                 self.buffered -= len(frame)
                 self._notify()
@@ -187,20 +191,20 @@ class SocketOutbox:
             self.viewer.drained()
 
     def close(self, code: int, reason: str) -> None:
-        """Close the WebSocket when the queue is sent."""
+        """Close the WebSocket after the queued frames are sent."""
         if self._closing is None:
             self._closed = True
             closing = self._close(code, reason)
             self._closing = asyncio.get_running_loop().create_task(closing)
 
     def cut(self, code: int, reason: str) -> None:
-        """Close the WebSocket, and drop what waits: who reads it may not see it any more."""
+        """Close the WebSocket and drop the queued frames, because the reader has lost access."""
         self._backlog.clear()
         self.buffered = 0
         self.close(code, reason)
 
     def end(self) -> None:
-        """Drop what waits: the connection is gone."""
+        """Drop the queued frames after the connection has ended."""
         self._closed = True
         self._backlog.clear()
         self.buffered = 0
@@ -220,12 +224,13 @@ class SocketOutbox:
 
 @types.coroutine
 def _resume(sending: Coroutine[Any, Any, None], waits_for: object) -> Generator[Any, Any, None]:
-    """Continue a coroutine that has run to its first wait."""
+    """Resume a coroutine that was started with `send(None)` and waits for `waits_for`."""
     while True:
         try:
             try:
                 sent = yield waits_for
-            except BaseException as error:  # noqa: BLE001  # a cancel goes into the coroutine
+            except BaseException as error:  # noqa: BLE001
+                # A cancellation must reach the coroutine.
                 waits_for = sending.throw(error)
             else:
                 waits_for = sending.send(sent)

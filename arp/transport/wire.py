@@ -1,7 +1,8 @@
-"""WebSocket frames as bytes, encoded once for all sockets that get the same.
+"""WebSocket frames as bytes, encoded once for all sockets that send the same messages.
 
-A server's data frames carry no mask, so the bytes on the wire are the same for every renderer of a
-group. Source: RFC 6455, 5.2.
+Data frames of a server are not masked, so their bytes are equal for every renderer of a group.
+
+Source: RFC 6455, 5.2.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from typing import Protocol
 from arp.view.frames import Frames
 
 TEXT = 0x81
-"""A whole text message: FIN and opcode 1."""
+"""First byte of a complete text message: FIN and opcode 1."""
 BINARY = 0x82
-"""A whole binary message: FIN and opcode 2."""
+"""First byte of a complete binary message: FIN and opcode 2."""
 
 PIECE_BYTES = 64 << 10
-"""How much of the queue a socket gets at once; a longer message is sent in fragments."""
+"""Largest number of payload bytes in one write; a longer message is sent in fragments."""
 
 _REST = 0x00
 _LAST = 0x80
-"""The first byte of a fragment that continues a message, and of the last one (RFC 6455, 5.4)."""
+"""First byte of a continuation fragment, and its bit in the last fragment (RFC 6455, 5.4)."""
 
 SHORT, MEDIUM = 125, 0xFFFF
-"""The longest payloads whose length fits into one byte, and into two more."""
+"""Longest payloads with a length field of one byte and of two additional bytes."""
 
 
 _medium = Struct(">BBH").pack
@@ -34,26 +35,26 @@ _long = Struct(">BBQ").pack
 
 
 class Wire(Protocol):
-    """A socket that accepts encoded frames; a server may offer it in `scope["extensions"]`."""
+    """A socket that sends encoded frames; a server may offer it in `scope["extensions"]`."""
 
     def can_write(self) -> bool:
-        """Return whether bytes may be written now, without waiting."""
+        """Return whether bytes can be written now without waiting."""
 
     def write(self, data: bytes) -> None:
-        """Send bytes after those that were sent before."""
+        """Send bytes after all earlier ones."""
 
     when_writable: Callable[[], None]
-    """Is called when bytes may be written again."""
+    """Called when bytes can be written again."""
 
 
 EXTENSION = "arp.wire"
-"""Its name among the ASGI extensions of a scope."""
+"""Name of the ASGI extension that offers a `Wire`."""
 
 
 def one_piece(frames: Sequence[bytes], opcode: int) -> bytes | None:
-    """Return messages as they are on the wire; `None` if they are too many for one piece.
+    """Return encoded messages; `None` if they are longer than one piece.
 
-    `Frames` remember the bytes, so that all sockets of a group send the same.
+    `Frames` cache the result, so that all sockets of a group share it.
     """
     if not isinstance(frames, Frames):
         return _join(frames, opcode) if sum(map(len, frames)) <= PIECE_BYTES else None
@@ -63,64 +64,65 @@ def one_piece(frames: Sequence[bytes], opcode: int) -> bytes | None:
 
 
 class Backlog:
-    """The queue of messages for a socket, which takes them in pieces of a bounded size.
+    """Queue of messages for a socket, which are dequeued in pieces of bounded size.
 
-    Frames stay as they are, so that several sockets share them; a piece is made when the socket
-    takes it. A control frame may go between any two pieces.
+    The queue contains the original messages, so that several sockets can share them; a piece is
+    encoded when it is dequeued. The server may send a control frame between two pieces.
     """
 
-    __slots__ = ("_first", "_frames", "_opcode", "_place", "size")
+    __slots__ = ("_first", "_frames", "_opcode", "_sent", "size")
 
     def __init__(self, opcode: int) -> None:
         self._opcode = opcode
         self._frames: deque[bytes] | None = None
-        """Made for the first message: an empty one has 760 bytes, and few sockets need it."""
+        """Created for the first message; an empty deque has 760 bytes, and few sockets need it."""
         self._first: bytes | None = None
-        """Is sent before the others."""
-        self._place = 0
-        """How much of the first of `_frames` was taken."""
+        """Message that is sent before the others."""
+        self._sent = 0
+        """Number of bytes of `_frames[0]` that were dequeued as fragments."""
         self.size = 0
         """Bytes in the queue, without frame headers."""
 
     def __bool__(self) -> bool:
-        """Return whether anything waits."""
+        """Return whether the queue has messages."""
         return self._first is not None or bool(self._frames)
 
     def add(self, frames: Sequence[bytes]) -> None:
-        """Append messages."""
+        """Enqueue messages."""
         if self._frames is None:
             self._frames = deque()
         self._frames.extend(frames)
         self.size += sum(map(len, frames))
 
     def add_first(self, frame: bytes) -> None:
-        """Put a message before the others, in place of one that was put there before."""
+        """Enqueue a message before the others; it replaces an earlier such message."""
         self.size += len(frame) - len(self._first or b"")
         self._first = frame
 
     def frames(self) -> list[bytes]:
-        """Return the messages that wait; the first is whole, also if a part of it was taken."""
+        """Return the queued messages. The first one is complete even if a part of it was sent."""
         return [*(() if self._first is None else (self._first,)), *(self._frames or ())]
 
     def clear(self) -> None:
-        """Drop what waits."""
+        """Drop all messages."""
         self._frames = self._first = None
-        self._place = self.size = 0
+        self._sent = self.size = 0
 
-    def next(self) -> bytes:
-        """Return the next message, as it is."""
-        frame = self._take_first() or self._waiting().popleft()
+    def dequeue(self) -> bytes:
+        """Remove and return the next message without encoding it."""
+        frame = self._pop_first() or self._waiting().popleft()
         self.size -= len(frame)
         return frame
 
-    def take(self) -> bytes:
-        """Return the next piece, as it is on the wire."""
-        if not self._place and (ahead := self._take_first()):
+    def dequeue_piece(self) -> bytes:
+        """Remove and return the next piece, encoded for the wire."""
+        # Between two fragments of a message, no other message may be sent (RFC 6455, 5.4).
+        if not self._sent and (ahead := self._pop_first()):
             self.size -= len(ahead)
             return _join([ahead], self._opcode)
         waiting = self._waiting()
         first = waiting[0]
-        if self._place or len(first) > PIECE_BYTES:
+        if self._sent or len(first) > PIECE_BYTES:
             return self._fragment(first)
         frames, size = [waiting.popleft()], len(first)
         while waiting and size + len(waiting[0]) <= PIECE_BYTES:
@@ -129,7 +131,7 @@ class Backlog:
         self.size -= size
         return _join(frames, self._opcode)
 
-    def _take_first(self) -> bytes | None:
+    def _pop_first(self) -> bytes | None:
         first, self._first = self._first, None
         return first
 
@@ -138,15 +140,16 @@ class Backlog:
         return self._frames
 
     def _fragment(self, message: bytes) -> bytes:
-        begin, end = self._place, self._place + PIECE_BYTES
+        begin, end = self._sent, self._sent + PIECE_BYTES
         piece = message[begin:end]
         self.size -= len(piece)
+        # Only the first fragment has the opcode, and only the last one has FIN (RFC 6455, 5.4).
         head = _REST if begin else self._opcode & ~_LAST
         if end >= len(message):
             head |= _LAST
             self._waiting().popleft()
             end = 0
-        self._place = end
+        self._sent = end
         return _head(len(piece), head) + piece
 
 

@@ -1,4 +1,4 @@
-"""Unix sockets of this machine: their paths, the process at the other end, and frames on them.
+"""Unix sockets: their paths, the process at the other end, and framing.
 
 Read in this order: `socket_path`, `peer_process`, `framed_socket`.
 """

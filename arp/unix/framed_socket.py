@@ -1,11 +1,13 @@
 """Length-prefixed frames on a non-blocking Unix socket, with file descriptors.
 
-Theory of operation. Reading: the received bytes are split into frames, which wait for `receive`.
-While many are waiting, nothing more is read, so a fast sender has to wait. Descriptors arrive with
-a piece of the stream, and belong to the last frame that begins in it: the kernel ends a piece after
-bytes that carry descriptors. Writing: frames go to the kernel at once as long as it accepts them.
-The rest is queued unchanged, so that several sockets can share the frames, and is joined to pieces
-of a bounded size when the kernel has room again.
+Theory of operation. Reading: the received bytes are split into frames, which are queued for
+`receive`. While the queue is full, nothing more is read, so a fast sender has to wait. Descriptors
+arrive with a piece of the stream. They belong to the last frame that begins in that piece, because
+the kernel ends a piece after the bytes that carry descriptors.
+
+Writing: frames are written to the kernel at once as long as it accepts them. The rest is queued
+unchanged, so that several sockets can share the frames. When the kernel has room again, queued
+frames are joined to pieces of bounded size.
 """
 
 from __future__ import annotations
@@ -24,17 +26,17 @@ from arp.protocol.framing.length_prefix import Farewell, FrameSplitter, farewell
 
 READ_BYTES = 64 << 10
 PIECE_BYTES = 64 << 10
-"""Most bytes that are written in one call."""
+"""Largest number of bytes that are written in one call."""
 
 MAX_WAITING_FRAMES = 64
 MAX_WAITING_BYTES = 256 << 10
-"""While this much is waiting for `receive`, nothing more is read."""
+"""Limits of the queue for `receive`. While one of them is reached, nothing more is read."""
 
 MAX_DESCRIPTORS = 20
-"""Of one frame: the most files of one upload."""
+"""Largest number of descriptors of one frame, which is that of the files of one upload."""
 
 LOOKS = 4
-"""How often a connection is checked within the time that it may stall."""
+"""Number of checks of a blocked connection within `stall_s`."""
 
 _CONTROL_BYTES = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
@@ -44,20 +46,20 @@ TOO_BIG, PROTOCOL_ERROR, GONE, TRY_AGAIN = 1009, 1002, 1006, 1013
 
 
 class ReceivedFrame(NamedTuple):
-    """A frame, and the descriptors that came with it, which the receiver has to close."""
+    """A frame and its descriptors, which the receiver must close."""
 
     data: bytes
     descriptors: tuple[int, ...] = ()
 
 
 class DescriptorRoom(Protocol):
-    """Counts the descriptors that connections hold for frames that nobody has received yet."""
+    """Counter of the descriptors of frames that `receive` has not yet returned."""
 
     def acquire(self, count: int) -> bool:
-        """Count more, unless there is no room; return whether there was."""
+        """Count more descriptors; return `False` without counting if the limit is reached."""
 
     def release(self, count: int) -> None:
-        """Count less again."""
+        """Stop counting descriptors."""
 
 
 class FramedSocket:
@@ -65,9 +67,11 @@ class FramedSocket:
 
     Args:
         own: The socket; it is closed with this object.
-        max_frame_bytes: The longest frame that is accepted.
-        room: Where descriptors count until their frame is received; `None`: the kernel closes them.
-        stall_s: Close the connection if the peer reads nothing for so long; `None`: never.
+        max_frame_bytes: Length of the longest accepted frame.
+        room: Counter of descriptors until `receive` returns their frame. With `None`, descriptors
+            are not read, and the kernel closes them.
+        stall_s: Time in seconds without any read by the peer after which the connection is closed;
+            `None` means no limit.
     """
 
     def __init__(
@@ -79,13 +83,13 @@ class FramedSocket:
         stall_s: float | None = None,
     ) -> None:
         self.buffered = 0
-        """Bytes of frames that wait to be sent."""
+        """Bytes of the queued frames."""
         self.on_sent: Callable[[], object] = lambda: None
-        """Called after waiting bytes were sent."""
+        """Called after queued bytes were sent."""
         self.ended: Farewell | None = None
-        """Why `receive` returned `None`: the reason that the peer sent, or what went wrong."""
+        """Reason of the end: from the peer, or an error of the connection. `None` until the end."""
         self.is_closed_by_peer = False
-        """Whether the peer sent that reason."""
+        """Whether the peer sent the reason in `ended`."""
         self._socket = own
         self._loop = asyncio.get_running_loop()
         # inbound
@@ -94,32 +98,33 @@ class FramedSocket:
         self._received_bytes = 0
         self._completed = 0
         self._descriptors: dict[int, tuple[int, ...]] = {}
-        """Number of a frame → its descriptors, until the frame is complete."""
+        """Descriptors of incomplete frames by the number of the frame."""
         self._room = room
         self.on_progress: Callable[[], object] = lambda: None
-        """Called after bytes have come: `is_unfinished` may have changed."""
+        """Called after bytes were received, because `is_unfinished` may have changed."""
         self._reader: asyncio.Future[None] | None = None
         self._is_reading = False
         # outbound
         self._frames: deque[bytes] = deque()
         self._first: bytes | None = None
         self._piece: memoryview | None = None
-        """The rest of a piece of which the kernel has accepted a part."""
+        """Rest of a piece that the kernel has accepted in part."""
         self._farewell: bytes | None = None
         self._is_writing = False
         self._empty: asyncio.Future[None] | None = None
         self._stall_s = stall_s
         self._stall_timer: asyncio.TimerHandle | None = None
-        self._taken_at = 0.0
-        """When the peer last read something."""
+        self._last_read_at = 0.0
+        """Loop time at which the peer last read something."""
         self._unread = 0
+        """Bytes in the kernel that the peer had not read at the last check."""
         self._is_closed = False
         self._read_more()
 
     # -- inbound ---------------------------------------------------------------------------------
 
     async def receive(self) -> ReceivedFrame | None:
-        """Return the next frame; `None` at the end, with the reason in `ended`.
+        """Wait for the next frame; return `None` at the end, with the reason in `ended`.
 
         Cancel: Safe; no frame is lost.
         """
@@ -145,17 +150,19 @@ class FramedSocket:
         return (
             len(waiting) >= MAX_WAITING_FRAMES
             or self._received_bytes >= MAX_WAITING_BYTES
+            # Each frame with descriptors is processed before more are accepted, because the peer
+            # could otherwise make this process hold many open files.
             or any(frame.descriptors for frame in waiting)
         )
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a frame has begun that is not complete, and more of it may come."""
+        """Whether a frame is incomplete and more of it may arrive."""
         return self.ended is None and not self._splitter.is_between_frames
 
     @property
     def is_held(self) -> bool:
-        """Whether this side does not read now."""
+        """Whether this side has paused reading."""
         return not self._is_reading
 
     def _release(self, descriptors: Sequence[int]) -> None:
@@ -168,10 +175,10 @@ class FramedSocket:
             self._loop.remove_reader(self._socket.fileno())
 
     def _on_readable(self) -> None:
-        """Read until nothing is left, because uvloop reports only once that the peer is gone.
+        """Read until no bytes are left, because uvloop reports a lost connection only once.
 
-        That happens if the peer closes and has not read everything: `recv` returns the bytes that
-        it had sent, and then raises the error that ends the connection.
+        If the peer closes without reading everything, `recv` first returns the bytes that the peer
+        had sent, and then raises the error that ends the connection.
         """
         while self.ended is None and not self._is_full():
             try:
@@ -182,15 +189,17 @@ class FramedSocket:
                 lost = Farewell(GONE, error.strerror or "the connection broke off")
                 self._end(self._splitter.farewell or lost)
                 return
-            self._take(data, descriptors, is_cut)
+            self._process(data, descriptors, is_cut)
         if self._is_full():
             self._stop_reading()
 
-    def _take(self, data: bytes, descriptors: tuple[int, ...], is_cut: bool) -> None:
-        """Split received bytes into frames; no bytes are the end of the stream."""
+    def _process(self, data: bytes, descriptors: tuple[int, ...], is_cut: bool) -> None:
+        """Split received bytes into frames. Empty `data` is the end of the stream."""
         before = self._splitter.begun
         frames = self._splitter.feed(data)
         if descriptors:
+            # Descriptors that belong to no frame are closed here; otherwise they would stay open
+            # until the process ends.
             begins = self._splitter.begun > before
             if not begins or is_cut or len(descriptors) > MAX_DESCRIPTORS:
                 _close_all(descriptors)
@@ -208,13 +217,13 @@ class FramedSocket:
             own = self._descriptors.pop(self._completed, ()) if self._descriptors else ()
             self._received.append(ReceivedFrame(frame, own))
             self._received_bytes += len(frame)
-        self._look_at_end(data)
+        self._check_end(data)
         if frames:
             self._wake()
         self.on_progress()
 
     def _read(self) -> tuple[bytes, tuple[int, ...], bool]:
-        """Return bytes, the descriptors that came with them, and whether some did not fit."""
+        """Return bytes, their descriptors, and whether the kernel dropped some descriptors."""
         if self._room is None:
             return self._socket.recv(READ_BYTES), (), False
         data, messages, flags, _ = self._socket.recvmsg(READ_BYTES, _CONTROL_BYTES, _CLOSE_ON_EXEC)
@@ -226,7 +235,7 @@ class FramedSocket:
                 found.frombytes(content[: len(content) - len(content) % found.itemsize])
         return data, tuple(found), bool(flags & socket.MSG_CTRUNC)
 
-    def _look_at_end(self, data: bytes) -> None:
+    def _check_end(self, data: bytes) -> None:
         splitter = self._splitter
         if splitter.refused is not None:
             most = splitter.max_frame_bytes
@@ -252,7 +261,7 @@ class FramedSocket:
     # -- outbound --------------------------------------------------------------------------------
 
     def send(self, frames: Sequence[bytes]) -> None:
-        """Send frames now, or append them to the waiting ones. Never waits."""
+        """Send frames now, or enqueue them. Never waits."""
         if self._is_closed or self._farewell is not None:
             return
         if not self._is_writing:
@@ -266,9 +275,9 @@ class FramedSocket:
             self._flush()
 
     def send_now(self, piece: bytes) -> bool:
-        """Send frames that already have their prefixes; return `False` if others are waiting.
+        """Send frames that already have their prefixes; return `False` if other frames are queued.
 
-        At most `PIECE_BYTES`. Several sockets may share the same bytes.
+        The piece has at most `PIECE_BYTES`. Several sockets may share it.
         """
         if self._is_writing:
             return False
@@ -279,14 +288,14 @@ class FramedSocket:
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError as error:
-            self._broke_off(error)
+            self._connection_lost(error)
             return True
         if sent < len(piece):
-            self._wait_with(memoryview(piece)[sent:])
+            self._queue_rest(memoryview(piece)[sent:])
         return True
 
     def send_first(self, frame: bytes) -> None:
-        """Send a frame before the waiting ones; a newer such frame replaces a waiting one."""
+        """Send a frame before the queued ones; it replaces an earlier such frame."""
         if self._is_closed or self._farewell is not None:
             return
         if not self._is_writing:
@@ -296,9 +305,9 @@ class FramedSocket:
         self._first = frame
 
     def send_with(self, frame: bytes, descriptors: Sequence[int]) -> None:
-        """Send a frame with descriptors, which the caller still has to close.
+        """Send a frame with descriptors; the caller closes the descriptors afterwards.
 
-        No other frame may be waiting.
+        No other frame may be queued.
 
         Raises:
             OSError: The kernel does not accept it.
@@ -309,16 +318,16 @@ class FramedSocket:
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
         sent = self._socket.sendmsg([data], control)
         if sent < len(data):
-            self._wait_with(memoryview(data)[sent:])
+            self._queue_rest(memoryview(data)[sent:])
 
     def drop_waiting(self) -> None:
-        """Drop the waiting frames; a frame that is partly sent is completed."""
+        """Drop the queued frames; a partly sent frame is completed."""
         self.buffered -= sum(map(len, self.waiting()))
         self._first = None
         self._frames.clear()
 
     def waiting(self) -> list[bytes]:
-        """Return the waiting frames, without one that is partly sent."""
+        """Return the queued frames, without a partly sent one."""
         return [*(() if self._first is None else (self._first,)), *self._frames]
 
     async def drained(self) -> None:
@@ -328,33 +337,33 @@ class FramedSocket:
                 self._empty = self._loop.create_future()
             await asyncio.shield(self._empty)
 
-    def _wait_with(self, rest: memoryview) -> None:
+    def _queue_rest(self, rest: memoryview) -> None:
         self._piece = rest
         self._is_writing = True
-        self._taken_at = self._loop.time()
+        self._last_read_at = self._loop.time()
         self._loop.add_writer(self._socket.fileno(), self._flush)
         if self._stall_s is not None and self._stall_timer is None:
             self._unread = self._bytes_unread()
             self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
 
     def _flush(self) -> None:
-        """Write the waiting frames, as far as the kernel accepts them."""
+        """Write queued frames until the kernel accepts no more."""
         try:
             while (piece := self._next_piece()) is not None:
                 sent = self._socket.send(piece)
-                self._taken_at = self._loop.time()
+                self._last_read_at = self._loop.time()
                 if sent < len(piece):
                     self._piece = piece[sent:]
                     break
         except (BlockingIOError, InterruptedError):
             self._piece = piece
         except OSError as error:
-            self._broke_off(error)
+            self._connection_lost(error)
             return
         if self._piece is None:
             self._stop_writing()
         elif not self._is_writing:
-            self._wait_with(self._piece)
+            self._queue_rest(self._piece)
         self.on_sent()
 
     def _next_piece(self) -> memoryview | None:
@@ -390,11 +399,12 @@ class FramedSocket:
         assert self._stall_s is not None
         self._stall_timer = None
         now, unread = self._loop.time(), self._bytes_unread()
-        # The socket becomes writable only after the peer has read most of its buffer.
+        # A slow peer is not a stalled one. The socket becomes writable only after the peer has read
+        # most of the buffer, so reads are detected by the number of unread bytes.
         if unread < self._unread:
-            self._taken_at = now
+            self._last_read_at = now
         self._unread = unread
-        idle_s = now - self._taken_at
+        idle_s = now - self._last_read_at
         if idle_s >= self._stall_s:
             self._end(Farewell(GONE, f"it read nothing for {idle_s:.3g} s"))
             self.abort()
@@ -402,7 +412,7 @@ class FramedSocket:
         self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
 
     def _bytes_unread(self) -> int:
-        """Return how many bytes the peer has not read; 0 if the system does not say."""
+        """Return how many sent bytes the peer has not read; 0 if the system cannot report it."""
         import fcntl
         import termios
 
@@ -412,10 +422,10 @@ class FramedSocket:
             return 0
         return int.from_bytes(found, sys.byteorder)
 
-    def _broke_off(self, error: OSError) -> None:
+    def _connection_lost(self, error: OSError) -> None:
         self._drop()
         self._stop_writing()
-        # Bytes that the peer sent before may still be unread, and no event may report them.
+        # Bytes that the peer sent earlier may still be unread, and no further event reports them.
         if self._is_reading:
             self._on_readable()
         elif not self._is_full():
@@ -429,7 +439,7 @@ class FramedSocket:
     # -- the end ---------------------------------------------------------------------------------
 
     async def close(self, code: int, reason: str, *, flush_s: float) -> None:
-        """Send the waiting frames and the reason, then close; after `flush_s` close in any case."""
+        """Send the queued frames and the reason, then close. After `flush_s`, close in any case."""
         if not self._is_closed and self._farewell is None:
             last = farewell(code, reason)
             if self._is_writing:
@@ -442,7 +452,7 @@ class FramedSocket:
         self.abort()
 
     def fail(self, why: Farewell) -> None:
-        """End what is received, so that `receive` returns `None`."""
+        """End the inbound direction, so that `receive` returns `None` with this reason."""
         self._end(why)
 
     def abort(self) -> None:

@@ -8,31 +8,31 @@ import sys
 from typing import NamedTuple
 
 _CREDENTIALS = struct.Struct("=iII")
-"""`struct ucred` of Linux: process, user, group."""
+"""`struct ucred` on Linux: process, user, group."""
 
 _LOCAL_PEERCRED, _XUCRED = 0x001, struct.Struct("=II")
-"""Of macOS and the BSDs: the version of `struct xucred`, and the user."""
+"""Socket option of macOS and the BSDs, and the start of its `struct xucred`: version, user."""
 
 
 class PeerProcess(NamedTuple):
-    """The process at the other end: the one that connected, or the one that listens."""
+    """The process at the other end of a connection, either the client or the listener."""
 
     uid: int
-    """The user that it ran as when it connected or began to listen."""
+    """User of the process when it connected or began to listen."""
     pid: int | None
-    """The process id; `None` if the system does not say."""
+    """Process id; `None` if the system does not report it."""
 
 
 def peer_of(own: socket.socket) -> PeerProcess:
     """Return the process at the other end of a Unix socket.
 
     Raises:
-        OSError: The system does not say; refuse the connection.
+        OSError: The system does not report it; the caller must refuse the connection.
     """
     if sys.platform == "linux":
         data = own.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         pid, uid, _ = _CREDENTIALS.unpack(data)
         return PeerProcess(uid, pid)
-    data = own.getsockopt(0, _LOCAL_PEERCRED, _XUCRED.size)  # of level SOL_LOCAL
+    data = own.getsockopt(0, _LOCAL_PEERCRED, _XUCRED.size)  # level SOL_LOCAL
     _, uid = _XUCRED.unpack(data)
     return PeerProcess(uid, None)

@@ -1,9 +1,11 @@
-"""Paths of Unix sockets: listen on one that nobody else can use or replace, and connect to one.
+"""Paths of Unix sockets: listen at a path that other users cannot replace, and connect to a path.
 
 Theory of operation. A user who can write to the directory of a socket can replace the socket. So
-the directory must belong to us (or to root), and nobody else may write to it. The file is created,
-and a stale one removed, while the directory is locked: of two servers that start at the same time
-one listens, and the other is refused. Source: protocol.md 6.
+the directory must belong to the user of this process (or to root), and no other user may write to
+it. The directory is locked while a stale file is removed and the new one is created. So if two
+servers start at the same time, one of them listens and the other is refused.
+
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -19,21 +21,24 @@ from pathlib import Path
 from arp.protocol.errors import LocalError
 
 MAX_PATH_BYTES = 103
-"""Longest path on every system (`sun_path` has 104 bytes on macOS, 108 on Linux, with a NUL)."""
+"""Longest path that works on every system.
+
+`sun_path` has 104 bytes on macOS and 108 on Linux, including the final NUL.
+"""
 
 SEND_BUFFER_BYTES = 128 << 10
-"""The kernel's buffer of bytes that the peer has not read (Linux doubles it)."""
+"""Size of the kernel's send buffer (Linux doubles the value)."""
 
 BACKLOG = 128
 
 PRIVATE_DIRECTORY, PRIVATE_SOCKET = 0o700, 0o600
 SHARED_DIRECTORY, SHARED_SOCKET = 0o711, 0o666
-"""For a server with a list of users who may connect; each is checked when it connects."""
+"""Modes for a server with a list of allowed users; each user is checked on connecting."""
 
 SOCKET_VARIABLE, DIRECTORY_VARIABLE = "ARP_SOCKET", "XDG_RUNTIME_DIR"
 
 ANY_SESSION = "default"
-"""Names the socket of a server if no session is named."""
+"""Name of the socket of a server for all sessions."""
 
 
 class SocketRefused(LocalError):
@@ -41,14 +46,15 @@ class SocketRefused(LocalError):
 
 
 def default_path(environ: Mapping[str, str], session_id: str | None = None) -> str:
-    """Return the default path of a socket: `$ARP_SOCKET`, else one for each session.
+    """Return the default path of a socket: `$ARP_SOCKET`, or a path in `$XDG_RUNTIME_DIR`.
 
     Args:
-        environ: The environment.
-        session_id: A session; `None`: any.
+        environ: Environment variables.
+        session_id: Session of the socket; `None` means all sessions.
 
     Raises:
-        SocketRefused: The environment has neither, or the session's name cannot be in a path.
+        SocketRefused: The environment has neither variable, or a path cannot contain the
+            session's name.
     """
     if named := environ.get(SOCKET_VARIABLE):
         return named
@@ -68,8 +74,8 @@ class SocketListener:
     """A socket that listens at a path; `close` removes the file.
 
     Args:
-        path: The path of the socket file.
-        is_shared: Whether other users may connect; each is checked when it connects.
+        path: Path of the socket file.
+        is_shared: Whether other users may connect; the caller checks each of them.
 
     Raises:
         SocketRefused: Another server listens there, or the path is not safe to use.
@@ -124,7 +130,7 @@ def connect_to(path: str | Path) -> socket.socket:
     """Return a connection to the socket at a path.
 
     Raises:
-        SocketRefused: The file is no socket, or the path cannot be used.
+        SocketRefused: The file is not a socket, or the path cannot be used.
         OSError: No server accepts connections there now.
     """
     checked = _checked(path)
@@ -148,7 +154,7 @@ def _prepared(own: socket.socket) -> socket.socket:
 
 def _checked(path: str | Path) -> Path:
     if "\0" in str(path) or not str(path):
-        raise SocketRefused(f"{str(path)!r} is no path of a socket")
+        raise SocketRefused(f"{str(path)!r} is not the path of a socket")
     # Not resolve(): a symbolic link must stay visible, so that it is refused.
     absolute = Path(os.path.abspath(path))
     size = len(os.fsencode(absolute))
@@ -164,7 +170,7 @@ def _make_directory(directory: Path, mode: int) -> None:
     """Create a directory and its missing parents, and check that it is safe.
 
     Raises:
-        SocketRefused: It cannot be created, is no directory, or others can write to it.
+        SocketRefused: It cannot be created, is not a directory, or other users can write to it.
     """
     missing = [one for one in (directory, *directory.parents) if not _exists(one)]
     try:
@@ -217,7 +223,7 @@ def _remove_stale(path: Path) -> None:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Lock a directory for a block, against other servers that start or stop."""
+    """Lock a directory during a block, so that no other server starts or stops in it."""
     import fcntl
 
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""Convert one value for a table or a list, and any value to plain JSON."""
+"""Convert a value to a cell of a table or a list, or to plain JSON."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from arp.protocol.json_value import Json
 from arp.protocol.safe_text import well_formed
 
 MAX_CELL_CHARACTERS: Final = 1_000
-"""Of a text in a table; a longer text is cut and ends with an ellipsis."""
+"""Largest number of characters in a cell; a longer text is cut and ends with an ellipsis."""
 
 _MOST_DIGITS: Final = 18
-"""A 64-bit integer has 19 digits."""
+"""Largest number of digits of a `Decimal` that becomes an integer; it then fits in 64 bits."""
 
 _MISSING: Final = frozenset(("NAType", "NaTType"))
-"""The types of pandas' values `NA` and `NaT`."""
+"""Names of the types of `NA` and `NaT` in pandas."""
 
 
 def cell_of(value: Any) -> Json:
-    """Return a value for a cell of a table or a list.
+    """Return a value as a cell of a table or a list.
 
-    A missing value (`NaN`, `NaT`, `pd.NA`) becomes `None`, an infinite number `∞`. A `Decimal`
-    becomes a number if a number represents it exactly, else text. So does an integer: renderers
-    would round one beyond 2^53. Dates and times become ISO texts,
-    with a space between date and time. Lists and objects become JSON, all other values text.
+    A missing value (`NaN`, `NaT`, `pd.NA`) becomes `None`, an infinite number `∞`. An integer or a
+    `Decimal` becomes a number if renderers represent it exactly, otherwise a text: they would round
+    an integer beyond 2^53. Dates and times become ISO texts, with a space between date and time.
+    Lists and objects become JSON, and all other values texts.
     """
     kind = type(value)
     if value is None or kind is bool:
@@ -60,7 +60,7 @@ def cell_of(value: Any) -> Json:
 
 
 def cells_of(column: list[Any]) -> list[Json]:
-    """Return a column's cells; if all times are midnight, they become dates."""
+    """Return the cells of a column. If all its times are midnight, they become dates."""
     column = [_from_numpy(one) if type(one).__module__ == "numpy" else one for one in column]
     times = [one for one in column if isinstance(one, datetime) and one == one]  # without NaT
     if times and all(map(_is_midnight, times)):
@@ -72,14 +72,14 @@ def cells_of(column: list[Any]) -> list[Json]:
 
 
 def _is_midnight(value: datetime) -> bool:
-    # A time of pandas has nanoseconds besides.
+    # A pandas timestamp also has nanoseconds, which `time()` leaves out.
     return value.time() == time() and value.tzinfo is None and not getattr(value, "nanosecond", 0)
 
 
-def drawn_as(value: Any) -> str:
-    """Return what a chart takes a value for: `number`, `missing`, `truth`, `duration` or `other`.
+def chart_kind(value: Any) -> str:
+    """Return the kind of a value in a chart: `number`, `missing`, `truth`, `duration` or `other`.
 
-    A text is no number, even if it has digits only.
+    A text is not a number, even if it contains only digits.
     """
     if value is None or type(value).__name__ in _MISSING or _is_nan(value):
         return "missing"
@@ -97,18 +97,18 @@ def _is_nan(value: Any) -> bool:
 
 
 def is_infinite(value: Any) -> bool:
-    """Return whether a number is infinite; one that is only beyond every float is not."""
+    """Return whether a number is infinite. A finite number that is too large for a float is not."""
     if isinstance(value, Decimal):
         return value.is_infinite()
     return isinstance(value, float) and math.isinf(value)
 
 
-def drawn_number(value: Any) -> int | float | None:
-    """Return a number (see `drawn_as`) as a chart draws it; `None`: it is infinite, or no number.
+def chart_number(value: Any) -> int | float | None:
+    """Return a value as a number for a chart; `None` if it is infinite or not a number.
 
-    A chart draws a `Decimal` or a fraction as the nearest float.
+    A `Decimal` or a fraction becomes the nearest float. `chart_kind` defines what a number is.
     """
-    if drawn_as(value) != "number":
+    if chart_kind(value) != "number":
         return None
     if isinstance(value, Integral):
         return int(value)
@@ -120,7 +120,7 @@ def drawn_number(value: Any) -> int | float | None:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a scalar of numpy or a member of an enum as a Python value, all else as it is."""
+    """Return a numpy scalar or an enum member as a Python value; other values are unchanged."""
     if type(value).__module__ == "numpy":
         return _from_numpy(value)
     return plain_value(value.value) if isinstance(value, Enum) else value
@@ -151,12 +151,12 @@ def _decimal(value: Decimal) -> Json:
 
 
 def _from_numpy(value: Any) -> Any:
-    """Return a scalar or an array of numpy as a Python value."""
+    """Return a numpy scalar or array as a Python value."""
     name = type(value).__name__
     if name in ("datetime64", "timedelta64"):
-        # For values in nanoseconds, or beyond the year 9999, `item` would return an integer.
+        # `item` returns an integer for values in nanoseconds or after the year 9999.
         plain = value.astype(f"{name}[us]")
-        is_whole = plain != plain or plain == value  # NaT is not itself
+        is_whole = plain != plain or plain == value  # NaT is not equal to itself
         item = plain.item() if is_whole else value
         return str(value).replace("T", " ") if isinstance(item, int) or item is value else item
     if name in ("float16", "float32"):
@@ -169,10 +169,10 @@ def _from_numpy(value: Any) -> Any:
 
 
 def single(number: float, form: str) -> float:
-    """Return the shortest number that a narrow float stands for: 0.1, not 0.10000000149011612.
+    """Return the shortest number with the same narrow float: 0.1, not 0.10000000149011612.
 
     Args:
-        number: The value of the narrow float.
+        number: Value of the narrow float.
         form: `f` for 32 bits or `e` for 16, as in `struct`.
     """
     if not math.isfinite(number):
@@ -205,7 +205,7 @@ def _as_json_text(value: Any) -> str:
         return json.dumps(as_json(value), ensure_ascii=False)
     except RecursionError:
         raise InvalidComponent("a value is nested too deep to be shown as text") from None
-    except (TypeError, ValueError):  # a key is no text
+    except (TypeError, ValueError):  # for example, a key is not a text
         return str(value)
 
 

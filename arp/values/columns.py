@@ -1,6 +1,6 @@
 """Convert tabular data to column names and rows of cells, limited to a number of rows.
 
-A data frame is cut before it is converted, so that a large one costs no more than a small one.
+A data frame is cut before it is converted, so a large one takes no more time than a small one.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from arp.values.cell import cell_of, cells_of, plain_value, single
 from arp.values.records import record_of
 
 MAX_ROWS: Final = 1_000
-"""The default limit of rows of a table that is made from data."""
+"""Default limit of rows in a table made from data."""
 
 MAX_COLUMNS: Final = 100
-"""The limit of columns of a table that is made from data."""
+"""Limit of columns in a table made from data."""
 
 UNNAMED: Final = "(unnamed)"
-"""The column name that data has instead of one (`None`, NaN)."""
+"""Name of a column without a name (`None` or NaN in the data)."""
 
 VALUE: Final = "value"
-"""The column name of data without names."""
+"""Name of the only column of data without names."""
 
 
 class Columns(Struct, frozen=True):
-    """Converted data: names and cells."""
+    """Converted data: names of columns, and cells."""
 
     names: list[str]
-    """The names of the columns, the index first."""
+    """Names of the columns, those of the index first."""
     rows: list[list[Json]]
-    """Each row has one cell for each name."""
+    """Rows of cells, each with one cell per name."""
     total_rows: int
-    """The number of rows of the data; larger than that of `rows` if they are cut."""
+    """Number of rows of the data; larger than the length of `rows` if rows were cut."""
     total_columns: int
-    """The number of columns of the data; larger than that of `names` if they are cut."""
+    """Number of columns of the data; larger than the length of `names` if columns were cut."""
     indexes: int = 0
-    """How many of the first columns are the index of a data frame."""
+    """Number of first columns that are the index of a data frame."""
     values: list[list[Any]] = []
-    """The values of each column, of which the cells were made."""
+    """Original values of each column."""
 
     @property
     def mark(self) -> str:
-        """A note that the data is cut, such as `first 1,000 of 50,000 rows`; empty: it is not."""
+        """Note about cut data, such as `first 1,000 of 50,000 rows`; empty if nothing was cut."""
         parts: list[str] = []
         if self.total_rows > len(self.rows):
             parts.append(f"first {len(self.rows):,} of {self.total_rows:,} rows")
@@ -57,20 +57,20 @@ class Columns(Struct, frozen=True):
             parts.append(f"first {len(self.names):,} of {self.total_columns:,} columns")
         return ", ".join(parts)
 
-    def column(self, place: int) -> list[Json]:
-        """Return the cells of a column, by its place: two columns may have the same name."""
-        return [row[place] for row in self.rows]
+    def column(self, index: int) -> list[Json]:
+        """Return the cells of a column by its index; two columns may have the same name."""
+        return [row[index] for row in self.rows]
 
     def place(self, name: object, where: str) -> int:
-        """Return the place of the one column with this name.
+        """Return the index of the only column with a name.
 
         Args:
-            name: What an author wrote.
-            where: How messages name it.
+            name: Name from the author of an agent.
+            where: Name of the argument in error messages.
 
         Raises:
-            InvalidComponent: There is none, and the message names a similar one, or all; or there
-                are several.
+            InvalidComponent: There is no such column (the message names a similar one, or all), or
+                there are several.
         """
         if not isinstance(name, str):
             raise InvalidComponent(f"{where}: expected the name of a column, got {kind_of(name)}")
@@ -87,27 +87,28 @@ class Columns(Struct, frozen=True):
 
 
 def marked(title: str | None, mark: str) -> str | None:
-    """Return a title with the note of `Columns.mark`."""
+    """Return a title with a note such as `Columns.mark` added."""
     if not mark:
         return title
     return f"{title} ({mark})" if title else f"{mark[:1].upper()}{mark[1:]}"
 
 
 class _Data(NamedTuple):
-    """Data with the values of its library, limited to some rows."""
+    """Selected rows of data, with the values of its library."""
 
     names: list[str]
     values: list[list[Any]]
-    """The values of each column."""
+    """Values of each column."""
     total_rows: int
     indexes: int = 0
 
 
-Cut = Callable[[int], slice]
-"""Gets the number of rows and returns which of them are used."""
+RowSelector = Callable[[int], slice]
+"""Returns the slice of rows to use, given the total number of rows."""
 
-Reader = Callable[[Any, Cut, "bool | None"], _Data]
-"""Reads some rows of a value, with its index, without it, or `None`: if the index is meaningful."""
+Reader = Callable[[Any, RowSelector, "bool | None"], _Data]
+"""Reads rows of a value. The third argument says whether to include the index; `None` means only a
+meaningful one."""
 
 
 def is_tabular(value: Any) -> bool:
@@ -116,22 +117,22 @@ def is_tabular(value: Any) -> bool:
 
 
 def columns_of(
-    value: Any, *, rows: int | Cut = MAX_ROWS, index: bool | None = None
+    value: Any, *, rows: int | RowSelector = MAX_ROWS, index: bool | None = None
 ) -> Columns | None:
-    """Return a value's columns; `None` if it has none.
+    """Return the columns of tabular data; `None` for other values.
 
-    It reads data frames and series of pandas and polars, tables of pyarrow, arrays of numpy, lists
-    of mappings, models, dataclasses and rows (see `record_of`), and mappings from names to lists.
+    Supported are data frames and series of pandas and polars, tables of pyarrow, arrays of numpy,
+    lists of mappings, models, dataclasses and rows (see `record_of`), and mappings from names to
+    lists.
 
     Args:
-        value: Anything.
-        rows: The number of rows from the first on; or a function of the total number of rows that
-            returns a slice.
-        index: Whether to show the index of a pandas data frame; `None`: if it has a name, or is not
-            of integers.
+        value: Any value.
+        rows: Number of first rows to read, or a function from the total number of rows to a slice.
+        index: Whether to include the index of a pandas data frame. With `None`, an index is
+            included if it has a name or does not consist of integers.
 
     Raises:
-        TypeError: The value has no rows yet (a lazy frame), or more than two dimensions.
+        TypeError: The value is a lazy frame without rows, or has more than two dimensions.
     """
     reader = _reader(value)
     cut = (lambda _: slice(rows)) if isinstance(rows, int) else rows
@@ -145,7 +146,7 @@ def columns_of(
 
 
 def kind_name(value: Any) -> str:
-    """Return the key of a value in `_READERS`, such as `pandas.DataFrame`, or an empty text."""
+    """Return the key in `_READERS` for a value, such as `pandas.DataFrame`; empty if none."""
     for kind in type(value).__mro__:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _READERS:
@@ -171,7 +172,7 @@ def name_of_column(name: Any) -> str:
 # -- libraries -------------------------------------------------------------------------------------
 
 
-def _of_pandas(frame: Any, cut: Cut, index: bool | None) -> _Data:
+def _of_pandas(frame: Any, cut: RowSelector, index: bool | None) -> _Data:
     if not hasattr(frame, "columns"):
         frame = frame.to_frame(VALUE if frame.name is None else frame.name)
     part = frame.iloc[cut(len(frame))]
@@ -180,14 +181,14 @@ def _of_pandas(frame: Any, cut: Cut, index: bool | None) -> _Data:
         index = any(one.name is not None or one.inferred_type != "integer" for one in levels)
     levels = levels if index else []
     names = ["index" if one.name is None else name_of_column(one.name) for one in levels]
-    # By position, since two columns may have the same name.
+    # By position, because two columns may have the same name.
     values = [part.iloc[:, number] for number in range(len(frame.columns))]
     names += [name_of_column(one) for one in frame.columns]
     listed = [_listed(one.tolist(), one.dtype) for one in (*levels, *values)]
     return _Data(names, listed, len(frame), len(levels))
 
 
-def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
+def _of_polars(frame: Any, cut: RowSelector, _index: bool | None) -> _Data:
     if not hasattr(frame, "columns"):
         frame = frame.to_frame(frame.name or VALUE)
     columns = frame[cut(frame.height)].get_columns()
@@ -195,11 +196,11 @@ def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
     return _Data(names, [_listed(one.to_list(), one.dtype) for one in columns], frame.height)
 
 
-def _of_lazy(_frame: Any, _cut: Cut, _index: bool | None) -> _Data:
+def _of_lazy(_frame: Any, _cut: RowSelector, _index: bool | None) -> _Data:
     raise TypeError("a LazyFrame has no rows yet; pass frame.collect()")
 
 
-def _of_arrow(table: Any, cut: Cut, _index: bool | None) -> _Data:
+def _of_arrow(table: Any, cut: RowSelector, _index: bool | None) -> _Data:
     wanted = range(table.num_rows)[cut(table.num_rows)]
     part = table.slice(0, len(wanted)) if wanted.step == 1 else table.take(list(wanted))
     names = [name_of_column(one) for one in table.schema.names]
@@ -207,10 +208,10 @@ def _of_arrow(table: Any, cut: Cut, _index: bool | None) -> _Data:
     return _Data(names, listed, table.num_rows)
 
 
-def _of_numpy(array: Any, cut: Cut, _index: bool | None) -> _Data:
+def _of_numpy(array: Any, cut: RowSelector, _index: bool | None) -> _Data:
     if array.dtype.names or array.ndim < 2:
         part = array.reshape(-1)[cut(array.size)]
-        names = list(array.dtype.names or ())  # of a structured array
+        names = list(array.dtype.names or ())  # the fields of a structured array
         values = [_items(part[one]) for one in names] if names else [_items(part)]
         return _Data(names or [VALUE], values, array.size)
     if array.ndim > 2:
@@ -228,7 +229,7 @@ def _items(array: Any) -> list[Any]:
 
 
 def _listed(values: list[Any], kind: object) -> list[Any]:
-    """Return values of a type of a library; narrow floats without digits that they do not have."""
+    """Return values of a library's type, with narrow floats rounded to their shortest form."""
     form = _NARROW.get(str(kind).lower().removesuffix("[pyarrow]"))
     if form is None:
         return values
@@ -236,7 +237,7 @@ def _listed(values: list[Any], kind: object) -> list[Any]:
 
 
 _NARROW: Final = {"float32": "f", "float": "f", "float16": "e", "halffloat": "e"}
-"""The forms of `struct` of narrow floats, by the names of their types."""
+"""Format characters of `struct` for narrow floats, by name of their type."""
 
 
 _READERS: Final[dict[str, Reader]] = {
@@ -254,7 +255,7 @@ _READERS: Final[dict[str, Reader]] = {
 # -- objects ---------------------------------------------------------------------------------------
 
 
-def _of_objects(value: Any, cut: Cut) -> _Data | None:
+def _of_objects(value: Any, cut: RowSelector) -> _Data | None:
     if isinstance(value, Mapping):
         return _of_mapping(value, cut)
     if isinstance(value, str | bytes) or not isinstance(value, Sequence) or not value:
@@ -270,8 +271,8 @@ def _of_objects(value: Any, cut: Cut) -> _Data | None:
     return _Data([name_of_column(one) for one in keys], values, len(value))
 
 
-def _of_mapping(value: Mapping[Any, Any], cut: Cut) -> _Data | None:
-    """Return the columns of a mapping from names to lists of one length."""
+def _of_mapping(value: Mapping[Any, Any], cut: RowSelector) -> _Data | None:
+    """Return the columns of a mapping from names to lists of equal length."""
     columns: list[list[Any]] = []
     for one in value.values():
         items = one.tolist() if hasattr(one, "tolist") else one

@@ -13,7 +13,7 @@ from typing import Any, Final
 from arp.protocol.errors import InvalidComponent, ResourceLimit
 
 MAX_PICTURE_BYTES: Final = 700 << 10
-"""Of an image in a component, before base64: a message has at most 1 MiB."""
+"""Size limit in bytes of an image in a component, before base64. A message has at most 1 MiB."""
 
 _MIMES: Final = (
     (b"\x89PNG\r\n\x1a\n", "png"),
@@ -22,14 +22,14 @@ _MIMES: Final = (
 )
 
 _FIGURE_DPI: Final = (144, 100, 72, 50)
-"""Resolutions of a figure; the next one is tried if the image is too large."""
+"""Resolutions of a figure in dpi, tried in this order until the image is small enough."""
 
 _SMALLER: Final = (2000, 1400, 1000, 700)
-"""Longest sides of a picture in pixels; the next one is tried if the image is too large."""
+"""Longest sides of a picture in pixels, tried in this order until the image is small enough."""
 
 
 def picture_kind(value: Any) -> str:
-    """Return the kind of a picture: `matplotlib`, `PIL`, `bytes`, `path`; empty: it is none."""
+    """Return the kind of a picture: `matplotlib`, `PIL`, `bytes` or `path`; empty for others."""
     if isinstance(value, bytes | bytearray | memoryview):
         return "bytes"
     if isinstance(value, os.PathLike):
@@ -47,12 +47,12 @@ def source_of(value: Any) -> str:
     """Return a picture as a `data:` URL.
 
     Args:
-        value: A figure or axes of matplotlib, a picture of PIL, the bytes of a PNG, JPEG, GIF or
-            WebP, or the path of such a file.
+        value: Figure or axes of matplotlib, picture of PIL, bytes of a PNG, JPEG, GIF or WebP, or
+            path of such a file.
 
     Raises:
-        InvalidComponent: It is none of these.
-        ResourceLimit: It is too large, even with fewer pixels.
+        InvalidComponent: The value is not a picture of a supported kind.
+        ResourceLimit: The picture is too large, even with fewer pixels.
         OSError: The file cannot be read.
     """
     readers: dict[str, Callable[[Any], bytes]] = {
@@ -70,7 +70,7 @@ def source_of(value: Any) -> str:
     content = readers[kind](value)
     mime = picture_type(content)
     if not mime:
-        raise InvalidComponent("ui.image: src: these bytes are no PNG, JPEG, GIF or WebP")
+        raise InvalidComponent("ui.image: src: these bytes are not a PNG, JPEG, GIF or WebP")
     if len(content) > MAX_PICTURE_BYTES:
         raise ResourceLimit(
             f"ui.image: src: {len(content):,} bytes; at most {MAX_PICTURE_BYTES:,} in a component: "
@@ -80,7 +80,7 @@ def source_of(value: Any) -> str:
 
 
 def description_of(value: Any) -> str:
-    """Return a description of a picture: the titles of a figure, else `Figure` or `Picture`."""
+    """Return a description of a picture: the titles of a figure, or `Figure` or `Picture`."""
     if picture_kind(value) != "matplotlib":
         return "Picture"
     figure = _figure(value)
@@ -90,10 +90,10 @@ def description_of(value: Any) -> str:
 
 
 def figure_of_parts(value: Any) -> Any:
-    """Return the figure of what plotting functions return: an array of axes, lines, or bars.
+    """Return the figure of the values that plotting functions return: axes, lines or bars.
 
     Returns:
-        `None` if it is something else, or its parts are of several figures.
+        The figure; `None` if the values are of another kind, or belong to several figures.
     """
     if type(value).__module__ == "numpy" and value.dtype.kind == "O":
         value = value.reshape(-1).tolist()
@@ -112,7 +112,7 @@ def _figure(value: Any) -> Any:
 def _of_figure(value: Any) -> bytes:
     figure = _figure(value)
     content = b""
-    # A figure with a photo in it is many times smaller as JPEG.
+    # A figure that contains a photo is many times smaller as JPEG.
     for dpi, form in product(_FIGURE_DPI, ("png", "jpeg")):
         buffer = BytesIO()
         figure.savefig(buffer, format=form, dpi=dpi, bbox_inches="tight")
@@ -145,7 +145,7 @@ def _saved(picture: Any, form: str) -> bytes:
 
 
 def picture_type(content: bytes) -> str:
-    """Return what bytes are: `png`, `jpeg`, `gif`, `webp`; empty: nothing that every page shows."""
+    """Return the image format of bytes: `png`, `jpeg`, `gif` or `webp`; empty for others."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "webp"
     return next((mime for start, mime in _MIMES if content.startswith(start)), "")

@@ -1,8 +1,9 @@
 """Convert plotly figures to charts: lines, bars, areas, points and pies.
 
-A chart has one kind of series over one row of labels, so not every figure is one. What a chart
-cannot show as the figure does is refused with advice, and no value is left out: to draw a figure as
-a picture, plotly needs a browser, which this package must not start.
+A chart has series of one kind with a common list of labels, so it cannot show every figure. A
+figure that a chart would show differently, or with values left out, is refused, and the error says
+what to do instead. It is not drawn as a picture, because plotly needs a browser for that, and this
+package must not start one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.exact_integers import TOO_LARGE, is_exact
 from arp.protocol.json_value import Json, JsonObject
-from arp.values.cell import cells_of, drawn_as, drawn_number, plain_value
+from arp.values.cell import cells_of, chart_kind, chart_number, plain_value
 from arp.values.columns import marked
 from arp.values.series import MAX_POINTS
 
@@ -25,11 +26,11 @@ _MARKUP: Final = re.compile(r"</?(?:b|i|u|s|em|strong|sub|sup|span|a)(?:\s[^<>]*
 _BREAK: Final = re.compile(r"\s*<br\s*/?>\s*")
 _DATE: Final = re.compile(r"-?\d{4}-\d{2}(?:-\d{2}(?:[T ][\d:.]+(?:Z|[+-][\d:]+)?)?)?")
 _FILLS: Final = ("tozeroy", "tonexty")
-"""Fills that make a line an area over the labels."""
+"""Fills of a trace that a chart can show as an area."""
 
 
 class _Points(NamedTuple):
-    """One trace: values by their labels, in order."""
+    """One trace: labels and their values, in order."""
 
     name: str
     labels: list[Json]
@@ -37,7 +38,7 @@ class _Points(NamedTuple):
 
 
 def is_plotly(value: Any) -> bool:
-    """Return whether a value is a figure of plotly."""
+    """Return whether a value is a plotly figure."""
     return any(
         kind.__module__.partition(".")[0] == "plotly" and kind.__name__ == "BaseFigure"
         for kind in type(value).__mro__
@@ -48,15 +49,15 @@ def chart_of(figure: Any) -> Component:
     """Return a figure as a chart. Hidden traces are left out.
 
     Raises:
-        InvalidComponent: A chart cannot show it; the message says why, and what to do.
+        InvalidComponent: A chart cannot show the figure; the message says why, and what to do.
     """
     traces = [trace for trace in figure.data if trace.visible in (None, True)]
     kind = _kind_of(figure, traces)
-    is_lying = _is_lying(traces[0])
+    is_horizontal = _is_horizontal(traces[0])
     points = [_points(trace, kind, number) for number, trace in enumerate(traces, 1)]
     if len(points) == 1:
         points = [points[0]._replace(name=_plain(traces[0].name))]
-    axis = None if kind == "pie" else figure.layout.yaxis if is_lying else figure.layout.xaxis
+    axis = None if kind == "pie" else figure.layout.yaxis if is_horizontal else figure.layout.xaxis
     if kind == "pie":
         hidden = [_label(one) for one in figure.layout.hiddenlabels or ()]
         points = [_without(points[0], hidden)]
@@ -66,18 +67,18 @@ def chart_of(figure: Any) -> Component:
         {"label": one.name, "data": column} for one, column in zip(points, columns, strict=True)
     ]
     props: JsonObject = {"type": kind, "labels": labels, "datasets": datasets}
-    titles = _titles(figure.layout, kind, is_lying) | {
+    titles = _titles(figure.layout, kind, is_horizontal) | {
         "title": marked(_plain(figure.layout.title.text) or None, mark)
     }
     props |= {name: one for name, one in titles.items() if one}
     return Component("", "chart", props)
 
 
-def _titles(layout: Any, kind: str, is_lying: bool) -> dict[str, str | None]:
+def _titles(layout: Any, kind: str, is_horizontal: bool) -> dict[str, str | None]:
     if kind == "pie":
         return {}
     x, y = _plain(layout.xaxis.title.text), _plain(layout.yaxis.title.text)
-    return {"x_title": y, "y_title": x} if is_lying else {"x_title": x, "y_title": y}
+    return {"x_title": y, "y_title": x} if is_horizontal else {"x_title": x, "y_title": y}
 
 
 def _refuse(what: str, instead: str = "") -> InvalidComponent:
@@ -85,15 +86,19 @@ def _refuse(what: str, instead: str = "") -> InvalidComponent:
 
 
 def _plain(text: Any) -> str:
-    """Return a text of plotly without its markup."""
+    """Return a text of a figure without markup."""
     return "" if text is None else _MARKUP.sub("", _BREAK.sub(" ", str(text)))
 
 
-# -- what a chart can show -------------------------------------------------------------------------
+# -- checks ----------------------------------------------------------------------------------------
 
 
 def _kind_of(figure: Any, traces: Sequence[Any]) -> str:
-    """Return the kind of chart; refuse what a chart cannot show as the figure does."""
+    """Return the kind of chart for a figure.
+
+    Raises:
+        InvalidComponent: A chart would show the figure differently.
+    """
     kinds = list(dict.fromkeys(map(_kind, traces)))
     if len(kinds) != 1 or (kinds == ["pie"] and len(traces) > 1):
         found = ", ".join(dict.fromkeys(str(trace.type) for trace in traces))
@@ -108,8 +113,8 @@ def _kind_of(figure: Any, traces: Sequence[Any]) -> str:
             "several plots (facets, subplots or a second axis): a chart has one",
             "show a figure for each of them, or " + _INSTEAD,
         )
-    if len(set(map(_is_lying, traces))) > 1:
-        raise _refuse("upright and lying bars")
+    if len(set(map(_is_horizontal, traces))) > 1:
+        raise _refuse("vertical and horizontal bars")
     if figure.layout.barnorm or any(getattr(trace, "groupnorm", None) for trace in traces):
         raise _refuse("values that plotly turns into shares: draw the shares themselves")
     for trace in traces:
@@ -137,7 +142,7 @@ def _kind(trace: Any) -> str:
 
 
 def _check(trace: Any) -> None:
-    """Refuse a trace with more values than a chart shows."""
+    """Refuse a trace with values that a chart would leave out."""
     if trace.type == "bar" and trace.base is not None:
         raise _refuse("bars that do not begin at 0 (base)")
     for name in ("error_x", "error_y"):
@@ -149,12 +154,12 @@ def _check(trace: Any) -> None:
     for name in ("size", "color"):
         given: Any = getattr(trace.marker, name, None)
         listed = list(given) if _is_list(given) else []
-        if any(drawn_as(plain_value(one)) == "number" for one in listed):
+        if any(chart_kind(plain_value(one)) == "number" for one in listed):
             raise _refuse(f"points or bars whose {name} is a value: a chart does not show that")
 
 
-def _is_lying(trace: Any) -> bool:
-    """Return whether a trace is of horizontal bars: as in plotly, also if it has no y."""
+def _is_horizontal(trace: Any) -> bool:
+    """Return whether a trace has horizontal bars. As in plotly, bars without y are horizontal."""
     if trace.type != "bar":
         return False
     return bool(trace.orientation == "h" or (not trace.orientation and trace.y is None))
@@ -171,7 +176,7 @@ def _points(trace: Any, kind: str, number: int) -> _Points:
     name = _plain(trace.name) or f"trace {number}"
     if kind == "pie":
         return _slices(trace, name)
-    at, by = ("y", "x") if _is_lying(trace) else ("x", "y")
+    at, by = ("y", "x") if _is_horizontal(trace) else ("x", "y")
     if trace[at] is None and trace[by] is None:
         return _Points(name, [], [])
     given, numbers = trace[at], trace[by]
@@ -181,16 +186,17 @@ def _points(trace: Any, kind: str, number: int) -> _Points:
         if numbers is None
         else [_number(one, by) for one in numbers]
     )
-    if kind == "scatter" and all(drawn_as(one) in ("number", "missing") for one in places):
+    if kind == "scatter" and all(chart_kind(one) in ("number", "missing") for one in places):
         for one in places:
             _check_exact(one)
-    # As in plotly, a value without a place is not shown, nor is a place without a value.
+    # As in plotly, a value without a position is not shown, and neither is a position without a
+    # value.
     pairs = [pair for pair in zip(places, values, strict=False) if pair[0] is not None]
     return _Points(name, [label for label, _ in pairs], [value for _, value in pairs])
 
 
 def _counted(trace: Any, axis: str, count: int) -> list[Any]:
-    """Return places that a figure does not name: from `x0` on in steps of `dx`."""
+    """Return the default positions of `count` points: from `x0` in steps of `dx`."""
     first, step = trace[f"{axis}0"], trace[f"d{axis}"]
     start, by = _whole(0 if first is None else first), _whole(1 if step is None else step)
     if start is None or by is None:
@@ -202,12 +208,12 @@ def _counted(trace: Any, axis: str, count: int) -> list[Any]:
 
 
 def _whole(value: Any) -> int | float | None:
-    number = drawn_number(plain_value(value))
+    number = chart_number(plain_value(value))
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _slices(trace: Any, name: str) -> _Points:
-    if trace.values is None:  # then each label counts
+    if trace.values is None:  # plotly then counts each label
         labels = _labels(() if trace.labels is None else trace.labels)
         return _Points(name, labels, [1] * len(labels))
     values = [_number(one, "values") for one in trace.values]
@@ -229,7 +235,7 @@ def _without(points: _Points, hidden: Sequence[Json]) -> _Points:
 
 def _labels(given: Iterable[Any]) -> list[Json]:
     listed = list(given)
-    if listed and all(map(_is_list, listed)):  # categories within categories
+    if listed and all(map(_is_list, listed)):  # nested categories
         rows = zip(*(cells_of(list(level)) for level in listed), strict=False)
         return [" / ".join("" if one is None else str(_label(one)) for one in row) for row in rows]
     return [_label(one) for one in cells_of(listed)]
@@ -238,25 +244,25 @@ def _labels(given: Iterable[Any]) -> list[Json]:
 def _label(cell: Json) -> Json:
     if isinstance(cell, bool):
         return str(cell)
-    # A date at midnight, as plotly keeps it.
+    # plotly stores a date as a time at midnight.
     return _plain(cell.removesuffix("T00:00:00.000000")) if isinstance(cell, str) else cell
 
 
 def _number(value: Any, axis: str) -> int | float | None:
-    """Return a value as a number, also of a text; `None` for a gap."""
+    """Return a value, or a text with a number, as a number; `None` for a gap."""
     value = plain_value(value)
-    kind = drawn_as(value)
+    kind = chart_kind(value)
     if isinstance(value, str):
         if not value.strip():
             return None
         try:
             value = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
-            kind = drawn_as(value)
+            kind = chart_kind(value)
         except ValueError:
             pass
     if kind not in ("number", "missing"):
-        raise _refuse(f"{value!r:.40} in {axis}, which is no number: a chart has numbers there")
-    _check_exact(number := drawn_number(value))
+        raise _refuse(f"{value!r:.40} in {axis}, which is not a number: a chart has numbers there")
+    _check_exact(number := chart_number(value))
     return number
 
 
@@ -265,16 +271,16 @@ def _check_exact(number: Any) -> None:
         raise InvalidComponent(f"a plotly figure with {number}, {TOO_LARGE}")
 
 
-# -- traces over one row of labels -----------------------------------------------------------------
+# -- common labels of all traces -------------------------------------------------------------------
 
 
 def _aligned(
     points: list[_Points], kind: str, axis: Any
 ) -> tuple[list[Json], list[list[int | float | None]]]:
-    """Return the labels of all traces, and of each trace a value or a gap for each label."""
+    """Return the labels of all traces, and per trace a value or a gap for each label."""
     labels = [label for one in points for label in one.labels]
     if kind == "scatter" and all(isinstance(label, int | float) for label in labels):
-        return _side_by_side(points)
+        return _one_label_per_point(points)
     if kind in ("bar", "pie"):
         points = [_summed(one) for one in points]
     is_continuous = _is_continuous(points, axis)
@@ -294,12 +300,17 @@ def _aligned(
 
 
 def _key(label: Json) -> tuple[str, Json]:
-    """Return what tells labels apart: 1 is 1.0, but not `"1"`."""
+    """Return a key that is equal for equal labels: 1 equals 1.0, but not `"1"`."""
     return type(label).__name__ if isinstance(label, str) else "number", label
 
 
-def _side_by_side(points: list[_Points]) -> tuple[list[Json], list[list[int | float | None]]]:
-    """Return all points of all traces: each has a place of its own."""
+def _one_label_per_point(
+    points: list[_Points],
+) -> tuple[list[Json], list[list[int | float | None]]]:
+    """Return the points of all traces, each with its own label.
+
+    Several points of a scatter chart may have the same x, so labels cannot be merged.
+    """
     if all(one.labels == points[0].labels for one in points):
         return points[0].labels, [one.values for one in points]
     labels: list[Json] = []
@@ -329,7 +340,7 @@ def _summed(points: _Points) -> _Points:
 
 
 def _is_continuous(points: list[_Points], axis: Any) -> bool:
-    """Return whether labels have places by their size: numbers or dates, as plotly sees them."""
+    """Return whether labels are numbers or dates, which plotly places by size."""
     if axis is None or axis.type in ("category", "multicategory"):
         return False
     labels = [label for one in points for label in one.labels]
@@ -339,7 +350,7 @@ def _is_continuous(points: list[_Points], axis: Any) -> bool:
 
 
 def _check_order(points: _Points, kind: str, is_continuous: bool) -> None:
-    """Refuse several values at one label, and a line that goes back."""
+    """Refuse several values for one label, and a line that reverses its direction."""
     labels = points.labels
     if len(set(map(_key, labels))) < len(labels):
         raise _refuse(
@@ -348,11 +359,11 @@ def _check_order(points: _Points, kind: str, is_continuous: bool) -> None:
         )
     is_line = kind in ("line", "area") and is_continuous
     if is_line and labels not in (sorted(labels), sorted(labels, reverse=True)):
-        raise _refuse("a line that goes back and forth: sort the values by x")
+        raise _refuse("a line that reverses its direction: sort the values by x")
 
 
 def _ordered(labels: Sequence[Json], axis: Any) -> list[int]:
-    """Return the order of categories, as the figure's axis names it."""
+    """Return the indexes of labels in the category order of the figure's axis."""
     wanted = [] if axis is None or axis.categoryarray is None else _labels(axis.categoryarray)
     place = {_key(label): number for number, label in enumerate(wanted)}
     return sorted(range(len(labels)), key=lambda at: (place.get(_key(labels[at]), len(wanted)), at))
@@ -361,7 +372,7 @@ def _ordered(labels: Sequence[Json], axis: Any) -> list[int]:
 def _thinned(
     labels: list[Json], columns: list[list[int | float | None]], kind: str
 ) -> tuple[list[Json], list[list[int | float | None]], str]:
-    """Return every n-th point of a line with very many, and a note that says so."""
+    """Return every n-th point of a line with more than `MAX_POINTS`, and a note about it."""
     count = len(labels)
     if count <= MAX_POINTS:
         return labels, columns, ""

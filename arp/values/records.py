@@ -9,10 +9,10 @@ import msgspec
 
 
 def record_of(value: Any) -> Mapping[str, Any] | None:
-    """Return an object's fields by name, in order; `None` if it has none.
+    """Return an object's fields by name, in order; `None` if it has no named fields.
 
-    It reads mappings, pydantic models, dataclasses, msgspec Structs, attrs classes, named tuples,
-    and rows of `sqlite3` and SQLAlchemy.
+    Supported are mappings, pydantic models, dataclasses, msgspec Structs, attrs classes, named
+    tuples, and rows of `sqlite3` and SQLAlchemy.
     """
     if isinstance(value, Mapping):
         return value
@@ -57,5 +57,5 @@ def _of_row(value: Any) -> dict[str, Any] | None:
     if kind.__module__.startswith("sqlalchemy.") and hasattr(value, "_mapping"):
         return dict(value._mapping)
     if kind.__module__ == "sqlite3" and kind.__name__ == "Row":
-        return {name: value[name] for name in value.keys()}  # noqa: SIM118 - it is no mapping
+        return {name: value[name] for name in value.keys()}  # noqa: SIM118 - not a mapping
     return None

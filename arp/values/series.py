@@ -8,31 +8,31 @@ from typing import Any, Final, NamedTuple
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.exact_integers import TOO_LARGE, is_exact
 from arp.protocol.json_value import Json, JsonObject
-from arp.values.cell import drawn_as, drawn_number, is_infinite, plain_value
+from arp.values.cell import chart_kind, chart_number, is_infinite, plain_value
 from arp.values.columns import VALUE, Columns, columns_of, is_tabular
 
 MAX_POINTS: Final = 2_000
-"""Of one series: more than the width of a screen in pixels."""
+"""Largest number of points in a series; more than a screen has pixels in its width."""
 
 _FIRST_ROWS: Final = ("bar", "pie")
-"""Charts that show the first rows if there are too many, not every n-th row."""
+"""Chart types that show the first rows if there are too many, instead of every n-th row."""
 
 MISSING: Final = "(missing)"
-"""The name of the series of rows that have no value in the column of `by`."""
+"""Name of the series of rows without a value in the column `by`."""
 
 MAX_SERIES: Final = 20
-"""Series made from the values of a column; people could not distinguish more colours."""
+"""Largest number of series made from a column; people cannot distinguish more colours."""
 
 _INSTEAD: Final = {
     "truth": "of True and False; draw counts or numbers, as with df[…].astype(int)",
     "duration": "of durations; draw numbers, as with df[…].dt.total_seconds()",
     "other": "not of numbers",
 }
-"""What a column is that has no numbers, and what to do."""
+"""Error text for a column without numbers, by the kind of its values."""
 
 
-class _Chosen(NamedTuple):
-    """The places of columns, since two may have the same name."""
+class _ChartColumns(NamedTuple):
+    """Indexes of the columns of a chart; two columns may have the same name."""
 
     x: int | None
     y: list[int]
@@ -45,30 +45,31 @@ def series_of(
     """Return `labels`, `datasets`, `x_title`, `y_title` and `mark` of a chart.
 
     Args:
-        data: As for `columns_of`; or a list of numbers.
-        kind: The type of the chart.
-        x: The column of the labels; `None`: the index of a data frame, else the first column that
-            is not numeric (for a scatter chart the first column), else the row numbers.
-        y: The columns of the values; `None`: all other numeric columns.
-        by: A column; each of its values is a series.
+        data: Tabular data (see `columns_of`) or a list of numbers.
+        kind: Type of the chart.
+        x: Column of the labels. With `None`, the first of these that exists: the index of a data
+            frame; the first column that is not numeric (for a scatter chart: the first column); the
+            row numbers.
+        y: Columns of the values; `None` means all other numeric columns.
+        by: Column with one series per value; `None` means one series per column in `y`.
 
     Raises:
-        InvalidComponent: It is no data, a column does not exist, its name is that of several, one
-            of `y` is not numeric, or it has an integer that renderers would round.
+        InvalidComponent: The data is not supported, a name fits no column or several, a column of
+            `y` is not numeric, or an integer is so large that renderers would round it.
     """
     columns = _columns(data, kind, by is not None)
-    chosen = _chosen(columns, kind, x, y, by)
-    names = [columns.names[place] for place in chosen.y]
+    chosen = _chart_columns(columns, kind, x, y, by)
+    names = [columns.names[index] for index in chosen.y]
     labels = _labels(columns, kind, chosen.x)
     if chosen.by is not None:
         labels, datasets = _grouped(columns, labels, chosen)
     else:
         datasets = [
-            {"label": columns.names[place], "data": _numbers(columns, place)} for place in chosen.y
+            {"label": columns.names[index], "data": _numbers(columns, index)} for index in chosen.y
         ]
     if kind == "pie" and len(datasets) > 1:
         raise InvalidComponent(
-            f"ui.chart: a pie shows one column; take y={names[0]!r}, or another of them: "
+            f"ui.chart: a pie shows one column; use y={names[0]!r}, or another of them: "
             f"{', '.join(names)}"
         )
     return {
@@ -84,8 +85,8 @@ def _columns(data: Any, kind: str, is_grouped: bool) -> Columns:
     most = MAX_POINTS * (MAX_SERIES if is_grouped else 1)
 
     def cut(total: int) -> slice:
-        # Without some of its bars a chart is wrong, but a line keeps its shape with every n-th
-        # value.
+        # A bar chart with every n-th bar would be wrong, so it shows the first rows. A line with
+        # every n-th value keeps its shape.
         return slice(most) if kind in _FIRST_ROWS else slice(None, None, -(-total // most) or 1)
 
     plain = isinstance(data, Iterable) and not isinstance(data, str | bytes)
@@ -112,9 +113,9 @@ def _mark(columns: Columns, kind: str) -> str:
     return f"one row in {step:,} of {columns.total_rows:,}"
 
 
-def _chosen(
+def _chart_columns(
     columns: Columns, kind: str, x: str | None, y: Sequence[str] | None, by: str | None
-) -> _Chosen:
+) -> _ChartColumns:
     """Return the columns that a chart shows."""
     values = None if y is None else [columns.place(one, "ui.chart: y") for one in y]
     group = None if by is None else columns.place(by, "ui.chart: by")
@@ -139,11 +140,11 @@ def _chosen(
                 f"ui.chart: y: column {columns.names[place]!r:.60} is {_INSTEAD[found]}"
                 f"{f'; numbers are in: {others}' if others else ''}"
             )
-    return _Chosen(label, values, group)
+    return _ChartColumns(label, values, group)
 
 
 def _without_numbers(columns: Columns) -> str:
-    """Return why there is nothing to draw, and what to do."""
+    """Return an error text: why there is nothing to draw, and what to do."""
     if not columns.names or not columns.rows:
         return "ui.chart: the data has no rows; show a text instead, or name the columns with y="
     for place, name in enumerate(columns.names):
@@ -157,7 +158,7 @@ def _without_numbers(columns: Columns) -> str:
 
 
 def _label_column(columns: Columns, kind: str, values: set[int]) -> int | None:
-    """Return the column of the labels if none is named."""
+    """Return the default column of the labels; `None` means row numbers."""
     if columns.indexes:
         return 0
     free = [place for place in range(len(columns.names)) if place not in values]
@@ -167,8 +168,8 @@ def _label_column(columns: Columns, kind: str, values: set[int]) -> int | None:
 
 
 def _kind(columns: Columns, place: int) -> str:
-    """Return what the values of a column are, if all are of one kind; see `drawn_as`."""
-    found = {drawn_as(plain_value(one)) for one in columns.values[place]} - {"missing"}
+    """Return the common kind of the values in a column (see `chart_kind`), or `other`."""
+    found = {chart_kind(plain_value(one)) for one in columns.values[place]} - {"missing"}
     return "other" if len(found) > 1 else found.pop() if found else "missing"
 
 
@@ -179,7 +180,7 @@ def _labels(columns: Columns, kind: str, x: int | None) -> list[Json]:
         rows = (row[: columns.indexes] for row in columns.rows)
         return [" / ".join("" if one is None else str(one) for one in row) for row in rows]
     if kind == "scatter" and _kind(columns, x) == "number":
-        # The points stand at these numbers.
+        # These numbers are the positions of the points, so each row needs one.
         numbers = _numbers(columns, x, "x")
         if None in numbers:
             raise InvalidComponent(
@@ -201,14 +202,14 @@ def _label(value: Json) -> Json:
 
 
 def _numbers(columns: Columns, place: int, what: str = "y") -> list[Json]:
-    """Return the numbers of a column; infinite ones cannot be drawn and become gaps."""
-    numbers: list[Json] = [drawn_number(plain_value(one)) for one in columns.values[place]]
+    """Return the numbers of a column. Infinite numbers cannot be drawn and become gaps."""
+    numbers: list[Json] = [chart_number(plain_value(one)) for one in columns.values[place]]
     for given, number in zip(columns.values[place], numbers, strict=True):
         value = plain_value(given)
-        if number is None and drawn_as(value) == "number" and not is_infinite(value):
+        if number is None and chart_kind(value) == "number" and not is_infinite(value):
             raise InvalidComponent(
                 f"ui.chart: {what}: column {columns.names[place]!r:.60} has {given!s:.40}, which "
-                "is beyond every float; divide the column first"
+                "is too large for a float; divide the column first"
             )
     rough = next((one for one in numbers if not is_exact(one)), None)
     if rough is not None:
@@ -220,9 +221,9 @@ def _numbers(columns: Columns, place: int, what: str = "y") -> list[Json]:
 
 
 def _grouped(
-    columns: Columns, labels: list[Json], chosen: _Chosen
+    columns: Columns, labels: list[Json], chosen: _ChartColumns
 ) -> tuple[list[Json], list[JsonObject]]:
-    """Return labels, and one series for each value of `by` with a value or a gap for each label."""
+    """Return the labels, and one series per value of `by`, with a value or a gap per label."""
     assert chosen.by is not None
     by = columns.names[chosen.by]
     if len(chosen.y) != 1:
@@ -254,12 +255,12 @@ def _grouped(
 
 
 def _key(cell: Json) -> tuple[str, Json]:
-    """Return what tells cells apart: 1 is 1.0, but neither `"1"` nor `True`."""
+    """Return a key that is equal for equal cells: 1 equals 1.0, but not `"1"` or `True`."""
     return "number" if type(cell) in (int, float) else type(cell).__name__, cell
 
 
 def _refuse_alike(column: str, what: str, names: list[str]) -> None:
-    """Refuse different values that would have the same name, such as 1 and `"1"`."""
+    """Refuse different values with the same text, such as 1 and `"1"`."""
     alike = next((name for name in names if names.count(name) > 1), None)
     if alike is not None:
         raise InvalidComponent(

@@ -1,4 +1,4 @@
-"""Convert values of agents and tools to components: tables, charts, names with values."""
+"""Convert values of agents and tools to components: tables, charts, key-value lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from arp.values.records import record_of
 F = TypeVar("F", bound=Callable[[Any], Any])
 
 _CONVERTERS: Final[dict[type | str, Callable[[Any], Any]]] = {}
-"""The registered converters, by type, or by its module and name."""
+"""Registered converters, by type or by its full name."""
 
 
 def converter(kind: type | str) -> Callable[[F], F]:
@@ -32,11 +32,11 @@ def converter(kind: type | str) -> Callable[[F], F]:
     class of your own can have a method `__arp__` instead.
 
     Args:
-        kind: The type; or its full name, such as `"altair.vegalite.v5.api.Chart"`, so that its
-            module need not be imported.
+        kind: The type, or its full name, such as `"altair.vegalite.v5.api.Chart"`. With a name, the
+            module of the type need not be imported.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: `kind` is neither a type nor a text.
     """
     if not isinstance(kind, type | str):
         raise TypeError(f"ui.converter: expected a type or its full name, got {kind!r:.60}")
@@ -49,10 +49,10 @@ def converter(kind: type | str) -> Callable[[F], F]:
 
 
 def component_of(value: Any) -> JsonObject | None:
-    """Return the component of a value as plain JSON; `None`: the value has none.
+    """Return the component of a value as plain JSON; `None` if it has no component of its own.
 
-    A value has one if it is a `Component`, a component as JSON, a figure or a picture, or if
-    `__arp__` or a converter returns one.
+    Components, components as JSON, figures and pictures have one. So has a value with a method
+    `__arp__` or a registered converter.
 
     Raises:
         InvalidComponent: The figure or picture cannot be shown.
@@ -70,7 +70,7 @@ def component_of(value: Any) -> JsonObject | None:
 
 
 def _converted(value: Any) -> JsonObject | None:
-    """Return what `__arp__`, a converter or a built-in conversion makes of a value."""
+    """Return the component from `__arp__`, a converter or a built-in conversion; else `None`."""
     if isinstance(value, type | str | bytes):
         return None
     own = getattr(type(value), "__arp__", None)
@@ -101,10 +101,10 @@ def _returned(value: Any, by: str) -> JsonObject:
 def shown(value: Any) -> JsonObject | None:
     """Return the component that shows a value; `None` for a text or a number.
 
-    A data frame or a list of objects shows as a table, an object as names with values.
+    A data frame or a list of objects becomes a table, and an object becomes a key-value list.
 
     Raises:
-        InvalidComponent: As `component_of`.
+        InvalidComponent: See `component_of`.
     """
     own = component_of(value)
     if own is not None:
@@ -128,7 +128,7 @@ def shown(value: Any) -> JsonObject | None:
 
 
 def shown_or_none(value: Any) -> JsonObject | None:
-    """Return what `shown` returns, and `None` for a value that cannot be shown."""
+    """Return the result of `shown`, or `None` if it raises `InvalidComponent`."""
     try:
         return shown(value)
     except InvalidComponent:
@@ -143,11 +143,11 @@ def as_component(value: Any, where: str) -> Component:
     """Return the component that shows a value.
 
     Args:
-        value: Anything; a text shows as it is.
-        where: The name of the value in error messages.
+        value: Any value; a text becomes a text component.
+        where: Name of the value in error messages.
 
     Raises:
-        InvalidComponent: It cannot be shown; the message says what can.
+        InvalidComponent: The value cannot be shown; the message says what to pass instead.
     """
     if isinstance(value, Component):
         return value
@@ -157,7 +157,8 @@ def as_component(value: Any, where: str) -> Component:
         component = shown(value)
     except InvalidComponent as error:
         raise InvalidComponent(f"{where}: {error.message}") from None
-    # A mapping with `type` but without `props` is most likely meant as a component.
+    # A mapping with `type` but without `props` is most likely a mistyped component. Showing it as
+    # a key-value list would hide the mistake.
     has_type = isinstance(value, Mapping) and isinstance(value.get("type"), str)
     if component is None or (
         has_type and component["type"] == "key-value" and "props" not in value
@@ -174,10 +175,10 @@ def as_component(value: Any, where: str) -> Component:
 def components_of(value: Any, where: str) -> Iterator[Component]:
     """Yield the components that show a value.
 
-    A list of objects shows as one table; of every other list, each item shows by itself.
+    A list of objects becomes one table. Each item of another list becomes a component.
 
     Raises:
-        InvalidComponent: As `as_component`.
+        InvalidComponent: See `as_component`.
     """
     is_single = isinstance(value, str | bytes | Component | Mapping)
     is_single = is_single or not isinstance(value, Iterable)
@@ -193,17 +194,17 @@ def components_of(value: Any, where: str) -> Iterator[Component]:
 
 
 def _is_shown(item: Any) -> bool:
-    """Return whether an item of a list shows by itself."""
+    """Return whether an item of a list becomes a component of its own."""
     return isinstance(item, str | Component) or component_of(item) is not None
 
 
 def text_of(value: Any) -> str:
-    """Return a text as it is, any other value as JSON."""
+    """Return a text unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(as_json(value), ensure_ascii=False)
 
 
 def arguments_of(text: str) -> JsonObject:
-    """Return the arguments of a call from JSON; a value that is no object becomes `input`."""
+    """Return the arguments of a call from JSON; a value other than an object becomes `input`."""
     try:
         parsed: Json = json.loads(text or "{}")
     except ValueError:

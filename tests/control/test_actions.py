@@ -91,7 +91,7 @@ async def test_same_answer_again_is_harmless_and_another_one_is_refused() -> Non
         await spoken(control)
         before = await types(control)
         assert (await control.actions.respond(respond(action_id, True))).repeated
-        with pytest.raises(UnknownObject, match="answered already, otherwise"):
+        with pytest.raises(UnknownObject, match="already has another answer"):
             await control.actions.respond(respond(action_id, False))
         assert await types(control) == before
 
@@ -110,7 +110,7 @@ async def test_cancelled_action_takes_no_answer() -> None:
         await control.turns.cancel(CancelTurn(session_id="s"))
         session = control.context.hub.sessions["s"].session
         await becomes(lambda: session.running is None)
-        with pytest.raises(UnknownObject, match="is cancelled; it takes no answer any more"):
+        with pytest.raises(UnknownObject, match="is cancelled; it accepts no answer any more"):
             await control.actions.respond(respond(action_id, True))
 
 
@@ -162,7 +162,7 @@ async def test_permission_takes_an_edited_input_once() -> None:
         await spoken(control)
         assert (await control.actions.respond(allow(action_id, **edit))).repeated
         for other in ({}, {"updated_input": {"command": "rm"}}, {**edit, "scope": "session"}):
-            with pytest.raises(UnknownObject, match="answered already, otherwise"):
+            with pytest.raises(UnknownObject, match="already has another answer"):
                 await control.actions.respond(allow(action_id, **other))
     (approval,) = told
     assert (approval.updated_input, approval.digest) == (
@@ -214,7 +214,7 @@ async def test_answer_behind_the_deadline_is_refused(monkeypatch: pytest.MonkeyP
         action_id = await asked(control)
         later = time.time() + 3601
         monkeypatch.setattr(time, "time", lambda: later)
-        with pytest.raises(UnknownObject, match="is expired; it takes no answer any more"):
+        with pytest.raises(UnknownObject, match="is expired; it accepts no answer any more"):
             await control.actions.respond(allow(action_id))
         await spoken(control)
     assert told[0].decision == "expired"

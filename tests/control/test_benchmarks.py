@@ -176,7 +176,7 @@ async def test_a_reward_notes_the_end_first_and_is_given_once() -> None:
         types = [fact["type"] for fact in await benchmark_facts(control)]
         assert types[-2:] == ["benchmark.trial.completed", "benchmark.reward.recorded"]
         assert (await control.benchmarks.reward(asked)).repeated
-        with pytest.raises(InvalidMessage, match=r"has the reward 0\.75 already"):
+        with pytest.raises(InvalidMessage, match=r"already has the reward 0\.75"):
             await control.benchmarks.reward(RecordReward(session_id="s", trial_id="a", reward=1))
 
 
@@ -355,4 +355,4 @@ async def test_a_name_of_before_is_refused_with_the_name_of_now() -> None:
             input={"text": "How many?"},
         )
         assert refused["error"]["code"] == -32602
-        assert "benchmark.changedVariable: it is called singleChangedVariable now" in str(refused)
+        assert "benchmark.changedVariable: it is now called singleChangedVariable" in str(refused)

@@ -341,7 +341,7 @@ async def loop_s(control: Control, data: dict[str, Any]) -> float:
         client = Client(control)
         began = time.thread_time()
         await client.connection.receive(frame)
-        await client.connection.answered()
+        await client.connection.wait_until_answered()
         best = min(best, time.thread_time() - began)
         (answer,) = client.messages
         assert "result" in answer, answer

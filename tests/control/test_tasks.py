@@ -175,7 +175,7 @@ async def test_task_that_has_ended_is_not_updated(control: Control) -> None:
     await failed(control)
     again = await update(control, status="failed", reason="no luck")
     assert again.repeated
-    with pytest.raises(InvalidMessage, match="task t is failed; task/retry begins it again"):
+    with pytest.raises(InvalidMessage, match="task t is failed; task/retry starts another attempt"):
         await update(control, status="running")
     assert (await update(control, status="archived")).task["status"] == "archived"
 
@@ -221,7 +221,7 @@ async def test_retry_whose_turn_is_refused_records_nothing(control: Control) -> 
 async def test_only_what_failed_is_tried_again(control: Control) -> None:
     await create(control)
     retry = RetryTask(session_id="s", task_id="t")
-    with pytest.raises(InvalidMessage, match="only what failed is tried again"):
+    with pytest.raises(InvalidMessage, match="only a task that failed can be retried"):
         await control.tasks.retry(retry)
     await update(control, status="running")
     with pytest.raises(SessionBusy, match=r"attempt t\.1 of task t still runs"):
@@ -309,7 +309,7 @@ async def test_task_never_comes_before_itself(control: Control) -> None:
     await control.tasks.link(LinkTask(session_id="s", task_id="b", depends_on=("a",)))
     await control.tasks.link(LinkTask(session_id="s", task_id="c", depends_on=("b",)))
     for before in ("a", "c"):
-        with pytest.raises(InvalidMessage, match="task 'a' would come before itself"):
+        with pytest.raises(InvalidMessage, match="task 'a' would depend on itself"):
             await control.tasks.link(LinkTask(session_id="s", task_id="a", depends_on=(before,)))
 
 

@@ -66,7 +66,7 @@ async def test_same_turn_id_is_one_turn() -> None:
 
 async def test_turn_id_of_the_servers_own_kind_is_refused_unless_it_is_there() -> None:
     async with controlled() as control:
-        with pytest.raises(InvalidMessage, match="names that the server gives"):
+        with pytest.raises(InvalidMessage, match="the server makes the ids t1, t2"):
             await said(control, turn_id="t1")
         await said(control)
         assert (await said(control, turn_id="t1")).repeated

@@ -62,7 +62,7 @@ async def test_info_has_a_line_when_a_renderer_comes_and_when_it_goes(
     await gone(caplog)
     lines = [re.sub(r"renderer [0-9a-f]{16}", "renderer R", one) for one in caplog.messages]
     assert [re.sub(r":\d+$", ":PORT", one) for one in lines] == [
-        "renderer R came by WebSocket (json) from 127.0.0.1:PORT",
+        "renderer R connected by WebSocket (json) from 127.0.0.1:PORT",
         "renderer R is on session 's'",
         "renderer R is gone",
     ]
@@ -93,8 +93,8 @@ async def test_streams_and_posts_are_logged_as_sockets_are(
             await anext(response.aiter_bytes())
             await client.post("/_arp/v1/input", json={**body, "session_id": "e"})
         await gone(caplog)
-    assert "came by event stream (json) from 127.0.0.1:" in caplog.text
-    assert "renderer beside its connection < input text, " in caplog.text
+    assert "connected by event stream (json) from 127.0.0.1:" in caplog.text
+    assert "renderer without a connection < input text, " in caplog.text
     assert not [secret for secret in SECRETS if secret in caplog.text]
 
 
@@ -109,7 +109,7 @@ async def agent(turn: Turn) -> None:
 """
 
 
-@pytest.mark.parametrize(("flag", "shows"), [("-v", "came by"), ("-vv", " > hello, ")])
+@pytest.mark.parametrize(("flag", "shows"), [("-v", "connected by"), ("-vv", " > hello, ")])
 async def test_command_line_shows_what_its_flag_says(tmp_path: Path, flag: str, shows: str) -> None:
     """`arp serve -v` and `-vv`, on standard error."""
     (tmp_path / "app.py").write_text(AGENT)

@@ -100,7 +100,7 @@ async def test_a_tool_that_needs_approval_emits_action_required_and_waits(progra
     assert resolved["decision"] == "allow"
     again = await program.call("agentSession/action/respond", **answer)
     assert again["repeated"] is True
-    with pytest.raises(RpcFailed, match="answered already, otherwise"):
+    with pytest.raises(RpcFailed, match="already has another answer"):
         await program.call("agentSession/action/respond", **{**answer, "response": False})
 
 
@@ -112,7 +112,7 @@ async def test_what_nobody_answered_is_not_approved(program: Rpc) -> None:
     await program.until("turn.failed", statusReason="cancelled")
     assert program.of("permission.resolved")[0]["payload"]["decision"] == "cancelled"
     assert program.of("action.resolved")[0]["payload"]["decision"] == "cancelled"
-    with pytest.raises(RpcFailed, match="is cancelled; it takes no answer any more"):
+    with pytest.raises(RpcFailed, match="is cancelled; it accepts no answer any more"):
         await program.call(
             "agentSession/action/respond",
             sessionId="s",

@@ -41,7 +41,7 @@ async def test_no_copy_is_left_open_when_its_sender_is_gone(
 
         async def receive() -> None:
             intake = Intake(Bounds(), Limits())
-            async with descriptor_uploads.copies(intake, (), [file.fileno()]):
+            async with descriptor_uploads.copy_files(intake, (), [file.fileno()]):
                 pass
 
         task = asyncio.create_task(receive())

@@ -246,7 +246,7 @@ async def test_the_clients_end_of_the_call_ends_it_well(channel: grpc.aio.Channe
         (b"", "no frame in it"),
         (b"\x0a\xff\xff\xff\xff\x7f", "bytes announced"),
         (b"\xff" * 30, "envelope"),
-        (seal(b"{}", "object"), "a frame of the object dialect; this call speaks session"),
+        (seal(b"{}", "object"), "a frame of the object dialect; this call uses session"),
     ],
 )
 async def test_what_is_no_envelope_of_the_call_ends_it_with_the_reason(

@@ -115,17 +115,17 @@ PIECE = seal_part("data", bytes(64 << 10))
 @pytest.mark.parametrize(
     ("parts", "code", "why"),
     [
-        ([DATA], 11, "upload: the input comes first, and once"),
-        ([message(), message()], 11, "upload: the input comes first, and once"),
-        ([message(), DATA], 11, "upload: data before a file has begun"),
+        ([DATA], 11, "upload: the first part, and no other, must be the input"),
+        ([message(), message()], 11, "upload: the first part, and no other, must be the input"),
+        ([message(), DATA], 11, "upload: a file must begin before its data"),
         ([], 11, "upload: it has no input"),
         ([b"\xff"], 11, "envelope: it ends within a number"),
-        ([seal_part("input", b"\xff")], 11, "upload: the input is no UTF-8"),
+        ([seal_part("input", b"\xff")], 11, "upload: the input is not UTF-8"),
         ([seal_part("input", b"[]")], 11, "message: expected an input as a JSON object"),
-        ([message(), start(), *[PIECE] * 4], 4, "a file of more than 200000 bytes is not taken"),
-        ([message(), *[start()] * 21], 4, "at most 20 files come with one input"),
+        ([message(), start(), *[PIECE] * 4], 4, "a file may have at most 200000 bytes"),
+        ([message(), *[start()] * 21], 4, "an input may have at most 20 files"),
         ([seal_part("input", b" " * (1 << 20) + b" "), start()], 4, "of more than"),
-        ([message(), *[start(), *[PIECE] * 3] * 7], 4, "an upload of more than 1314112 bytes"),
+        ([message(), *[start(), *[PIECE] * 3] * 7], 4, "an upload may have at most 1314112 bytes"),
     ],
 )
 async def test_what_is_no_upload_or_too_much_is_refused(

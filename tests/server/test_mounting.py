@@ -149,7 +149,7 @@ async def test_mount_that_keeps_nobody_out_says_so_once(
     with serving_asgi(parent) as url:
         async with httpx.AsyncClient(base_url=url) as client:
             assert (await client.get("/agent/")).status_code == 200
-            assert "nothing keeps anybody" not in caplog.text
+            assert "everybody on this machine can use" not in caplog.text
             headers = {"authorization": "Bearer t0ken-t0ken"}
             for _ in range(2):
                 answer = await client.get("/agent/_api/chats", headers=headers)
@@ -157,7 +157,7 @@ async def test_mount_that_keeps_nobody_out_says_so_once(
         with suppress(InvalidStatus):
             async with connect(url.replace("http", "ws") + "/agent/_arp/v1"):
                 pass
-    said = [one for one in caplog.messages if "nothing keeps anybody" in one]
+    said = [one for one in caplog.messages if "everybody on this machine can use" in one]
     assert len(said) == (1 if access is None else 0)
 
 

@@ -261,7 +261,7 @@ def _plain() -> App:
 
 # -- attacks --------------------------------------------------------------------------------------
 
-NOT_BEGUN = "this browser did not begin to sign in here"
+NOT_BEGUN = "this browser has not begun a login here"
 
 
 async def test_answer_for_another_browser_signs_nobody_in(
@@ -357,7 +357,9 @@ async def test_provider_that_refuses_signs_nobody_in_and_cannot_write_on_the_pag
                 "state": query["state"],
                 "iss": query["iss"],
             }
-            await refused(client, await to_callback(client), f"nobody was signed in: {shown}.")
+            await refused(
+                client, await to_callback(client), f"the provider refused the login: {shown}."
+            )
         provider.answer = lambda query: {key: query[key] for key in ("state", "iss")}
         await refused(client, await to_callback(client), "the answer has no code")
 
@@ -647,7 +649,7 @@ def _stored(path: Path, oidc: Oidc, secret: str, until: float) -> bytes:
     identity = Identity(User("ann", claims={"sub": "1"}), False, "id", "refresh", None)
     key = hashlib.sha256(secret.encode()).digest()
     file = LoginFile(path)
-    file.write(key, until, Seal(secret, oidc).close(identity), time.time())
+    file.write(key, until, Seal(secret, oidc).encrypt(identity), time.time())
     file.close()
     return key
 
@@ -757,7 +759,7 @@ def test_claim_that_people_can_change_is_warned_of_at_the_start(
 ) -> None:
     """`email` and `phone_number` count only if the provider has verified them."""
     LoginBook(Oidc("https://login.example.org", "arp", user_claim=claim))
-    assert ("people can change this claim" in caplog.text) == is_warned
+    assert ("users can change this claim" in caplog.text) == is_warned
 
 
 async def test_role_admin_comes_from_the_configured_claim_alone(
@@ -780,9 +782,9 @@ async def test_role_admin_comes_from_the_configured_claim_alone(
 @pytest.mark.parametrize(
     ("described", "says"),
     [
-        ({"issuer": "https://evil.example"}, "it calls itself"),
-        ({"token_endpoint": "http://evil.example/token"}, "its token_endpoint has no TLS"),
-        ({"jwks_uri": "ftp://evil.example"}, "its jwks_uri has no TLS"),
+        ({"issuer": "https://evil.example"}, "its description names another issuer"),
+        ({"token_endpoint": "http://evil.example/token"}, "its token_endpoint does not use TLS"),
+        ({"jwks_uri": "ftp://evil.example"}, "its jwks_uri does not use TLS"),
         ({"authorization_endpoint": None}, "its description cannot be read"),
     ],
 )

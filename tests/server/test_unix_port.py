@@ -140,13 +140,13 @@ async def passed(
 @pytest.mark.parametrize(
     ("data", "count", "why"),
     [
-        ({"files": [{"descriptor": 1, "name": "x"}]}, 1, "no file came under 1"),
-        ({"files": [{"descriptor": -1}]}, 1, "no file came under -1"),
-        ({"files": [{"descriptor": True}]}, 1, "no file came under True"),
-        ({"files": [{"descriptor": "0"}]}, 1, "no file came under '0'"),
-        ({"files": [{"descriptor": 0}, {"descriptor": 0}]}, 1, "or twice"),
-        ({"files": [{"descriptor": 0}]}, 2, "2 files came, and 1 are named"),
-        ({"text": "nothing named"}, 1, "1 files came, and 0 are named"),
+        ({"files": [{"descriptor": 1, "name": "x"}]}, 1, "1 is not a file of this input"),
+        ({"files": [{"descriptor": -1}]}, 1, "-1 is not a file of this input"),
+        ({"files": [{"descriptor": True}]}, 1, "True is not a file of this input"),
+        ({"files": [{"descriptor": "0"}]}, 1, "'0' is not a file of this input"),
+        ({"files": [{"descriptor": 0}, {"descriptor": 0}]}, 1, "or is used twice"),
+        ({"files": [{"descriptor": 0}]}, 2, "2 files were sent, and 1 are named"),
+        ({"text": "nothing named"}, 1, "1 files were sent, and 0 are named"),
     ],
 )
 async def test_descriptors_that_the_input_does_not_name_are_refused(

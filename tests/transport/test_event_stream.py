@@ -225,7 +225,7 @@ async def test_reader_that_answers_is_asked_for_as_long_as_it_does(quick: None) 
     )
     for count in range(1, 12):
         await becomes(lambda: client.body.count(b"ping") >= count)  # noqa: B023 - at once
-        pulse.ponged()
+        pulse.record_pong()
     assert not client.ended
     outbox.send([b'{"type":"delta","seq":3}'])
     await becomes(lambda: b"delta" in client.body)

@@ -61,7 +61,7 @@ def test_backlog_gives_messages_in_pieces_that_join_to_the_same(length: int) -> 
     parts = b""
     protocol = ClientProtocol(parse_uri("ws://localhost/"), state=OPEN, max_size=None)
     while backlog:
-        piece = backlog.take()
+        piece = backlog.dequeue_piece()
         sizes.append(len(piece))
         protocol.receive_data(piece)
         for frame in protocol.events_received():
@@ -79,12 +79,12 @@ def test_backlog_gives_messages_in_pieces_that_join_to_the_same(length: int) -> 
 def test_backlog_that_is_cleared_in_the_middle_of_a_message_begins_anew() -> None:
     backlog = Backlog(BINARY)
     backlog.add([b"x" * (2 * PIECE_BYTES)])
-    backlog.take()
+    backlog.dequeue_piece()
     backlog.clear()
     backlog.add([b"a", b"b"])
     assert (backlog.frames(), backlog.size) == ([b"a", b"b"], 2)
-    assert backlog.next() == b"a"
-    assert backlog.take() == b"\x82\x01b"
+    assert backlog.dequeue() == b"a"
+    assert backlog.dequeue_piece() == b"\x82\x01b"
     assert (bool(backlog), backlog.size) == (False, 0)
 
 
@@ -92,9 +92,9 @@ def test_message_that_goes_first_overtakes_whole_messages_and_no_part_of_one() -
     """A data message may not stand between two fragments of another (RFC 6455, 5.4)."""
     backlog = Backlog(TEXT)
     backlog.add([b"x" * (PIECE_BYTES + 1), b"second"])
-    begun = backlog.take()
+    begun = backlog.dequeue_piece()
     backlog.add_first(b"pong")
-    rest = [backlog.take(), backlog.take(), backlog.take()]
+    rest = [backlog.dequeue_piece(), backlog.dequeue_piece(), backlog.dequeue_piece()]
     assert begun[0] == TEXT & 0x7F
     assert rest[0][0] == 0x80  # the end of the first message
     assert [data for piece in rest[1:] for _, data in read(piece)] == [b"pong", b"second"]
@@ -110,7 +110,7 @@ def test_of_messages_that_go_first_only_the_newest_waits() -> None:
         backlog.add_first(b"%03d" % number)
     assert backlog.size == len(b"waits") + 3
     assert backlog.frames() == [b"999", b"waits"]
-    assert [backlog.next(), backlog.next()] == [b"999", b"waits"]
+    assert [backlog.dequeue(), backlog.dequeue()] == [b"999", b"waits"]
     assert backlog.size == 0
 
 
@@ -119,7 +119,7 @@ def test_message_that_goes_first_alone_is_something_that_waits() -> None:
     backlog = Backlog(TEXT)
     backlog.add_first(b"pong")
     assert backlog
-    assert read(backlog.take()) == [(Opcode.TEXT, b"pong")]
+    assert read(backlog.dequeue_piece()) == [(Opcode.TEXT, b"pong")]
     backlog.add_first(b"pong")
     backlog.clear()
     assert not backlog

@@ -164,7 +164,7 @@ ODD = [
         "decimal huge",
         lambda: two([Decimal("1E+400"), Decimal("12345678901234567890")]),
         (["m", "v"], [["a", "1E+400"], ["b", "12345678901234567890"]]),
-        "y: column 'v' has 1E+400, which is beyond every float; divide the colu",
+        "y: column 'v' has 1E+400, which is too large for a float; divide the",
     ),
     Odd(
         "timedelta",

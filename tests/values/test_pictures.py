@@ -77,7 +77,7 @@ def test_bytes_and_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
-        (lambda: ui.image(b"<svg/>", "x"), InvalidComponent, "no PNG, JPEG, GIF or WebP"),
+        (lambda: ui.image(b"<svg/>", "x"), InvalidComponent, "not a PNG, JPEG, GIF or WebP"),
         (lambda: ui.image(Path("/nowhere/x.png"), "x"), FileNotFoundError, "x.png"),
         (
             lambda: ui.image(b"\x89PNG\r\n\x1a\n" + bytes(MAX_PICTURE_BYTES), "x"),

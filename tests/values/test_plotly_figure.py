@@ -179,7 +179,7 @@ def test_many_points_are_thinned_and_the_title_says_so() -> None:
         ),
         (
             go.Figure([go.Bar(x=["a"], y=[1]), go.Bar(x=[1], y=["a"], orientation="h")]),
-            "upright and lying bars",
+            "vertical and horizontal bars",
         ),
         (go.Figure(go.Scatter(x=["a", "a"], y=[1, 2], mode="markers")), "several values at one x"),
     ],

@@ -194,7 +194,7 @@ GALLERY = [
     Figure(
         "connected scatter",
         lambda: px.line(CANADA.sort_values("pop"), x="gdpPercap", y="lifeExp"),
-        "a line that goes back and forth",
+        "a line that reverses its direction",
     ),
     Figure(
         "line on a second axis",

@@ -100,7 +100,7 @@ def test_many_rows_are_thinned_and_the_title_says_so() -> None:
         (lambda: chart("bar", SALES, y="slaes"), "y: no column 'slaes'; did you mean 'sales'?"),
         (lambda: chart("bar", SALES, x="day"), "x: no column 'day'; there are: month, sales"),
         (lambda: chart("bar", SALES, x=3), "x: expected the name of a column, got number"),
-        (lambda: chart("pie", SALES), "a pie shows one column; take y='sales', or another"),
+        (lambda: chart("pie", SALES), "a pie shows one column; use y='sales', or another"),
         (lambda: chart("bar", SALES[["month"]]), "none of the columns month has numbers to draw"),
         (lambda: chart("bar", LONG * 2, by="region"), "two rows have region='N' and the label"),
         (lambda: chart("bar", LONG, by="area"), "by: no column 'area'"),
@@ -197,7 +197,7 @@ def test_averages_of_databases_are_drawn_and_a_table_keeps_their_digits() -> Non
         (lambda: chart("bar", [{"a": "x", "ok": True}], y="ok"), "'ok' is of True and False; draw"),
         (lambda: chart("line", [timedelta(1)]), "'value' is of durations; draw numbers, as with"),
         (lambda: chart("bar", [{"t": timedelta(1)}], y="t"), "'t' is of durations; draw numbers"),
-        (lambda: chart("bar", [Decimal("1E+400")]), "has 1E+400, which is beyond every float"),
+        (lambda: chart("bar", [Decimal("1E+400")]), "has 1E+400, which is too large for a float"),
         (lambda: chart("bar", [2**53]), "y: column 'value' has 9007199254740992, an integer"),
         (
             lambda: chart("scatter", {"x": [2**53, 1], "y": [1, 2]}),

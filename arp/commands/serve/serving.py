@@ -18,7 +18,7 @@ from arp.protocol.framing.envelope import Dialect
 from arp.server.application import Application
 from arp.server.ending import leave
 from arp.server.login.own_secrets import redact_logs
-from arp.server.ports.pipes import serve_pipes, take_stdout
+from arp.server.ports.pipes import reserve_stdout, serve_pipes
 from arp.store.errors import StoreError, StoreLocked
 from arp.store.location import SHARED, ledger_of
 
@@ -66,7 +66,7 @@ def serve_control_plane(target: str, ledger: str | None, verbose: int) -> None:
 
 
 def _serve_stdio(target: str | None, serving: ServeSettings, *, is_control: bool = False) -> None:
-    output = take_stdout()
+    output = reserve_stdout()
     application = load_application(target, serving)
     try:
         dialect = msgspec.convert(serving.dialect, Dialect)

@@ -1,4 +1,4 @@
-"""The conformance level of a ledger, by the published JSON Schemas.
+"""Determine the conformance level of a ledger with the published JSON Schemas.
 
 Read `schema_check` (one document, one schema), then `ledger_levels`.
 """

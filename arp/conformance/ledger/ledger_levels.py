@@ -1,9 +1,9 @@
-"""Which level of the Lime profile a ledger reaches, judged by its facts and snapshots alone.
+"""Determine which level of the Lime profile a ledger reaches, from its facts and snapshots only.
 
-The levels are those of the profile. `public core`: each fact and snapshot passes the schemas of the
-standard. `profile core`: each passes those of the profile, and the sequence of each session grows.
-`extension`: whatever is beyond the standard is in payloads and `refs`. A level is reached if those
-before it are.
+The profile defines three levels. `public core`: each fact and snapshot is valid under the schemas
+of the standard. `profile core`: each is also valid under the schemas of the profile, and the
+sequence numbers of each session increase. `extension`: all fields that the standard does not define
+are in payloads and `refs`. A ledger reaches a level only if it reaches all levels before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Level: TypeAlias = Literal["public core", "profile core", "extension"]
 LEVELS: Final[tuple[Level, ...]] = ("public core", "profile core", "extension")
 
 MOST_FAULTS: Final = 1000
-"""Faults that are kept; all are counted."""
+"""Largest number of faults in a report; all faults are counted."""
 
 _SCHEMAS: Final[dict[Level, str]] = {
     "public core": "agentruntime",
@@ -37,32 +37,32 @@ class LedgerFault(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A rule that a fact or a snapshot breaks."""
 
     level: Level
-    """The lowest level that it costs."""
+    """Lowest level that the ledger does not reach because of this fault."""
     session_id: str
     sequence: int
-    """The number of the fact, or of the newest fact in a snapshot; 0 if it is not known."""
+    """Sequence number of the fact, or of the newest fact in a snapshot; 0 if it is unknown."""
     about: str
     """Type of the fact, or `snapshot`."""
     where: str
-    """The field; empty: the whole document."""
+    """Path of the field; empty for the whole document."""
     problem: str
 
 
 class LedgerReport(Struct, rename="camel"):
-    """What a ledger reaches."""
+    """Level of a ledger, with counts and faults."""
 
     level: Level | None = None
-    """The highest level; `None`: none."""
+    """Highest level that is reached; `None` if no level is."""
     facts: int = 0
     snapshots: int = 0
     types: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-    """Types of facts, and how many there are of each."""
+    """Number of facts by type."""
     fault_counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(LEVELS, 0))
     faults: list[LedgerFault] = field(default_factory=lambda: list[LedgerFault]())
 
 
 class LedgerJudge:
-    """Takes facts and snapshots, and reports what they reach."""
+    """Checks facts and snapshots, and reports the level that they reach."""
 
     def __init__(self) -> None:
         self._report = LedgerReport()
@@ -70,7 +70,7 @@ class LedgerJudge:
         self._sequences: dict[str, int] = {}
 
     def take(self, document: Json) -> None:
-        """Take a document: a snapshot has `threads` and no `type`, a fact is everything else."""
+        """Check a document: a snapshot if it has `threads` and no `type`, otherwise a fact."""
         if isinstance(document, dict) and "threads" in document and "type" not in document:
             self._report.snapshots += 1
             self._judge("snapshot", document, "snapshot")
@@ -84,7 +84,7 @@ class LedgerJudge:
         self._follow(fact, about)
 
     def report(self) -> LedgerReport:
-        """Return what was found so far."""
+        """Return the report on the documents up to now."""
         report, reached = self._report, None
         for level in LEVELS if report.facts or report.snapshots else ():
             if report.fault_counts[level]:
@@ -106,7 +106,7 @@ class LedgerJudge:
         if isinstance(session_id, str) and isinstance(sequence, int):
             before = self._sequences.get(session_id)
             if before is not None and sequence <= before:
-                problem = f"not above {before}, that of the fact before"
+                problem = f"not above {before}, the sequence of the previous fact"
                 self._add("profile core", fact, about, "sequence", problem)
             self._sequences[session_id] = sequence
         for name in fact.keys() - _known_fields():
@@ -116,8 +116,8 @@ class LedgerJudge:
     def _add(self, level: Level, document: Json, about: str, where: str, problem: str) -> None:
         self._report.fault_counts[level] += 1
         if len(self._report.faults) < MOST_FAULTS:
-            of = document if isinstance(document, dict) else {}
-            session_id, sequence = of.get("sessionId"), of.get("sequence")
+            fields = document if isinstance(document, dict) else {}
+            session_id, sequence = fields.get("sessionId"), fields.get("sequence")
             fault = LedgerFault(
                 level,
                 session_id if isinstance(session_id, str) else "unknown",
@@ -130,7 +130,7 @@ class LedgerJudge:
 
 
 def judge_lines(judge: LedgerJudge, lines: Iterator[bytes] | list[bytes]) -> None:
-    """Take documents of JSON, one a line; a line that is not JSON is a fact with a fault."""
+    """Check one JSON document per line; a line that is not JSON counts as an invalid fact."""
     for line in lines:
         if line.strip():
             try:

@@ -1,7 +1,7 @@
-"""What a JSON Schema says against a document, for the schemas of facts and snapshots.
+"""Check documents against the JSON Schemas of facts and snapshots.
 
-It knows the keywords that these schemas use, and refuses a schema with others: a check that passes
-over a rule would let a document pass.
+The check supports only the keywords that these schemas use. An unknown keyword raises `KeyError`:
+a check that skipped a rule would accept invalid documents.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _TIME: Final = re.compile(
 )
 
 _IDLE: Final = frozenset(("$schema", "$id", "$defs", "title", "description", "then"))
-"""Keywords that say nothing by themselves."""
+"""Keywords that check nothing by themselves."""
 
 Fault = tuple[str, str]
-"""Where in the document, and what is wrong."""
+"""Path in the document, and the problem."""
 
 
 class SchemaCheck:
-    """Compares documents with one schema.
+    """Checks documents against one schema.
 
     Args:
-        schema: The schema; references are to its own `$defs`.
+        schema: The schema; its references lead to its own `$defs`.
     """
 
     def __init__(self, schema: JsonObject) -> None:
@@ -49,7 +49,7 @@ class SchemaCheck:
         self._definitions: JsonObject = schema.get("$defs", {})
 
     def faults(self, document: Json) -> Iterator[Fault]:
-        """Yield what is wrong with a document; nothing if it fits."""
+        """Yield the faults of a document; none if it is valid."""
         yield from self._faults(self._schema, document, "")
 
     def _faults(self, schema: JsonObject, value: Json, where: str) -> Iterator[Fault]:
@@ -111,7 +111,7 @@ def _minimum(rule: Json, value: Json) -> str | None:
 
 def _format(rule: Json, value: Json) -> str | None:
     assert rule == "date-time"
-    return "no time of RFC 3339" if isinstance(value, str) and not _is_time(value) else None
+    return "not an RFC 3339 time" if isinstance(value, str) and not _is_time(value) else None
 
 
 def _is_time(value: str) -> bool:

@@ -15,7 +15,7 @@ from arp.runtime.contract.errors import AriError, Unimplemented
 from arp.runtime.contract.services import EventSubscription, RuntimeService
 
 WITHIN_S = 30.0
-"""How long a case waits for an event."""
+"""Time in seconds that a case waits for an event."""
 
 ALLOW = ari.PermissionResponse("allow")
 DENY = ari.PermissionResponse("deny")
@@ -30,11 +30,11 @@ class ContractCase(NamedTuple):
 
     name: str
     title: str
-    """What must hold."""
+    """The promise in one sentence."""
     level: Literal[1, 2, 3]
-    """The level of the interface; at level 1 a runtime may not answer `Unimplemented`."""
+    """Level of the interface. A runtime must implement everything at level 1."""
     needs: frozenset[ari.EventType]
-    """The event types that it checks: if the adapter made one up, the outcome is `synthetic`."""
+    """Event types that the case checks. With a synthesised one, the outcome is `synthetic`."""
     check: Callable[[CaseRun], Awaitable[None]]
 
 
@@ -50,8 +50,8 @@ class Cases:
         """Return a decorator that adds a case; its title is the function's docstring.
 
         Args:
-            level: Of the interface.
-            *needs: The event types that the case checks.
+            level: Level of the interface.
+            *needs: Event types that the case checks.
         """
 
         def decorate(
@@ -66,7 +66,7 @@ class Cases:
 
 
 class CaseRun:
-    """One run of one case: the runtime objects that it creates, and the events that it reads."""
+    """One run of a case: the runtime objects that it creates, and the events that it reads."""
 
     def __init__(self, under_test: RuntimeUnderTest) -> None:
         self.under_test = under_test
@@ -113,7 +113,7 @@ class CaseRun:
         """Return the text of a prompt.
 
         Raises:
-            NotShown: The prompt is empty: nothing makes the agent do this.
+            NotShown: The prompt is empty, so the agent cannot be made to do this.
         """
         template: str = getattr(self.prompts, prompt)
         if not template:
@@ -159,7 +159,7 @@ class CallerSession:
         return (await self.runtime.send_message(request)).turn_id
 
     async def until(self, wanted: Callable[[ari.Event], object]) -> list[ari.Event]:
-        """Return the next events, up to the first for which `wanted` is true."""
+        """Return the next events, up to the first event that `wanted` accepts."""
         found = await read_until(self.events, wanted)
         self.run.seen += found
         return found
@@ -190,7 +190,7 @@ class CallerSession:
         return [event for event in seen if event.turn_id == turn_id]
 
     async def echo(self, text: str) -> None:
-        """Run a turn in which the agent repeats a text, and check its output."""
+        """Make the agent repeat a text in a turn, and check its output."""
         output = output_text(await self.turn(self.run.text_of("echo", text=text)))
         expect(text in output, f"expected output with {text!r}, got {output!r}")
 
@@ -218,10 +218,10 @@ class CallerSession:
 async def read_until(
     events: EventSubscription, wanted: Callable[[ari.Event], object]
 ) -> list[ari.Event]:
-    """Return the next events of a subscription, up to the first for which `wanted` is true.
+    """Return the next events of a subscription, up to the first event that `wanted` accepts.
 
     Raises:
-        CaseFailed: No such event came within `WITHIN_S`, or the subscription ended.
+        CaseFailed: No such event arrived within `WITHIN_S`, or the subscription ended.
     """
     seen: list[ari.Event] = []
     reason = "the events ended before"

@@ -162,7 +162,7 @@ async def threadsafe(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def calls_at_once(run: CaseRun) -> None:
-    """Of two messages sent at the same time, one starts a turn and the other is refused."""
+    """If two messages are sent at the same time, one starts a turn and the other is refused."""
     session = await run.session()
     text = run.text_of("slow")  # the turn must still be active when the second message arrives
     results = await asyncio.gather(session.send(text), session.send(text), return_exceptions=True)

@@ -27,7 +27,7 @@ CASES = Cases()
 EventType, State = ari.EventType, ari.SessionState
 
 LOST = (AriCode.UNAVAILABLE, AriCode.INTERNAL)
-"""The codes of a turn whose program has ended or wrote invalid output."""
+"""Error codes of a turn after its program ended or wrote invalid output."""
 POLL_S = 0.02
 
 

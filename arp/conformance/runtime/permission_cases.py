@@ -23,7 +23,7 @@ from arp.runtime.contract.errors import AriCode, FailedPrecondition, InvalidArgu
 CASES = Cases()
 EventType, State = ari.EventType, ari.SessionState
 ASKING = (EventType.TOOL_CALL, EventType.PERMISSION_REQUEST, EventType.TOOL_RESULT)
-"""The events of a tool call that needs permission, in order."""
+"""Events of a tool call that needs permission, in order."""
 SECRET = "the-text-of-a-secret"
 COMMANDS = (
     "cat secret.txt",
@@ -40,7 +40,7 @@ COMMANDS = (
 async def request_permission(
     run: CaseRun, name: str = "made", **fields: object
 ) -> tuple[CallerSession, ari.PermissionRequest]:
-    """Return a session whose agent waits for permission to run `touch NAME`, and the request."""
+    """Return a session that waits for permission to run `touch NAME`, and the request."""
     session = await run.session(**fields)
     await session.send(run.run_text(f"touch {name}"))
     return session, await session.next_request()
@@ -185,7 +185,7 @@ async def two_permissions(run: CaseRun) -> None:
         await session.answer(second, ALLOW)
         await session.answer(first, DENY)
     else:
-        # Allow before deny: some agents treat a denial as one of all calls that follow.
+        # Allow before deny: some agents apply a denial to all following calls.
         await session.answer(first, ALLOW)
         await session.answer(await session.next_request(), DENY)
     await session.until_done()

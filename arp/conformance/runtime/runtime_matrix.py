@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 Outcomes = dict[str, str]
-"""Outcome by case name: `native`, or `Unimplemented: requests take no message`."""
+"""Outcome by case name, such as `native` or `Unimplemented: requests take no message`."""
 
 
 def split_outcome(summary: str) -> tuple[str, str]:

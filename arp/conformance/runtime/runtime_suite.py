@@ -22,12 +22,12 @@ class CaseResult(NamedTuple):
     case: ContractCase
     outcome: Outcome
     note: str = ""
-    """Why the outcome is `Unimplemented`, or what failed."""
+    """Reason for the outcome `Unimplemented`, or a description of the failure."""
     error: Exception | None = None
 
     @property
     def summary(self) -> str:
-        """The outcome as the matrix stores it; `Unimplemented` comes with its reason."""
+        """Outcome as stored in the matrix; `Unimplemented` has its reason."""
         return f"{self.outcome}: {self.note}" if self.outcome == "Unimplemented" else self.outcome
 
 
@@ -60,7 +60,7 @@ async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResu
 async def run_suite(
     factory: RuntimeFactory, cases: Sequence[ContractCase] = CASES
 ) -> AsyncIterator[tuple[str, CaseResult]]:
-    """Run each case against a runtime of its own; yield the runtime's name and the result."""
+    """Run each case against a new runtime; yield the name of the runtime and the result."""
     for case in cases:
         # A program that is ending may still write here while the directory is removed.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:

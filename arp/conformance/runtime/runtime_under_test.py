@@ -1,4 +1,4 @@
-"""`RuntimeUnderTest`: what the author of a runtime implements for the suite."""
+"""`RuntimeUnderTest`: the interface that the author of a runtime implements for the suite."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import msgspec
 from arp.runtime.contract.services import RuntimeService
 
 OutputFault = Literal["garbage", "cut"]
-"""`garbage`: the agent's program writes an invalid line before its first text. `cut`: its output
-ends in the middle of the line with the first text."""
+"""Fault in the output of the agent's program. `garbage`: an invalid line before the first text.
+`cut`: the output ends in the middle of the line with the first text."""
 
 
 class NotShown(Exception):
-    """Nothing makes the runtime or its agent do what a case needs; the message says why."""
+    """The runtime or its agent cannot be made to do what a case needs; the message says why."""
 
 
 class Prompts(msgspec.Struct, frozen=True):
-    """The prompts that make the agent do something; an empty one: nothing makes it do that.
+    """Prompts that make the agent do something. An empty prompt means that it cannot be made to.
 
     `{command}` is a shell command that the agent runs as a tool call, after asking for permission.
     """
@@ -52,40 +52,40 @@ class RuntimeUnderTest(Protocol):
     """One kind of runtime; each case gets a new object with empty storage."""
 
     name: str
-    """Its name in the matrix."""
+    """Name of the runtime in the matrix."""
     cwd: Path
-    """The directory of the runtime."""
+    """Directory of the runtime."""
     prompts: Prompts = Prompts()
     fields: Mapping[str, str] = {}
     """Fields of every `create_session` and `resume_session` request, such as the model."""
     own_tools: Sequence[str] = ()
-    """Calls of the agent's own tools that read `secret.txt`, search for it, write a file or reach
-    the network, as the prompt `use` takes them."""
+    """Calls of the agent's own tools that read `secret.txt`, search for it, write a file or use the
+    network. Each is a value of `{tool}` in the prompt `use`."""
     asks_at_once: bool = True
-    """Whether the agent asks about the calls of one answer together, not one after the other."""
+    """Whether the agent requests all permissions for the calls of one answer at the same time."""
     marks_failures: bool = True
     """Whether the agent marks the result of a failed tool as an error."""
     other_model: str = ""
-    """Another model that sessions can use; empty: there is none."""
+    """Another model that sessions can use; empty if there is none."""
     case_s: float = 50.0
-    """How long a case may take; more for an agent that is slow to start."""
+    """Time limit of a case in seconds; higher for an agent that starts slowly."""
     not_shown: Mapping[str, str] = {}
-    """Cases that cannot be checked with this agent and are not run: case name → reason."""
+    """Reasons by case name why cases cannot be checked with this agent; they are not run."""
 
     def make(self) -> RuntimeService:
         """Return a new runtime object; all of them share one storage, like several processes."""
         ...
 
     def make_in(self, cwd: Path) -> RuntimeService:
-        """Return a runtime object of another directory, over the same storage.
+        """Return a runtime object for another directory with the same storage.
 
         Raises:
-            NotShown: The runtime has a storage of its own, which no other program writes.
+            NotShown: The storage of the runtime cannot be shared.
         """
         raise NotShown("nobody else keeps sessions where it keeps its own")
 
     def make_behind(self, fault: OutputFault) -> RuntimeService:
-        """Return a runtime object whose agent's program has a fault in its output.
+        """Return a runtime object with an agent program that has a fault in its output.
 
         Raises:
             NotShown: The runtime has no such program.
@@ -121,7 +121,7 @@ class RuntimeUnderTest(Protocol):
         return (self.cwd / name).exists()
 
     def end(self) -> None:
-        """Stop what this object has started; called once, after the case."""
+        """Stop everything that this object started; called once, after the case."""
         return
 
 
@@ -129,5 +129,5 @@ class RuntimeFactory(Protocol):
     """The factory that `arp conformance runtime module:factory` names."""
 
     def __call__(self, directory: Path, /) -> RuntimeUnderTest:
-        """Return a runtime under test whose storage is below an empty directory."""
+        """Return a runtime under test with its storage in an empty directory."""
         ...

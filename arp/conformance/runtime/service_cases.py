@@ -191,7 +191,7 @@ USES: dict[str, Callable[[Any, CallerSession], Awaitable[object]]] = {
     "resume_session": _resume,
     "delete_session": lambda _, session: session.delete(),
 }
-"""Calls of the methods of each capability, in an order in which all of them work."""
+"""Calls of the methods of each capability. The order matters: the last ones close or delete."""
 
 
 @CASES.add(1)

@@ -67,7 +67,7 @@ async def usage(run: CaseRun) -> None:
     used = (await session.turn(run.text_of("hello")))[-1].usage
     if used is None or used.input_tokens is None or used.output_tokens is None:
         raise NotShown(f"the runtime does not tell what a turn used: {used}")
-    # A model that answers has read and written something: 0 is no count of anything.
+    # A model that answers has read and written tokens, so 0 means that they were not counted.
     expect(used.input_tokens > 0 and used.output_tokens > 0, f"usage: {used}")
 
 

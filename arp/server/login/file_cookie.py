@@ -1,9 +1,10 @@
-"""The cookie that opens a user's files, since a page cannot send a token with `src` and links.
+"""Cookie for the files of a user, because a page cannot send a token with `src` and links.
 
-It opens `GET /_api/blobs/…` and nothing else, for the user who requested it, for an hour or until
-what let that user in has ended, and on the server's own pages only (`SameSite=Strict`; files have
-`Cross-Origin-Resource-Policy: same-origin`). Its key lives as long as the process. Each server has
-its own cookie name, since browsers send cookies to all ports of a host.
+The cookie is accepted only for `GET /_api/blobs/…`, and gives access to the files of the user who
+requested it. It is valid for an hour, and ends earlier if the credential of the user ends. It works
+only on pages of this server (`SameSite=Strict`; files have `Cross-Origin-Resource-Policy:
+same-origin`). The key exists as long as the process. Each server has its own cookie name, because
+browsers send cookies to all ports of a host.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from arp.protocol.blob_path import PREFIX
 from arp.transport.websocket import Scope
 
 LIFE_S = 3600
-"""How long a cookie is valid; a page requests the next one before."""
+"""Lifetime of a cookie in seconds; a page requests the next one earlier."""
 
 
 class FileCookie:
-    """Signs cookies, and checks them."""
+    """Signs and checks the cookies of a server."""
 
     def __init__(self) -> None:
         self.name = f"arp_files_{secrets.token_hex(4)}"
@@ -34,22 +35,22 @@ class FileCookie:
         """Return `Set-Cookie` for a user.
 
         Args:
-            scope: Of the request that asks.
-            principal: Who asks.
-            now_s: Seconds since 1970.
+            scope: Scope of the request for the cookie.
+            principal: Principal of that request.
+            now_s: Current time in seconds since the epoch.
         """
         until = min(now_s + LIFE_S, principal.expires_at or math.inf)
-        grounds = _as_text(principal.credential)
-        content = f"{_as_text(principal.name)}.{grounds}.{int(until)}"
-        place = scope.get("root_path", "") + PREFIX.rstrip("/")
+        credential = _encoded(principal.credential)
+        content = f"{_encoded(principal.name)}.{credential}.{int(until)}"
+        path = scope.get("root_path", "") + PREFIX.rstrip("/")
         safe = "; Secure" if scope.get("scheme") == "https" else ""
-        cookie = f"{self.name}={self._signer.sign(content)}; Path={place}; Max-Age={LIFE_S}"
+        cookie = f"{self.name}={self._signer.sign(content)}; Path={path}; Max-Age={LIFE_S}"
         return f"{cookie}; HttpOnly; SameSite=Strict{safe}"
 
     def principal(self, scope: Scope, now_s: float) -> Principal | None:
-        """Return to whom the cookie of a request was given; `None` if it opens nothing here.
+        """Return the principal of the cookie in a request; `None` if it gives no access here.
 
-        The caller checks whether what let them in is still valid.
+        The caller checks whether the credential of the principal is still valid.
         """
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         if scope.get("method") not in ("GET", "HEAD") or not path.startswith(PREFIX):
@@ -67,18 +68,18 @@ class FileCookie:
         content = self._signer.verified(morsel.value) if morsel is not None else None
         if content is None:
             return None
-        user, grounds, until = content.split(".")
+        user, credential, until = content.split(".")
         if int(until) <= now_s:
             return None
-        return Principal(_as_name(user), credential=_as_name(grounds))
+        return Principal(_decoded(user), credential=_decoded(credential))
 
 
-def _as_text(name: str) -> str:
+def _encoded(name: str) -> str:
     return urlsafe_b64encode(name.encode()).decode().rstrip("=")
 
 
-def _as_name(text: str) -> str:
+def _decoded(text: str) -> str:
     try:
         return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-    except (Error, UnicodeDecodeError) as error:  # nothing that we signed
+    except (Error, UnicodeDecodeError) as error:  # impossible: the signature was checked
         raise AssertionError("a signed name cannot be read") from error

@@ -1,10 +1,10 @@
-"""Logins that outlast a restart, in a file beside the ledger.
+"""Logins that survive a restart, in a file beside the ledger.
 
-Theory of operation. A row has the hash of a cookie's secret, the end of the login, and who that is,
-encrypted with a key that is made of the secret. The server never writes the secret, so the file
-tells a thief neither who has signed in nor any token of the provider. The settings of the provider
-are in the key too: a login at another provider, or with another claim, cannot be read any more.
-The write-ahead log is not synced: a power loss may take the last logins, and people sign in again.
+Theory of operation. A row contains the hash of a cookie's secret, the end of the login, and the
+identity. The identity is encrypted with a key that is derived from the secret. The server never
+writes the secret, so a stolen file reveals neither users nor tokens of the provider. The settings
+of the provider are part of the key: after a change of provider or claim, old logins cannot be read.
+The write-ahead log is not synced: a power loss may lose the newest logins, and users sign in again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SCHEMA = """
 
 
 class StoredLogin(Struct, frozen=True, array_like=True):
-    """Who has signed in, as it is encrypted in the file."""
+    """Content of an encrypted row: an identity."""
 
     name: str
     display_name: str
@@ -46,7 +46,7 @@ class StoredLogin(Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, identity: Identity) -> StoredLogin:
-        """Return an identity as it is stored."""
+        """Return the stored form of an identity."""
         user = identity.user
         return cls(
             user.name,
@@ -61,32 +61,33 @@ class StoredLogin(Struct, frozen=True, array_like=True):
 
     @property
     def identity(self) -> Identity:
-        """The identity that was stored."""
+        """The stored identity."""
         user = User(self.name, self.display_name, self.roles, self.claims)
         return Identity(user, self.is_admin, self.id_token, self.refresh_token, self.renew_at)
 
 
 class Seal:
-    """Encrypts the row of one login.
+    """Encryption of the row of one login.
 
     Args:
-        secret: Of the cookie.
-        oidc: Where its user has signed in.
+        secret: Secret in the cookie.
+        oidc: Settings of the provider.
     """
 
     def __init__(self, secret: str, oidc: Oidc) -> None:
         from cryptography.fernet import Fernet
 
-        place = (oidc.issuer, oidc.client_id, oidc.user_claim, oidc.roles_claim, oidc.admin)
-        key = hmac.digest(secret.encode(), msgspec.json.encode(("arp login", *place)), "sha256")
+        settings = (oidc.issuer, oidc.client_id, oidc.user_claim, oidc.roles_claim, oidc.admin)
+        content = msgspec.json.encode(("arp login", *settings))
+        key = hmac.digest(secret.encode(), content, "sha256")
         self._fernet = Fernet(urlsafe_b64encode(key))
 
-    def close(self, identity: Identity) -> bytes:
-        """Return an identity as nobody without the cookie can read it."""
+    def encrypt(self, identity: Identity) -> bytes:
+        """Return an identity, encrypted so that only the secret in the cookie can decrypt it."""
         return self._fernet.encrypt(msgspec.msgpack.encode(StoredLogin.of(identity)))
 
-    def open(self, row: bytes) -> Identity | None:
-        """Return the identity; `None` if the provider's settings were others then."""
+    def decrypt(self, row: bytes) -> Identity | None:
+        """Return the identity in a row; `None` if the settings of the provider have changed."""
         from cryptography.fernet import InvalidToken
 
         try:
@@ -97,11 +98,11 @@ class Seal:
 
 
 class LoginFile:
-    """The file; one server uses it.
+    """The file of logins. Only one server uses it.
 
     Args:
-        path: It is created for its owner alone (0600), with the first login; `None`: nothing is
-            kept.
+        path: Path of the file. The first login creates it with mode 0600. With `None`, no login is
+            stored.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -109,7 +110,7 @@ class LoginFile:
         self._db: sqlite3.Connection | None = None
 
     def write(self, key: bytes, until: float, row: bytes, now: float) -> None:
-        """Write a login, and remove those that are over.
+        """Write a login, and remove logins that have ended.
 
         Raises:
             OSError, sqlite3.Error: The file cannot be written; nothing has changed.
@@ -120,7 +121,7 @@ class LoginFile:
                 db.execute("INSERT OR REPLACE INTO login VALUES (?, ?, ?)", (key, until, row))
 
     def read(self, key: bytes, now: float) -> tuple[float, bytes] | None:
-        """Return the end and the row of a login that is not over.
+        """Return end and row of a login; `None` if there is none or it has ended.
 
         Raises:
             OSError, sqlite3.Error: The file cannot be read.
@@ -151,7 +152,8 @@ class LoginFile:
         if self._db is None and self._path is not None and (is_new or self._path.exists()):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-            # The loop's thread alone uses it; a server in tests is made in another one.
+            # Only the thread of the event loop uses the connection, but tests make a server in
+            # another thread.
             db = sqlite3.connect(self._path, check_same_thread=False)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")

@@ -1,14 +1,17 @@
-"""People who have signed in at a provider, each by a cookie of their browser.
+"""Logins of users at an OpenID Connect provider, each identified by a cookie of a browser.
 
-Theory of operation. Between leaving for the provider and coming back, all that is known stands in a
-signed cookie of the browser (`LoginAttempt`), so that nobody can fill the memory with attempts. It
-binds the answer to that browser: state against forged answers, nonce against another's ID token,
-PKCE against a stolen code. It counts once. After that the browser has a cookie with 256 random
-bits, and the server keeps its hash with who it is. It always makes a new one, so a cookie that
-somebody else has put there never becomes valid.
+Theory of operation. While the user is at the provider, the state of the attempt is in a signed
+cookie of the browser (`LoginAttempt`) and not in the server, so a flood of attempts cannot fill the
+memory. The cookie binds the provider's answer to this browser: `state` protects against forged
+answers, the nonce against the ID token of another user, and PKCE against a stolen code. An attempt
+can be completed once.
 
-A login outlasts a restart: `login_file` keeps it encrypted, and the first request with its cookie
-takes it into memory again. With a ledger in memory, people sign in again.
+After the login, the browser has a cookie with 256 random bits, and the server keeps the hash of
+these bits with the identity. The bits are new for each login, so a cookie that an attacker placed
+in the browser never becomes valid.
+
+A login survives a restart: `login_file` stores it encrypted, and the first request with its cookie
+loads it. With a ledger in memory there is no such file, and users sign in again.
 """
 
 from __future__ import annotations
@@ -43,51 +46,51 @@ CALLBACK: Final = "/_login/callback"
 LOGOUT: Final = "/_logout"
 
 CREDENTIAL: Final = "login:"
-"""How the credential of a login begins."""
+"""Prefix of the credential of a login."""
 
 ATTEMPT_S: Final = 600
-"""How long somebody may take to sign in."""
+"""Time in seconds that an attempt to sign in may take."""
 
 GRACE_S: Final = 300.0
-"""How long a login goes on while the provider cannot be asked whether it still holds."""
+"""Time in seconds that a login stays valid while the provider cannot be reached to renew it."""
 
 RETRY_S: Final = 10.0
-"""How soon the provider is asked again that could not be reached."""
+"""Time in seconds between two attempts to reach the provider."""
 
 MOST_LOGINS: Final = 100_000
-"""Beyond it, the oldest login ends."""
+"""Largest number of logins; a new login then ends the oldest one."""
 
 
 class LoginAttempt(Struct, frozen=True):
-    """An attempt to sign in, as it stands in the cookie."""
+    """State of an attempt to sign in; content of its cookie."""
 
     state: str
     nonce: str
     verifier: str
     next: str
-    """The path to which the browser goes afterwards."""
+    """Path that the browser opens after the login."""
     redirect_uri: str
     until: float
 
 
 class Login(Struct):
-    """Somebody who has signed in."""
+    """The login of a user in one browser."""
 
     id: str
     key: bytes
-    """The hash of the secret in its cookie."""
+    """Hash of the secret in the cookie."""
     seal: Seal
-    """Encrypts it for the file."""
+    """Encryption of the login in the file."""
     identity: Identity
     until: float
-    """When it ends at the latest, in seconds since 1970."""
+    """Latest end of the login, in seconds since the epoch."""
     renewing: asyncio.Task[None] | None = None
     unreached_at: float | None = None
-    """When the provider was asked in vain last."""
+    """Time of the last failed attempt to reach the provider, in seconds since the epoch."""
 
     @property
     def principal(self) -> Principal:
-        """Who that is."""
+        """Principal of the user."""
         user = self.identity.user
         return Principal(
             user.name,
@@ -102,8 +105,8 @@ class LoginBook:
     """All logins of a server.
 
     Args:
-        oidc: The settings.
-        path: Of the file in which they outlast a restart; `None`: they do not.
+        oidc: Settings of the provider.
+        path: File that stores the logins; `None` means that they end with the process.
 
     Raises:
         ValueError: authlib is not installed.
@@ -117,10 +120,10 @@ class LoginBook:
         self._by_hash: dict[bytes, Login] = {}
         self._by_id: dict[str, Login] = {}
         self._used: dict[str, float] = {}
-        """States that have come back, until they would be too old anyway."""
+        """States of completed attempts, with the time at which the attempt expires."""
 
     async def aclose(self) -> None:
-        """End what is under way."""
+        """Cancel the running renewals; close the file and the connections to the provider."""
         for login in self._by_id.values():
             if login.renewing is not None:
                 login.renewing.cancel()
@@ -131,14 +134,18 @@ class LoginBook:
     # -- attempts ----------------------------------------------------------------------------------
 
     async def begin(self, scope: Scope, after: str) -> tuple[str, str]:
-        """Return where to sign in, and the `Set-Cookie` that belongs to it.
+        """Begin an attempt to sign in.
 
         Args:
-            scope: Of the request.
-            after: The path to which the browser is to go afterwards; any other place is ignored.
+            scope: Scope of the request.
+            after: Path that the browser opens after the login; the page, if it is not a path of
+                this server.
+
+        Returns:
+            Address of the provider to sign in at, and the `Set-Cookie` header of the attempt.
 
         Raises:
-            ProviderFailed: The provider cannot be asked.
+            ProviderFailed: The provider cannot be reached.
         """
         attempt = LoginAttempt(
             secrets.token_urlsafe(32),
@@ -156,27 +163,28 @@ class LoginBook:
         return url, self._cookie(scope, name, self._signer.sign(content), ATTEMPT_S)
 
     async def finish(self, scope: Scope) -> tuple[str, list[str]]:
-        """Sign somebody in who comes back from the provider.
+        """Complete the login of a browser that returns from the provider.
 
         Returns:
-            The path to which the browser goes, and its cookies.
+            Path that the browser opens next, and its `Set-Cookie` headers.
 
         Raises:
-            ProviderFailed: Anything is wrong with the answer; nobody is signed in.
+            ProviderFailed: The answer is not valid; no login was made.
         """
         connection = IncomingConnection(scope)
         query = connection.query
         attempt = self._attempt(connection, query.get("state", ""))
-        # From here on this answer cannot come a second time.
+        # Before the first await, so that the same answer cannot be used a second time.
         self._use(attempt)
         await self.provider.check_sender(query.get("iss"))
         if "error" in query:
-            raise ProviderFailed(f"nobody was signed in: {_word(query['error'])}")
+            raise ProviderFailed(f"the provider refused the login: {_word(query['error'])}")
         if not query.get("code"):
             raise ProviderFailed("the answer has no code")
         identity = await self.provider.sign_in(
             query["code"], attempt.redirect_uri, attempt.verifier, attempt.nonce
         )
+        # The new cookie replaces the old one. Without this, the old login would stay valid.
         self.end(scope)
         secret = self._add(identity)
         return attempt.next, [
@@ -187,12 +195,12 @@ class LoginBook:
     def _attempt(self, connection: IncomingConnection, state: str) -> LoginAttempt:
         cookie = connection.cookies.get(self._name(connection.scope, _attempt_cookie(state)), "")
         content = self._signer.verified(cookie)
-        failed = ProviderFailed("this browser did not begin to sign in here, or too long ago")
+        failed = ProviderFailed("this browser has not begun a login here, or began it too long ago")
         if content is None:
             raise failed
         attempt = msgspec.json.decode(urlsafe_b64decode(content), type=LoginAttempt)
-        is_its_own = hmac.compare_digest(attempt.state.encode(), state.encode())
-        if not is_its_own or attempt.until < time.time() or attempt.state in self._used:
+        is_same = hmac.compare_digest(attempt.state.encode(), state.encode())
+        if not is_same or attempt.until < time.time() or attempt.state in self._used:
             raise failed
         return attempt
 
@@ -204,34 +212,34 @@ class LoginBook:
     # -- logins ------------------------------------------------------------------------------------
 
     def _add(self, identity: Identity) -> str:
-        """Keep a login; return the secret of its cookie."""
+        """Add a login; return the secret for its cookie."""
         now, secret = time.time(), secrets.token_urlsafe(32)
         for key, login in list(self._by_hash.items()):
             if login.until > now and len(self._by_hash) < MOST_LOGINS:
-                break  # about in the order in which they end
-            with contextlib.suppress(OSError, sqlite3.Error):  # a full disk keeps nobody out
+                break  # the dict is roughly in the order in which logins end
+            with contextlib.suppress(OSError, sqlite3.Error):  # a full disk must not prevent logins
                 self._remove(key)
         seal = Seal(secret, self._oidc)
-        login = self._hold(_hash(secret), seal, identity, now + self._oidc.login_s)
+        login = self._remember(_hash(secret), seal, identity, now + self._oidc.login_s)
         self._write(login)
         logger.info("%r has signed in", identity.user.name)
         return secret
 
-    def _hold(self, key: bytes, seal: Seal, identity: Identity, until: float) -> Login:
+    def _remember(self, key: bytes, seal: Seal, identity: Identity, until: float) -> Login:
         login = Login(secrets.token_hex(8), key, seal, identity, until)
         self._by_hash[key] = self._by_id[login.id] = login
         return login
 
     def _write(self, login: Login) -> None:
-        """Write a login to the file; if that fails, it ends with this process."""
+        """Write a login to the file; if that fails, the login ends with this process."""
         try:
-            row = login.seal.close(login.identity)
+            row = login.seal.encrypt(login.identity)
             self._file.write(login.key, login.until, row, time.time())
         except (OSError, sqlite3.Error):
-            logger.exception("a login cannot be written; it ends with this process")
+            logger.exception("a login cannot be written to its file; it ends with this process")
 
-    def _found(self, scope: Scope) -> Login | None:
-        """Return the login of a browser, also one of an earlier process."""
+    def _find(self, scope: Scope) -> Login | None:
+        """Return the login of a browser, from memory or from the file; `None` if there is none."""
         secret = self._secret_in(scope)
         key = _hash(secret)
         login = self._by_hash.get(key)
@@ -245,16 +253,16 @@ class LoginBook:
         if stored is None:
             return None
         seal = Seal(secret, self._oidc)
-        identity = seal.open(stored[1])
-        return None if identity is None else self._hold(key, seal, identity, stored[0])
+        identity = seal.decrypt(stored[1])
+        return None if identity is None else self._remember(key, seal, identity, stored[0])
 
     def end(self, scope: Scope) -> Login | None:
-        """End the login of a browser; return what it was.
+        """End and return the login of a browser; `None` if there is none.
 
         Raises:
-            OSError, sqlite3.Error: The file cannot be written, so it has not ended.
+            OSError, sqlite3.Error: The file cannot be written; the login has not ended.
         """
-        login = self._found(scope)
+        login = self._find(scope)
         if login is not None:
             self._remove(login.key)
         return login
@@ -270,13 +278,13 @@ class LoginBook:
         return IncomingConnection(scope).cookies.get(name, "")
 
     async def principal(self, scope: Scope) -> Principal | None:
-        """Return who asks, by their cookie; `None`: nobody who has signed in.
+        """Return the principal of a request by its cookie; `None` if there is no valid login.
 
-        Browsers send cookies for whatever a page of any site asks. So a handshake and a request
-        that changes something must say that a page of this very server sent it.
+        Browsers also send cookies with requests from pages of other sites. So a handshake, and a
+        request that can change something, must come from a page of this server.
         """
         is_reading = scope.get("method") in ("GET", "HEAD") and scope.get("type") != "websocket"
-        login = self._found(scope)
+        login = self._find(scope)
         if login is None or not (is_reading or _is_from_own_page(scope)):
             return None
         if self._is_due(login):
@@ -284,9 +292,10 @@ class LoginBook:
         return login.principal if self.is_valid(CREDENTIAL + login.id) else None
 
     def is_valid(self, credential: str) -> bool:
-        """Return whether a login that let somebody in has not ended.
+        """Return whether the login of a credential is still valid.
 
-        One that is due is renewed in the background, and is valid meanwhile.
+        A login that is due is renewed in the background. It stays valid until then, at most for
+        `GRACE_S`.
         """
         login, now = self._by_id.get(credential.removeprefix(CREDENTIAL)), time.time()
         if login is None or login.until <= now:
@@ -296,6 +305,7 @@ class LoginBook:
             return True
         if self._is_due(login):
             self._renewal(login)
+        # Without a limit, a user who was locked out would keep access while the provider is down.
         return now < renew_at + GRACE_S
 
     def _is_due(self, login: Login) -> bool:
@@ -313,14 +323,14 @@ class LoginBook:
         return login.renewing
 
     async def _renew(self, login: Login) -> None:
-        """Ask the provider whether a login still holds, and who that is now."""
+        """Ask the provider whether a login is still valid, and update its identity."""
         try:
             known = login.identity
             renewed = await self.provider.renew(known, subject_of(known))
             if renewed.user.name != known.user.name:
-                raise ProviderFailed("the renewed ID token is of somebody else")
+                raise ProviderFailed("the renewed ID token belongs to another user")
             if (renewed.is_admin, renewed.user.roles) != (known.is_admin, known.user.roles):
-                self._rename(login)
+                self._replace_id(login)
             login.identity, login.unreached_at = renewed, None
             self._write(login)
         except ProviderFailed as failed:
@@ -334,10 +344,11 @@ class LoginBook:
         finally:
             login.renewing = None
 
-    def _rename(self, login: Login) -> None:
-        """Close what is open with a login, whose user may do more or less than before.
+    def _replace_id(self, login: Login) -> None:
+        """Give a login a new id, because the rights of its user have changed.
 
-        The browser connects again by its cookie, which stays.
+        Open connections were admitted with the old id, so they are closed. The browser reconnects
+        with the same cookie.
         """
         del self._by_id[login.id]
         login.id = secrets.token_hex(8)
@@ -346,34 +357,37 @@ class LoginBook:
     # -- addresses and cookies ---------------------------------------------------------------------
 
     def base(self, scope: Scope) -> str:
-        """Return the address of this server as browsers see it, without a slash at its end."""
+        """Return the address of this server as browsers see it, without a final slash."""
         if self._oidc.public_url is not None:
             return self._oidc.public_url.rstrip("/")
         host = IncomingConnection(scope).headers["host"]
         return f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"
 
-    def gone(self, scope: Scope) -> str:
-        """Return the `Set-Cookie` that removes the cookie of a login."""
+    def expired_cookie(self, scope: Scope) -> str:
+        """Return the `Set-Cookie` header that removes the cookie of a login."""
         return self._cookie(scope, _login_cookie(scope), "", 0)
 
     def _is_safe(self, scope: Scope) -> bool:
         return self.base(scope).startswith("https://")
 
     def _name(self, scope: Scope, name: str) -> str:
-        """Return a cookie's name; browsers let no other host or plain page set a `__Host-` one."""
+        """Return the full name of a cookie.
+
+        With the prefix `__Host-`, browsers accept the cookie only from this host and over TLS.
+        """
         return f"__Host-{name}" if self._is_safe(scope) else name
 
     def _cookie(self, scope: Scope, name: str, value: str, life_s: int) -> str:
-        # `Lax`: it must come along when the provider sends the browser back.
+        # `Lax`, because the browser must send the cookie when the provider redirects it back.
         safe = "; Secure" if self._is_safe(scope) else ""
         rest = f"Path=/; Max-Age={life_s}; HttpOnly; SameSite=Lax{safe}"
         return f"{self._name(scope, name)}={value}; {rest}"
 
 
 def local_path(wanted: str, scope: Scope) -> str:
-    r"""Return a path of this server, or that of the page if it is anything else.
+    r"""Return a path of this server unchanged; the path of the page for anything else.
 
-    A browser reads `//host`, `/\host` and a path with line breaks in it as another place.
+    A browser reads `//host`, `/\host` and a path with line breaks as the address of another host.
     """
     root: str = scope.get("root_path", "")
     is_plain = wanted.isascii() and wanted.isprintable() and "\\" not in wanted
@@ -388,20 +402,23 @@ def local_path(wanted: str, scope: Scope) -> str:
 
 
 def _is_from_own_page(scope: Scope) -> bool:
-    """Return whether a browser says that a page of this server sent a request."""
+    """Return whether a request comes from a page of this server, according to its `Origin`."""
     headers = IncomingConnection(scope).headers
     origin, host = headers.get("origin", ""), headers.get("host", "")
     return origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
 
 
 def _login_cookie(scope: Scope) -> str:
-    """Return the name of the cookie; browsers send cookies to all ports of a host."""
+    """Return the name of the login cookie.
+
+    It contains the port, because browsers send a cookie to all ports of a host.
+    """
     port = IncomingConnection(scope).headers.get("host", "").rpartition(":")[2]
     return f"arp_login_{port}" if port.isascii() and port.isdigit() else "arp_login"
 
 
 def _attempt_cookie(state: str) -> str:
-    """Return the name of the cookie of an attempt: in several tabs there are several."""
+    """Return the cookie name of an attempt; each tab may have an attempt of its own."""
     return f"arp_attempt_{hashlib.sha256(state.encode()).hexdigest()[:12]}"
 
 
@@ -410,6 +427,6 @@ def _hash(secret: str) -> bytes:
 
 
 def _word(text: str) -> str:
-    """Return an error code of the provider; nothing else of its answer is shown."""
+    """Return an error code of the provider if it is one word; other text is not shown."""
     is_word = text.isascii() and text.replace("_", "").isalnum()
     return text[:40] if is_word else "an error"

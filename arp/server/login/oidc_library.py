@@ -1,7 +1,7 @@
-"""What authlib does of a login: the requests of OAuth 2.0, and the checks of an ID token.
+"""The parts of a login that authlib does: OAuth 2.0 requests, and checks of ID tokens.
 
-authlib is used without its HTTP client, which needs another library than the rest of this package.
-Only `oidc_provider` imports this file, when there is a provider.
+authlib is used without its HTTP client, which needs a different HTTP library than this package.
+Only `oidc_provider` imports this file, and only if there is a provider.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ ALGORITHMS: Final = frozenset(
         *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
     )
 )
-"""With which an ID token may be signed. With `none` or a shared secret anybody could write one."""
+"""Accepted signature algorithms of ID tokens, all asymmetric.
+
+With `none` or a shared secret, not only the provider could make a token.
+"""
 
 LEEWAY_S: Final = 60
-"""So much may the clocks of the two differ."""
+"""Difference in seconds that is accepted between the clocks of the provider and the server."""
 
 
 def sign_in_url(oidc: Oidc, endpoint: str, verifier: str, **more: str) -> str:
@@ -67,10 +70,10 @@ def token_request(
 
 
 def read_keys(found: dict[str, Any]) -> KeySet:
-    """Return the keys of a provider with which it may sign.
+    """Return the signature keys of a provider.
 
     Raises:
-        ValueError: They cannot be read.
+        ValueError: The keys cannot be parsed.
     """
     try:
         usable = [key for key in found.get("keys", ()) if _is_for_signing(key)]
@@ -82,16 +85,17 @@ def read_keys(found: dict[str, Any]) -> KeySet:
 def claims_of(
     id_token: str, keys: KeySet, algorithms: frozenset[str], expected: dict[str, str | None]
 ) -> dict[str, Any]:
-    """Return what an ID token says, if all of it is valid (OpenID Connect Core 3.1.3.7).
+    """Return the claims of an ID token after all checks (OpenID Connect Core 3.1.3.7).
 
     Args:
-        id_token: As it came.
-        keys: Of the provider.
-        algorithms: With which the provider says that it signs.
-        expected: `iss`, `client_id`, `access_token`, and `nonce` where there must be one.
+        id_token: The encoded token.
+        keys: Keys of the provider.
+        algorithms: Algorithms that the provider declares.
+        expected: Required values of `iss`, `client_id` and `access_token`, and of `nonce` if the
+            token must have one.
 
     Raises:
-        ValueError: It is not valid; the text names the claim, and nothing that is in the token.
+        ValueError: The token is not valid; the text names the claim but does not quote the token.
     """
     options = {
         "iss": {"essential": True, "value": expected["iss"]},

@@ -1,9 +1,9 @@
-"""The OpenID Connect provider at which people sign in: what is asked there, and what is believed.
+"""The OpenID Connect provider: requests to it, and checks of its answers.
 
-Theory of operation. The provider describes itself (discovery) and publishes its keys. Nothing of it
-counts before it is checked: the description must name the configured issuer, every address in it
-has TLS or is on this machine, and an ID token is signed by one of the keys with an asymmetric
-algorithm. `oidc_library` has these checks; it is imported when there is a provider.
+Theory of operation. The provider describes itself (discovery) and publishes its keys. No answer is
+trusted before it is checked. The description must name the configured issuer, and every address in
+it must use TLS or be on this machine. An ID token must be signed by one of the keys with an
+asymmetric algorithm; `oidc_library` checks that, and is imported only if there is a provider.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 10.0
 DESCRIBED_S: Final = 3600.0
-"""How long the description of a provider is used."""
+"""Lifetime in seconds of the cached description and keys of a provider."""
 
 KEYS_S: Final = 10.0
-"""The keys are requested again for an unknown one at most this often."""
+"""Shortest time in seconds between two requests for the keys because of an unknown key."""
 
 MAX_ANSWER_BYTES: Final = 1 << 20
 
 
 class ProviderFailed(Exception):
-    """The provider did not do what was asked, or what it sent is not to be believed.
+    """The provider failed, refused a request, or sent an answer that is not valid.
 
     Args:
-        reason: For the log and the person who signs in; never a secret.
-        is_final: Whether it refused; otherwise the same may succeed later.
+        reason: Text for the log and the user; it never contains a secret.
+        is_final: Whether the provider refused; otherwise the same request may succeed later.
     """
 
     def __init__(self, reason: str, *, is_final: bool = True) -> None:
@@ -51,7 +51,7 @@ class ProviderFailed(Exception):
 
 
 class Description(Struct, frozen=True):
-    """What a provider says of itself (OpenID Connect Discovery 3)."""
+    """Metadata of a provider (OpenID Connect Discovery 3)."""
 
     issuer: str
     authorization_endpoint: str
@@ -71,33 +71,33 @@ class _TokenAnswer(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """Who signed in, and with what that is renewed."""
+    """A user who signed in, and the tokens to renew the login."""
 
     user: User
     is_admin: bool
     id_token: str
     refresh_token: str | None
     renew_at: float | None
-    """When the provider is to be asked again, in seconds since 1970; `None`: never."""
+    """Time of the next renewal, in seconds since the epoch; `None` means never."""
 
 
 class Provider:
-    """Talks to one provider.
+    """Client of one provider.
 
     Args:
-        oidc: The settings.
+        oidc: Settings of the provider.
 
     Raises:
-        ValueError: The library is not installed.
+        ValueError: authlib is not installed.
     """
 
     def __init__(self, oidc: Oidc) -> None:
-        import arp.server.login.oidc_library  # noqa: F401  # if it is missing, the server does not start
+        import arp.server.login.oidc_library  # noqa: F401  # without authlib, the start must fail
 
         if oidc.user_claim in CHANGEABLE:
             logger.warning(
-                "user_claim=%r: people can change this claim at many providers, and get somebody "
-                "else's sessions with it; use sub, unless your provider forbids that",
+                "user_claim=%r: at many providers, users can change this claim and so get the "
+                "sessions of another user; use sub, unless your provider forbids such changes",
                 oidc.user_claim,
             )
         self._oidc = oidc
@@ -106,13 +106,13 @@ class Provider:
         self._keys: tuple[float, KeySet] | None = None
 
     async def aclose(self) -> None:
-        """Close the connections; the next question opens one again."""
+        """Close the connections; the next request opens a new one."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
 
     async def sign_in_url(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
-        """Return where somebody signs in."""
+        """Return the address at which a user signs in."""
         from arp.server.login.oidc_library import sign_in_url
 
         endpoint = (await self._describe()).authorization_endpoint
@@ -120,10 +120,11 @@ class Provider:
         return sign_in_url(self._oidc, endpoint, verifier, **more)
 
     async def check_sender(self, issuer: str | None) -> None:
-        """Check that an answer came from this provider and no other (RFC 9207).
+        """Check the issuer in an answer, so that no other provider can have sent it (RFC 9207).
 
         Raises:
-            ProviderFailed: It did not, or the provider says that it always tells and did not.
+            ProviderFailed: The issuer differs, or it is missing although the provider declares
+                that it always sends it.
         """
         described = await self._describe()
         is_missing = issuer is None and described.authorization_response_iss_parameter_supported
@@ -131,10 +132,10 @@ class Provider:
             raise ProviderFailed("the answer came from another provider")
 
     async def sign_in(self, code: str, redirect_uri: str, verifier: str, nonce: str) -> Identity:
-        """Return who signed in, for the code that the provider gave their browser.
+        """Exchange the code that the provider gave the browser for the identity of the user.
 
         Raises:
-            ProviderFailed: The code is not valid, or the ID token is not.
+            ProviderFailed: The code or the ID token is not valid.
         """
         fields = {"redirect_uri": redirect_uri, "code": code, "code_verifier": verifier}
         answer = await self._tokens("authorization_code", **fields)
@@ -144,16 +145,17 @@ class Provider:
         return self._identity(claims, answer.id_token, answer, None)
 
     async def renew(self, known: Identity, subject: str) -> Identity:
-        """Return who somebody is now who signed in before.
+        """Return the current identity of a user who signed in before.
 
         Args:
-            known: As they are known.
-            subject: Their `sub`, which stays the same.
+            known: Identity up to now.
+            subject: `sub` of the user; it never changes.
 
         Raises:
             ProviderFailed: The provider refuses, or cannot be reached.
         """
         answer = await self._tokens("refresh_token", refresh_token=known.refresh_token or "")
+        # A provider may renew without a new ID token (OpenID Connect Core 12.2); nothing changes.
         if answer.id_token is None:
             return msgspec.structs.replace(
                 known,
@@ -162,11 +164,11 @@ class Provider:
             )
         claims = await self._claims(answer.id_token, answer.access_token, None)
         if claims["sub"] != subject:
-            raise ProviderFailed("the renewed ID token is of somebody else")
+            raise ProviderFailed("the renewed ID token belongs to another user")
         return self._identity(claims, answer.id_token, answer, known.refresh_token)
 
     async def sign_out_url(self, id_token: str, back: str) -> str | None:
-        """Return where a browser signs out of the provider too; `None` if that is not offered."""
+        """Return the address at which a browser signs out; `None` if the provider has none."""
         try:
             described = await self._describe()
         except ProviderFailed:
@@ -180,7 +182,7 @@ class Provider:
         }
         return str(httpx.URL(described.end_session_endpoint).copy_merge_params(query))
 
-    # -- what the provider says --------------------------------------------------------------------
+    # -- checked answers ---------------------------------------------------------------------------
 
     async def _describe(self) -> Description:
         now = time.monotonic()
@@ -190,13 +192,11 @@ class Provider:
         content = await self._ask("GET", url)
         described: Description = _decoded(content, Description, "its description")
         if described.issuer != self._oidc.issuer:
-            raise ProviderFailed(
-                f"it calls itself {described.issuer!r:.200}, and not as the issuer"
-            )
+            raise ProviderFailed(f"its description names another issuer: {described.issuer!r:.200}")
         for name in Description.__struct_fields__:
             value = getattr(described, name)
             if name.endswith(("_endpoint", "_uri")) and value and not is_protected(value):
-                raise ProviderFailed(f"its {name} has no TLS")
+                raise ProviderFailed(f"its {name} does not use TLS")
         self._described = (now, described)
         return described
 
@@ -204,6 +204,7 @@ class Provider:
         from arp.server.login.oidc_library import read_keys
 
         now = time.monotonic()
+        # Tokens with unknown keys must not make the server request the keys each time.
         age_s = math.inf if self._keys is None else now - self._keys[0]
         if self._keys is None or age_s > (KEYS_S if again else DESCRIBED_S):
             described = await self._describe()
@@ -215,10 +216,10 @@ class Provider:
         return self._keys[1]
 
     async def _claims(self, id_token: str, access_token: str, nonce: str | None) -> dict[str, Any]:
-        """Return what an ID token says, if all of it is valid.
+        """Return the claims of an ID token after all checks.
 
         Raises:
-            ProviderFailed: It is not; the reason names the claim and nothing of the token.
+            ProviderFailed: A claim is not valid. The reason names the claim, never its value.
         """
         from arp.server.login.oidc_library import claims_of
 
@@ -230,7 +231,7 @@ class Provider:
             "access_token": access_token,
             "nonce": nonce,
         }
-        for again in (False, True):  # the provider may have a new key since
+        for again in (False, True):  # the provider may have changed its keys since the last request
             keys = await self._key_set(again=again)
             try:
                 return claims_of(id_token, keys, algorithms, expected)
@@ -249,7 +250,7 @@ class Provider:
         _name(claims, "sub")
         verified = VERIFIED.get(oidc.user_claim)
         if verified is not None and claims.get(verified) is not True:
-            # Else anybody could take another one's name by an address that is not theirs.
+            # Otherwise a user could enter the address of another user and get their sessions.
             raise ProviderFailed(f"the provider has not verified the {oidc.user_claim}")
         is_admin = _is_admin(oidc, claims)
         named = [one for one in _texts(claims.get(oidc.roles_claim or "")) if is_name(one)]
@@ -277,7 +278,11 @@ class Provider:
     async def _ask(
         self, method: str, url: str, headers: dict[str, str] | None = None, body: str = ""
     ) -> bytes:
-        """Return what the provider answers; follow no redirect."""
+        """Send a request and return the body of the answer. Redirects are not followed.
+
+        Raises:
+            ProviderFailed: The provider cannot be reached, refuses, or its answer is too large.
+        """
         if self._client is None:
             self._client = httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False)
         all_headers = {"accept": "application/json", **(headers or {})}
@@ -300,7 +305,7 @@ class Provider:
 
 
 VERIFIED: Final = {"email": "email_verified", "phone_number": "phone_number_verified"}
-"""Claims that count if another one says that the provider has verified them."""
+"""Claims that are accepted only if another claim says that the provider verified them."""
 
 CHANGEABLE: Final = frozenset(
     (
@@ -308,17 +313,17 @@ CHANGEABLE: Final = frozenset(
         *("profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale", "address"),
     )
 )
-"""Claims that people may write themselves (OpenID Connect Core, 5.1 and 5.7)."""
+"""Claims that users may edit themselves (OpenID Connect Core, 5.1 and 5.7)."""
 
 _NAMES: Final = ("name", "preferred_username", "email")
-"""Claims that people are called by, the best first."""
+"""Claims that may contain the display name, preferred ones first."""
 
 
 def _name(claims: Mapping[str, Any], claim: str) -> str:
     """Return a claim that names a user.
 
     Raises:
-        ProviderFailed: There is none, or no name that can be told from all others.
+        ProviderFailed: The claim is missing, or it is a name that looks like another one.
     """
     name = claims.get(claim)
     if not isinstance(name, str) or not name:
@@ -332,7 +337,7 @@ def _name(claims: Mapping[str, Any], claim: str) -> str:
 
 
 def subject_of(identity: Identity) -> str:
-    """Return the `sub` of somebody who signed in."""
+    """Return the `sub` of an identity."""
     return str(identity.user.claims["sub"])
 
 
@@ -342,7 +347,7 @@ def _is_admin(oidc: Oidc, claims: Mapping[str, Any]) -> bool:
 
 
 def _texts(value: object) -> list[str]:
-    """Return a claim as a list of texts: it may be one text, or a list."""
+    """Return a claim as a list of texts. Its value may be one text or a list."""
     several = value if isinstance(value, list | tuple) else (value,)
     return [one for one in several if isinstance(one, str) and one]
 
@@ -362,7 +367,7 @@ def _decoded(content: bytes, kind: Any, what: str) -> Any:
 
 
 def _refusal(content: bytes, answer: httpx.Response) -> str:
-    """Return the code of an error answer; its text may hold anything."""
+    """Return the code of an error answer. Its text is not used: it may contain anything."""
     try:
         code = msgspec.json.decode(content)["error"]
     except (msgspec.DecodeError, KeyError, TypeError, RecursionError):

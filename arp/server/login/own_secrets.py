@@ -1,4 +1,4 @@
-"""Keeps the secrets of the server's own process out of the ledger and the log."""
+"""Redaction of the secrets of the server process in the ledger and the log."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from arp.redact.settings import Redaction
 def with_own_secrets(
     redaction: Redaction, environment: Mapping[str, str], own: Iterable[str]
 ) -> Redaction:
-    """Return what to take out of facts, with the secrets that the process has.
+    """Return redaction settings that also contain the secrets of the process.
 
     Args:
-        redaction: As it was set.
-        environment: Of the process; left alone if `redaction` says so.
-        own: What the server was given: its token, the secret of its login.
+        redaction: Settings of the app.
+        environment: Environment of the process; ignored if `redaction.environment` is false.
+        own: Secrets of the server, such as its token and the client secret of its login.
     """
     found = secrets_of(environment) if redaction.environment else ()
     return msgspec.structs.replace(redaction, secrets=(*redaction.secrets, *found, *own))
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats records as another formatter does, tracebacks included, without secrets.
+    """Formats records and tracebacks with another formatter, then removes secrets.
 
-    Messages and tracebacks contain what an agent raised or received, so control characters in them
-    are made visible. The colours that the other formatter adds stay.
+    Messages and tracebacks may contain text from agents and clients, so control characters in them
+    are made visible. Colours that the other formatter adds are kept.
     """
 
     def __init__(self, inner: logging.Formatter | None, redactor: Redactor) -> None:
@@ -43,7 +43,7 @@ class RedactingFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return one record as text."""
         shown = copy.copy(record)
-        # The others are the HTTP server's own, which uses escapes for colours and addresses.
+        # The excluded records are from uvicorn, which uses escape sequences for colours.
         if not hasattr(record, "color_message") and record.name != "uvicorn.access":
             shown.msg, shown.args = sanitise(record.getMessage()), None
         if record.exc_info:
@@ -52,10 +52,10 @@ class RedactingFormatter(logging.Formatter):
 
 
 def redact_logs(redaction: Redaction) -> None:
-    """Make every handler of the root logger and of the HTTP server write without secrets.
+    """Remove secrets from the output of all handlers of the root logger and of uvicorn.
 
     Args:
-        redaction: What to take out, the process's own secrets among it.
+        redaction: Redaction settings, including the secrets of the process.
     """
     redactor = Redactor(redaction)
     for name in (None, "uvicorn", "uvicorn.error", "uvicorn.access"):

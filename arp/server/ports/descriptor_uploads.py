@@ -1,10 +1,12 @@
-"""Files that come as descriptors over a Unix socket, and the input that names them.
+"""Files that a client sends as descriptors over a Unix socket, and the input that names them.
 
-Theory of operation. An open file says nothing of itself that could be trusted: it may be a pipe
-that never ends, and its content may change while it is read. So only regular files are taken, and
-each is copied, in a thread, up to the limit of an upload; what is stored is the copy. In the input,
-`{"descriptor": N, "name": …, "mime": …}` stands for the file of the N-th descriptor, from 0, in
-`data.files` or as the value of a form's field. Source: protocol.md 6.
+Theory of operation. A received descriptor cannot be trusted: it may be a pipe that never ends, and
+the content of a file may change while it is read. So only regular files are accepted. Each is
+copied in a thread, up to the size limit of an upload, and the copy is stored. In the input,
+`{"descriptor": N, "name": …, "mime": …}` represents the file of descriptor N, counted from 0. It is
+an item of `data.files`, or the value of a form's field.
+
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ from arp.store.errors import StoreUnwritable
 from arp.unix.framed_socket import ReceivedFrame
 
 
-async def take_files(intake: Intake, peer: Peer, received: ReceivedFrame) -> None:
-    """Take an input with its files; the peer gets the answer. The descriptors are closed."""
+async def receive_files(intake: Intake, peer: Peer, received: ReceivedFrame) -> None:
+    """Receive an input with files, answer the peer, and close the descriptors."""
     try:
         principal = peer.principal
         if principal is None:
             raise Unauthenticated("say hello with a token first")
-        async with copies(intake, keys_of(principal), received.descriptors) as files:
+        async with copy_files(intake, keys_of(principal), received.descriptors) as files:
             await peer.receive_files(received.data, partial(with_references, files=files))
     except ArpError as error:
         peer.refuse(error)
@@ -51,16 +53,16 @@ async def take_files(intake: Intake, peer: Peer, received: ReceivedFrame) -> Non
 
 
 @asynccontextmanager
-async def copies(
+async def copy_files(
     intake: Intake, keys: tuple[Key, ...], descriptors: Sequence[int]
 ) -> AsyncIterator[list[UploadedFile]]:
-    """Copy the files of descriptors; the copies are there as long as the block.
+    """Copy the files of descriptors; the copies exist until the block ends.
 
     Raises:
-        InvalidMessage: One is no regular file.
-        ResourceLimit: One is larger than an upload may be.
-        RateLimited: Too much is being received.
-        StoreUnwritable: The disk is full.
+        InvalidMessage: A descriptor is not a regular file.
+        ResourceLimit: A file is larger than an upload may be.
+        RateLimited: The server is receiving too much.
+        StoreUnwritable: The disk refuses the write, for example because it is full.
     """
     intake.uploads.acquire(keys)
     size = 0
@@ -72,8 +74,8 @@ async def copies(
                 intake.received.acquire(keys, wanted)
                 size += wanted
                 body = cast(BinaryIO, SpooledTemporaryFile(max_size=READ_BYTES))  # noqa: SIM115
-                # Before the thread writes: a task that is cancelled while it waits would lose the
-                # file. The thread's next write fails then, and nothing waits for it.
+                # Registered before the thread starts: otherwise a task that is cancelled while it
+                # waits would never close the file. The next write of the thread then fails.
                 stack.callback(body.close)
                 await asyncio.to_thread(_copy, descriptor, body, intake.max_upload_bytes)
                 upload = UploadFile(body, filename="file", headers=Headers())
@@ -94,69 +96,77 @@ def _size_of(number: int, descriptor: int, max_bytes: int) -> int:
 
 
 def _copy(descriptor: int, body: BinaryIO, max_bytes: int) -> None:
-    """Copy a file, from its beginning, of at most one byte more than is accepted."""
-    at = 0
+    """Copy a file from its beginning, at most one byte more than the limit.
+
+    The additional byte lets the caller detect a file that grew after its size was checked.
+    """
+    offset = 0
     try:
-        while at <= max_bytes and (chunk := _read(descriptor, at, max_bytes + 1 - at)):
+        while offset <= max_bytes and (chunk := _read(descriptor, offset, max_bytes + 1 - offset)):
             body.write(chunk)
-            at += len(chunk)
+            offset += len(chunk)
         body.seek(0, io.SEEK_SET)
     except OSError as error:
         raise StoreUnwritable(gettempdir(), str(error.strerror)) from error
 
 
-def _read(descriptor: int, at: int, most: int) -> bytes:
+def _read(descriptor: int, offset: int, most: int) -> bytes:
     try:
-        return os.pread(descriptor, min(READ_BYTES, most), at)
-    except OSError as error:  # as one that is open for writing alone
+        return os.pread(descriptor, min(READ_BYTES, most), offset)
+    except OSError as error:  # for example, the file is open for writing only
         raise InvalidMessage(f"a file cannot be read: {error.strerror}") from None
 
 
-# -- the input that names them ---------------------------------------------------------------------
+# -- references in the input -----------------------------------------------------------------------
 
 MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
 
 NAMED_BY = "descriptor"
-"""The key by which an input names a file that came with it, by its number from 0."""
+"""Key of the number of a file in an input, counted from 0."""
 
 
 def with_references(
     data: JsonObject, files: Sequence[UploadedFile]
 ) -> tuple[list[UploadedFile], JsonObject]:
-    """Return the files that the data of an input names, and the data with references to them.
+    """Replace the descriptor numbers in the data of an input by file references.
+
+    Returns:
+        The files with the names and types that the input gives them, and the changed data.
 
     Raises:
-        InvalidMessage: A number without a file, a file without a number, or two with the same.
+        InvalidMessage: A number has no file, a file has no number, or two numbers are equal.
     """
     named: dict[int, UploadedFile] = {}
 
-    def placed(value: Json, where: str) -> Json:
+    def resolved(value: Json, path: str) -> Json:
         if not isinstance(value, dict) or NAMED_BY not in value:
             return value
         number = value[NAMED_BY]
         is_number = isinstance(number, int) and not isinstance(number, bool)
         if not is_number or not 0 <= number < len(files) or number in named:
-            raise InvalidMessage(f"{where}.{NAMED_BY}: no file came under {number!r:.20}, or twice")
+            raise InvalidMessage(
+                f"{path}.{NAMED_BY}: {number!r:.20} is not a file of this input, or is used twice"
+            )
         file = named[number] = _renamed(files[number], value)
         return cast(Json, msgspec.to_builtins(file.ref))
 
     plain = dict(data)
     if isinstance(data.get("files"), list):
         items = enumerate(cast("list[Json]", data["files"]))
-        plain["files"] = [placed(value, f"data.files[{n}]") for n, value in items]
+        plain["files"] = [resolved(value, f"data.files[{n}]") for n, value in items]
     if isinstance(data.get("fields"), dict):
         fields = cast("JsonObject", data["fields"])
-        plain["fields"] = {key: placed(fields[key], f"data.fields.{key}") for key in fields}
+        plain["fields"] = {key: resolved(fields[key], f"data.fields.{key}") for key in fields}
     if len(named) != len(files):
         raise InvalidMessage(
-            f"data: {len(files)} files came, and {len(named)} are named; name each one by "
+            f"data: {len(files)} files were sent, and {len(named)} are named; name each one with "
             f'{{"{NAMED_BY}": NUMBER}} in data.files or data.fields'
         )
     return [named[number] for number in sorted(named)], plain
 
 
 def _renamed(file: UploadedFile, value: JsonObject) -> UploadedFile:
-    """Return a file under the name and the type that the input says."""
+    """Return a file with the name and the type that the input gives."""
     name, mime = value.get("name"), value.get("mime")
     ref = replace(
         file.ref,

@@ -1,9 +1,9 @@
-"""Renderers over gRPC, at a port of its own: `ArpService` of `schemas/arp.proto`, and health.
+"""Renderers over gRPC on a separate port: `ArpService` of `schemas/arp.proto`, and health checks.
 
-No browser can be made to call it: pages cannot send HTTP/2 without TLS, and never the header `te`
-that gRPC demands. So there is neither `Host` nor `Origin` to check. The token stands in the
-metadata of the call, and calls without it are refused before a message is read. The health service
-(`grpc.health.v1`) is open, as `/health` is.
+A page in a browser cannot call this port: browsers send no HTTP/2 without TLS, and never the header
+`te` that gRPC requires. So there is no `Host` or `Origin` to check. The metadata of a call contains
+the token; a call without it is refused before any message is read. The health service
+(`grpc.health.v1`) needs no token, like `/health`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ from arp.protocol.framing.envelope import (
 from arp.protocol.messages import AgentMessage
 from arp.runtime.contract.errors import AriError
 from arp.runtime.remote.tls import TlsFiles, is_loopback
-from arp.server.ports.grpc_uploads import received_form, skip
-from arp.server.ports.streams import answers_to, frame_of_form, refused
+from arp.server.ports.grpc_uploads import receive_form, skip
+from arp.server.ports.streams import answers_to, error_answer, frame_of_form
 from arp.server.state import Requester, ServerState, expel, log_arrival
 from arp.store.errors import StoreError
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
+# The library reads this at import; without it, errors are also written to standard error.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
@@ -66,13 +67,14 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 HEALTH = "/grpc.health.v1.Health/"
 
 FRAME_FACTOR = 4
-"""A message of more than so many times the protocol's limit ends the call.
+"""Factor for the protocol's message limit: a larger gRPC message ends the call.
 
-For a smaller one above the limit, the sender gets a coded error and the call stays.
+For a message between the limit and this size, the sender gets a coded error and the call stays
+open.
 """
 
 ENVELOPE_BYTES = 16
-"""What an envelope adds to a frame, at most."""
+"""Largest number of bytes that an envelope adds to a frame."""
 
 MAX_CALLS_PER_CONNECTION = 100
 
@@ -80,21 +82,21 @@ STOP_S = 1.0
 
 
 class GrpcUnavailable(LocalError):
-    """The port cannot be had; the message says why, and what to do."""
+    """The port cannot be opened; the message says why, and what to do."""
 
 
 class GrpcSettings(Struct, frozen=True):
-    """Where gRPC is served."""
+    """Address and limits of the gRPC port."""
 
     host: str = "127.0.0.1"
     port: int = 0
-    """0: any that is free."""
+    """Port number; 0 means any free port."""
     tls: TlsFiles | None = None
-    """What it shows to its clients; `None`: it does not encrypt."""
+    """Certificate and key of the server; `None` means no encryption."""
     max_connections: int = MAX_CONNECTIONS
-    """TCP connections at once, with calls or without."""
+    """Largest number of TCP connections, with or without calls."""
     idle_s: float = IDLE_S
-    """How long a connection may be there without a call."""
+    """Time in seconds after which a connection without a call is closed."""
 
 
 class GrpcPort:
@@ -110,16 +112,16 @@ class GrpcPort:
 
     @property
     def address(self) -> str:
-        """What a client dials; the port is known when it is started."""
+        """Address for clients. The port number is known after `start`."""
         host = f"[{self._settings.host}]" if ":" in self._settings.host else self._settings.host
         return f"{'grpcs' if self._settings.tls else 'grpc'}:{host}:{self._port}"
 
     async def start(self) -> None:
-        """Listen from now on.
+        """Start listening.
 
         Raises:
-            GrpcUnavailable: Others can reach the address and nothing keeps them out, the address
-                cannot be had, or the files are no certificate and its key.
+            GrpcUnavailable: Other machines can reach the address and nothing restricts access, the
+                address cannot be bound, or the files are not a certificate and its key.
         """
         settings = self._settings
         state = self._state
@@ -129,7 +131,8 @@ class GrpcPort:
                 f"--grpc: {settings.host} can be reached by others: set --token (or ARP_TOKEN), or "
                 "give App an Access with an authenticate hook, or stay on 127.0.0.1"
             )
-        self._health = health.aio.HealthServicer()  # one that was shut down serves no more
+        # A servicer cannot be used again after its shutdown.
+        self._health = health.aio.HealthServicer()
         server = grpc.aio.server(
             interceptors=[_TokenInterceptor(self)],
             options=bounded_options(state.served.access.bounds, self._bounds()),
@@ -163,7 +166,7 @@ class GrpcPort:
         )
 
     async def stop(self) -> None:
-        """Ask every renderer to come back, and end."""
+        """Ask every renderer to reconnect, and stop."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -173,10 +176,10 @@ class GrpcPort:
         await server.stop(STOP_S)
 
     async def admit(self, scope: dict[str, Any], context: Context) -> Principal:
-        """Return who calls.
+        """Return the principal of a call.
 
         Raises:
-            grpc.aio.AbortError: They may not; the call is ended.
+            grpc.aio.AbortError: The caller has no access; the call is ended.
         """
         guard = self._state.guard
         scope["client"] = client_of(context.peer())
@@ -191,18 +194,18 @@ class GrpcPort:
         return principal
 
     async def serve(self, principal: Principal, scope: dict[str, Any], context: Context) -> None:
-        """Serve one connection, until either side ends it."""
+        """Serve one connection until either side ends it."""
         async with self._requester(principal, scope, context):
             await self._converse(scope, context)
 
-    async def take_upload(
+    async def receive_upload(
         self,
         principal: Principal,
         scope: dict[str, Any],
         parts: AsyncIterator[bytes],
         context: Context,
     ) -> bytes:
-        """Take one input with its files, and return the answer."""
+        """Receive an input with files, and return the encoded answer."""
         async with self._requester(principal, scope, context) as asker:
             ended = asyncio.current_task()
             assert ended is not None
@@ -211,12 +214,9 @@ class GrpcPort:
             try:
                 answers = await self._uploaded(asker, workflow, parts)
             except (ArpError, StoreError) as error:
-                answers = [refused(error)]
-                most, stall_s = (
-                    self._state.intake.max_form_bytes,
-                    self._state.served.settings.stall_s,
-                )
-                await skip(parts, most, stall_s)
+                answers = [error_answer(error)]
+                max_bytes = self._state.intake.max_form_bytes
+                await skip(parts, max_bytes, self._state.served.settings.stall_s)
             return seal_answer(encode_json(answers))
 
     async def _uploaded(
@@ -224,14 +224,18 @@ class GrpcPort:
     ) -> list[AgentMessage]:
         state = self._state
         keys, stall_s = keys_of(asker.principal), state.served.settings.stall_s
-        async with received_form(state.intake, keys, parts, stall_s) as form:
+        async with receive_form(state.intake, keys, parts, stall_s) as form:
             return await answers_to(frame_of_form(form), form.files, asker, workflow)
 
     @asynccontextmanager
     async def _requester(
         self, principal: Principal, scope: dict[str, Any], context: Context
     ) -> AsyncIterator[Requester]:
-        """Count a call for who makes it, as long as the block."""
+        """Reserve a slot and begin a lease for a call; release both when the block ends.
+
+        Raises:
+            grpc.aio.AbortError: The user has too many connections; the call is ended.
+        """
         state = self._state
         principal = replace(principal, address=state.guard.proxies.counted(scope))
         try:
@@ -263,7 +267,9 @@ class GrpcPort:
         state, metadata = self._state, _metadata(scope)
         dialect, encoding = metadata.get(DIALECT_KEY, "session"), metadata.get(ENCODING_KEY, "json")
         if dialect not in DIALECTS or encoding not in ENCODINGS:
-            reason = f"{DIALECT_KEY} {dialect!r:.30}, {ENCODING_KEY} {encoding!r:.30}: not spoken"
+            reason = (
+                f"{DIALECT_KEY} {dialect!r:.30}, {ENCODING_KEY} {encoding!r:.30}: not supported"
+            )
             await end_call(context, 1003, reason)
         workflow = await self._workflow(scope, context)
         try:
@@ -276,7 +282,7 @@ class GrpcPort:
         connection = GrpcConnection(context, spoken, state.served.settings.stall_s)
 
         def make(outbox: GrpcOutbox) -> Peer:
-            check = partial(state.shown_token, scope)
+            check = partial(state.admit_token, scope)
             written = msgspec.convert(encoding, Encoding)
             principal = scope["arp"].known
             peer = peer_speaking(spoken)(hub, outbox, written, workflow, principal, check)
@@ -302,7 +308,7 @@ class _TokenInterceptor(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
-        """Return what answers a call; `None`: there is no such method."""
+        """Return the handler of a call; `None` if there is no such method."""
         method = handler_call_details.method
         path = method.decode() if isinstance(method, bytes) else method
         if path.startswith(HEALTH):
@@ -313,17 +319,17 @@ class _TokenInterceptor(grpc.aio.ServerInterceptor):
         headers = [(name.encode(), _bytes(value)) for name, value in pairs]
         scope = {"type": "grpc", "path": path, "headers": headers}
         if path == UPLOAD:
-            return grpc.stream_unary_rpc_method_handler(partial(self._take_upload, scope))
+            return grpc.stream_unary_rpc_method_handler(partial(self._receive_upload, scope))
         return grpc.stream_stream_rpc_method_handler(partial(self._serve, scope))
 
     async def _serve(self, scope: dict[str, Any], requests: object, context: Context) -> None:
         await self._port.serve(await self._port.admit(scope, context), scope, context)
 
-    async def _take_upload(
+    async def _receive_upload(
         self, scope: dict[str, Any], parts: AsyncIterator[bytes], context: Context
     ) -> bytes:
         principal = await self._port.admit(scope, context)
-        return await self._port.take_upload(principal, scope, parts, context)
+        return await self._port.receive_upload(principal, scope, parts, context)
 
 
 def _bytes(value: str | bytes) -> bytes:

@@ -1,9 +1,10 @@
-"""Files that come over gRPC: the call `Upload`, which takes one input with its files.
+"""Files over gRPC: the call `Upload`, which receives one input with its files.
 
-Theory of operation. A call is read as a form over HTTP is: the input stays in memory and is as
-long as a message at most, files go to the disk in pieces and are counted as they come, for their
-user, their address and all together. A client that sends nothing for a while is not waited for.
-Pieces of files between the frames of `Connect` would delay what is shown.
+Theory of operation. A call is read like a form over HTTP. The input stays in memory and is limited
+to the size of a message. Files are written to disk in pieces, and their bytes count toward the
+limits of the user, the address and the server. A client that sends nothing for `stall_s` is
+refused. Files have a call of their own, because their pieces would delay the frames of `Connect`.
+
 Source: protocol.md 6.
 """
 
@@ -26,29 +27,29 @@ from arp.store.errors import StoreUnwritable
 
 
 @asynccontextmanager
-async def received_form(
+async def receive_form(
     intake: Intake, keys: tuple[Key, ...], parts: AsyncIterator[bytes], stall_s: float
 ) -> AsyncIterator[UploadedForm]:
-    """Read an upload; its files are there as long as the block.
+    """Read an upload; its files exist until the block ends.
 
     Args:
-        intake: Counts what is being received.
-        keys: For whom.
-        parts: The messages of the call.
-        stall_s: How long the next of them may take.
+        intake: Limits and counters of uploads.
+        keys: Keys of the user and the address that the upload is counted for.
+        parts: Messages of the call.
+        stall_s: Time in seconds that the next message may take.
 
     Raises:
-        InvalidMessage: The messages are no upload, or do not come in time.
-        ResourceLimit: More bytes or files than are taken; reading stops there.
-        RateLimited: Too much is being received; reading stops there.
-        StoreUnwritable: The disk is full.
+        InvalidMessage: The messages are not a valid upload, or a message did not arrive in time.
+        ResourceLimit: The upload exceeds a limit of bytes or files; reading stops there.
+        RateLimited: The server is receiving too much; reading stops there.
+        StoreUnwritable: The disk refuses the write, for example because it is full.
     """
     intake.uploads.acquire(keys)
     received = _ReceivedParts(intake, keys)
     try:
         async with AsyncExitStack() as stack:
             while (part := await _next(parts, stall_s)) is not None:
-                await received.take(part, stack)
+                await received.add(part, stack)
             yield await received.form()
     finally:
         received.release()
@@ -56,9 +57,9 @@ async def received_form(
 
 
 async def skip(parts: AsyncIterator[bytes], most_bytes: int, stall_s: float) -> None:
-    """Read what still comes of an upload that is refused, and drop it, up to a bound.
+    """Read and drop the rest of a refused upload, up to `most_bytes`.
 
-    A client that writes when the answer comes may get an error of its library instead of it.
+    A client that is still writing may otherwise get an error from its library and no answer.
     """
     left = most_bytes
     with suppress(InvalidMessage):
@@ -77,7 +78,7 @@ async def _next(parts: AsyncIterator[bytes], stall_s: float) -> bytes | None:
 
 
 class _ReceivedParts:
-    """One upload that is being read, and is counted meanwhile."""
+    """An upload that is being read. Its bytes count toward the limits until `release`."""
 
     def __init__(self, intake: Intake, keys: tuple[Key, ...]) -> None:
         self._intake = intake
@@ -87,45 +88,45 @@ class _ReceivedParts:
         self._files: list[tuple[FileStart, UploadFile]] = []
 
     def release(self) -> None:
-        """Count nothing of it any longer."""
+        """Stop counting the bytes of the upload."""
         self._intake.received.release(self._keys, self._size)
 
-    async def take(self, message: bytes, stack: AsyncExitStack) -> None:
-        """Take the next message of the call.
+    async def add(self, message: bytes, stack: AsyncExitStack) -> None:
+        """Process the next message of the call.
 
         Args:
-            message: An `UploadPart`.
-            stack: Closes the files at the end.
+            message: An encoded `UploadPart`.
+            stack: Exit stack that closes the files.
         """
         part = unseal_part(message)
         self._count(len(part.data))
         if (part.kind == "input") is not (self._message is None):
-            raise InvalidMessage("upload: the input comes first, and once")
+            raise InvalidMessage("upload: the first part, and no other, must be the input")
         if part.kind == "input":
-            self._take_input(part.data)
+            self._set_input(part.data)
         elif part.kind == "file":
             self._begin(unseal_file_start(part.data), stack)
         elif not self._files:
-            raise InvalidMessage("upload: data before a file has begun")
+            raise InvalidMessage("upload: a file must begin before its data")
         else:
             await self._append(part.data)
 
     def _count(self, size: int) -> None:
         most = self._intake.max_form_bytes
         if self._size + size > most:
-            raise ResourceLimit(f"an upload of more than {most} bytes is not taken")
+            raise ResourceLimit(f"an upload may have at most {most} bytes")
         self._intake.received.acquire(self._keys, size)
         self._size += size
 
-    def _take_input(self, data: bytes) -> None:
+    def _set_input(self, data: bytes) -> None:
         most = self._intake.max_message_bytes
         if len(data) > most:
-            raise ResourceLimit(f"an input of more than {most} bytes is not taken")
+            raise ResourceLimit(f"an input may have at most {most} bytes")
         self._message = data
 
     def _begin(self, start: FileStart, stack: AsyncExitStack) -> None:
         if len(self._files) == MAX_FILES:
-            raise ResourceLimit(f"at most {MAX_FILES} files come with one input")
+            raise ResourceLimit(f"an input may have at most {MAX_FILES} files")
         body = cast(BinaryIO, SpooledTemporaryFile(max_size=READ_BYTES))  # noqa: SIM115 - see stack
         headers = Headers({"content-type": start.mime} if start.mime.isascii() else {})
         file = UploadFile(body, size=0, filename=start.name, headers=headers)
@@ -140,16 +141,21 @@ class _ReceivedParts:
         except OSError as error:
             raise StoreUnwritable(gettempdir(), str(error.strerror)) from error
         if file.size is not None and file.size > most:
-            raise ResourceLimit(f"a file of more than {most} bytes is not taken")
+            raise ResourceLimit(f"a file may have at most {most} bytes")
 
     async def form(self) -> UploadedForm:
-        """Return what came, as it would come in a form over HTTP."""
+        """Return the upload as a form, like a form over HTTP.
+
+        Raises:
+            InvalidMessage: The upload has no input, or its text is not UTF-8.
+            ResourceLimit: A file is too large.
+        """
         if self._message is None:
             raise InvalidMessage("upload: it has no input")
         try:
             message = self._message.decode()
         except UnicodeDecodeError:
-            raise InvalidMessage("upload: the input is no UTF-8") from None
+            raise InvalidMessage("upload: the input is not UTF-8") from None
         files: list[UploadedFile] = []
         for start, file in self._files:
             await file.seek(0)

@@ -1,6 +1,6 @@
 """An application over standard input and output: `arp serve --stdio` and `arp app-server`.
 
-Standard output carries the protocol alone: what an agent prints goes to standard error.
+Standard output carries only the protocol. Output that an agent prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.stdio import serve_stdio
 
 
-def take_stdout() -> BinaryIO:
-    """Return standard output for the protocol alone; what is printed from now on goes to stderr."""
+def reserve_stdout() -> BinaryIO:
+    """Return standard output for the protocol; later prints go to standard error."""
     sys.stdout.flush()
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -39,14 +39,14 @@ def serve_pipes(
     is_control: bool = False,
     dialect: Dialect = "session",
 ) -> None:
-    """Serve the one client at the other end, until it closes its end or a signal comes.
+    """Serve the client of the two pipes until it closes its end or a signal arrives.
 
     Args:
-        state: Of the server.
-        stdin: Where its frames come from.
-        stdout: Where ours go.
-        is_control: It is a program that speaks JSON-RPC, and no renderer.
-        dialect: What a renderer speaks.
+        state: State of the server.
+        stdin: Pipe with the frames of the client.
+        stdout: Pipe for the frames of the server.
+        is_control: Whether the client is a program that uses JSON-RPC and not a renderer.
+        dialect: Dialect of a renderer.
 
     Raises:
         StoreError: The ledger cannot be opened.
@@ -62,30 +62,30 @@ def serve_pipes(
 
         def make(outbox: QueueOutbox) -> Peer | Connection:
             if is_control:
-                programs.append(Connection(plane, outbox, Principal(), _known_already))
+                programs.append(Connection(plane, outbox, Principal(), _no_token_check))
                 return programs[0]
-            workflow, check = state.workflow, _known_already
+            workflow, check = state.workflow, _no_token_check
             peer = peer_speaking(dialect)(hub, outbox, "json", workflow, Principal(), check)
             log_arrival(peer.viewer, "standard input")
             return peer
 
         async def finish() -> None:
             for program in programs:
-                await program.answered()
+                await program.wait_until_answered()
             await state.aclose()
 
-        def told(number: int) -> None:
-            deadline.begin()  # here, since an agent may block the loop
-            with suppress(RuntimeError):  # the loop is closed: everything has ended
+        def stop_on_signal(number: int) -> None:
+            deadline.begin()  # in this thread, because an agent may block the event loop
+            with suppress(RuntimeError):  # the loop is closed, so everything has ended
                 loop.call_soon_threadsafe(stop)
 
         def stop() -> None:
             nonlocal is_asked
-            if not is_asked:  # a second cancel would break off what the first one has begun
+            if not is_asked:  # a second cancellation would interrupt the graceful stop
                 is_asked = True
                 talking.cancel()
 
-        signals.append(StopSignals(told))
+        signals.append(StopSignals(stop_on_signal))
         with suppress(asyncio.CancelledError):
             try:
                 hub, plane = await state.hub(), await state.plane()
@@ -101,6 +101,6 @@ def serve_pipes(
             one.close()
 
 
-async def _known_already(token: str) -> Principal | None:
-    """Return who a token belongs to. It is not called: who has our pipes needs no token."""
+async def _no_token_check(token: str) -> Principal | None:
+    """Return the principal of the pipes. Not called: the client of the pipes needs no token."""
     return Principal()

@@ -1,11 +1,11 @@
-"""uvicorn's WebSocket protocol, which can also send ready frames directly.
+"""uvicorn's WebSocket protocol, extended to send encoded frames directly.
 
-Handshake, reading, control frames, keepalive and closing are uvicorn's and `websockets`'. Only
-complete data frames, which are the same for many sockets, go directly to the transport. That works
-only without extensions (compression), so none are negotiated.
+uvicorn and `websockets` do the handshake, reading, control frames, keepalive and closing. Only
+complete data frames, which many sockets share, are written directly to the transport. That requires
+that no extension (such as compression) is negotiated.
 
-A ping is answered while the client reads. Otherwise a client that does not read would make us keep
-a pong for each of its pings; RFC 6455, 5.5.3, permits to leave them out.
+Pings are answered only while the client reads. Otherwise a client that does not read could make the
+server queue a pong for each of its pings. RFC 6455, 5.5.3, permits to omit pongs.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def _nobody_waits() -> None:
-    """Do nothing: nobody waits for this connection."""
+def _ignore() -> None:
+    """Do nothing, because no writer waits for this connection."""
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """One WebSocket connection; offers itself as `Wire`."""
+    """One WebSocket connection, which implements `Wire`."""
 
-    when_writable: Callable[[], None] = staticmethod(_nobody_waits)
+    when_writable: Callable[[], None] = staticmethod(_ignore)
 
     _watch: ConnectionWatch | None = None
     _progress: MessageProgress | None = None
 
     def watch_with(self, watch: ConnectionWatch, address: str) -> None:
-        """As `WatchedSocket.watch_with`."""
+        """Report the progress of messages; see `WatchedSocket.watch_with`."""
         self._watch = watch
         self._progress = MessageProgress(
             watch, address, self.transport.abort, lambda: self.read_paused
@@ -46,7 +46,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self._note_progress()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count the connection no longer."""
+        """Stop counting the connection."""
         super().connection_lost(exc)
         if self._watch is not None and self._progress is not None:
             self._progress.note(is_unfinished=False)
@@ -54,25 +54,25 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._watch = self._progress = None
 
     def data_received(self, data: bytes) -> None:
-        """Read, and note whether a message has begun that is not complete."""
+        """Process received bytes, and report whether a message is incomplete."""
         super().data_received(data)
         self._note_progress()
 
     def _note_progress(self) -> None:
         if self._progress is not None:
-            # `websockets` holds a frame until it is complete, and uvicorn the frames of a message.
+            # `websockets` buffers an incomplete frame, and uvicorn the frames of a message.
             self._progress.note(is_unfinished=bool(self.frames or self.conn.reader.buffer))
 
     def handle_ping(self) -> None:
-        """Answer pings, unless what was sent before still waits for the client to read it."""
-        pongs = self.conn.data_to_send()  # always taken, or they would pile up there
+        """Answer pings, unless the client has not read the data sent before."""
+        pongs = self.conn.data_to_send()  # always fetched, or they would accumulate in `conn`
         if self.writable.is_set():
             self.transport.write(b"".join(pongs))
 
     async def run_asgi(self) -> None:
         """Serve the application."""
-        # The scope has the headers already; `websockets` would keep the request as long as the
-        # connection is open, which costs an idle one a kilobyte and a half.
+        # The scope already has the headers. `websockets` would keep the request while the
+        # connection is open, which costs 1.5 KiB for each idle connection.
         self.request.headers.clear()
         if not self.config.ws_per_message_deflate:
             extensions = cast("dict[str, Wire]", self.scope["extensions"])
@@ -80,7 +80,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         await super().run_asgi()
 
     def send_receive_event_to_app(self) -> None:
-        """Pass a message on; close with 1007 if text is not UTF-8, without uvicorn's traceback."""
+        """Pass a message to the application; close with 1007 if a text is not UTF-8.
+
+        uvicorn would log a traceback for such a text.
+        """
         if self.curr_msg_data_type == "text" and not self.close_sent:
             try:
                 b"".join(self.frames).decode()
@@ -93,14 +96,14 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         super().send_receive_event_to_app()
 
     def resume_writing(self) -> None:
-        """Resume writers; called by the transport when little is left in it."""
+        """Resume writers; the transport calls this when its buffer is almost empty."""
         super().resume_writing()
         self.when_writable()
 
     def can_write(self) -> bool:
-        """As `Wire.can_write`."""
+        """Return whether `write` may be called; see `Wire.can_write`."""
         return self.writable.is_set() and not (self.close_sent or self.transport.is_closing())
 
     def write(self, data: bytes) -> None:
-        """As `Wire.write`."""
+        """Write encoded frames; see `Wire.write`."""
         self.transport.write(data)

@@ -1,7 +1,7 @@
-"""WebSocket connections: renderers, and programs on the control plane.
+"""WebSocket connections of renderers, and of programs on the control plane.
 
-A client without a token in its header may show one in its first message: a renderer in `hello`, a
-program in `initialize`.
+A client without a token in the handshake may send one in its first message: a renderer in `hello`,
+a program in `initialize`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from arp.transport.websocket import SUBPROTOCOLS, Receive, Scope, Send, SocketOu
 PATH = "/_arp/v1"
 
 RPC_PATH = "/_api/rpc"
-"""One message is one frame of JSON-RPC."""
+"""Path of the control plane. Each WebSocket message is one frame of JSON-RPC."""
 
 DEFAULT: tuple[Dialect, Encoding] = ("session", "json")
-"""Of a client that names no subprotocol."""
+"""Dialect and encoding of a client that requests no subprotocol."""
 
 MAX_UNKNOWN_PEERS = 256
-"""Connections that may wait for a token at once."""
+"""Largest number of connections without a valid token."""
 
 
 async def accept_socket(
@@ -37,8 +37,8 @@ async def accept_socket(
     """Answer a handshake.
 
     Returns:
-        The conversation, to be awaited by who holds the connection for its whole life; so nothing
-        of the handshake stays in memory. `None` if it was refused.
+        The conversation, which the caller awaits for the life of the connection; in this way no
+        stack frame of the handshake stays in memory. `None` if the handshake was refused.
     """
     path = scope["path"].removeprefix(scope.get("root_path", ""))
     is_program = path == RPC_PATH
@@ -60,7 +60,7 @@ async def accept_socket(
     dialect, encoding = SUBPROTOCOLS[chosen] if chosen else DEFAULT
 
     def make(outbox: SocketOutbox) -> Peer | Connection:
-        check = partial(state.shown_token, scope)
+        check = partial(state.admit_token, scope)
         peer: Peer | Connection
         if is_program:
             peer = Connection(plane, outbox, principal, check)
@@ -80,6 +80,6 @@ async def accept_socket(
 
 
 async def refuse_socket(receive: Receive, send: Send) -> None:
-    """Refuse a handshake; the client sees 403."""
+    """Refuse a handshake; the client receives HTTP status 403."""
     await receive()
     await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})

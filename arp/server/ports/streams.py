@@ -1,8 +1,8 @@
 """Server-sent events and POST: the session dialect for clients without WebSocket.
 
-`GET /_arp/v1/events?session_id=…&hello=…` streams; `hello` is the renderer's hello as base64url
-JSON; without one the client gets everything. `POST /_arp/v1/input` takes inputs as JSON, or as
-multipart/form-data with files.
+`GET /_arp/v1/events?session_id=…&hello=…` is the stream. `hello` is the renderer's hello as JSON in
+base64url; without it, the client gets all components. `POST /_arp/v1/input` receives inputs as
+JSON, or as multipart/form-data with files.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ EVERYTHING = {
     "components": list(VERSIONS),
     "features": ["streaming", "input", "resume", "multi-surface"],
 }
-"""What a client without a hello is assumed to show (protocol.md 2.2)."""
+"""Capabilities of a client without a hello (protocol.md 2.2)."""
 
 FIELD_PART = "fields."
-"""The prefix of a part's name that answers a file field of a form."""
+"""Prefix of the part names of files that answer a file field of a form."""
 
 
 async def _events(scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +54,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
     workflow = _workflow(state, scope)
     hub = await state.hub()
     outbox = QueueOutbox()
-    principal, check = asker.principal, partial(state.shown_token, scope)
+    principal, check = asker.principal, partial(state.admit_token, scope)
     peer = Peer(hub, outbox, "json", workflow, principal, check)
     # Any page can make a browser send a GET, so only an input makes a session.
     peer.may_make = False
@@ -62,7 +62,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
     peer.viewer.said_hello = bool(request.query_params.get("hello"))
     log_arrival(peer.viewer, "event stream", scope)
     peer.start()
-    ping = Ping(id=secrets.token_hex(8))  # a secret between the two: the answer comes by POstate
+    ping = Ping(id=secrets.token_hex(8))  # unguessable, because the pong comes by POST
     try:
         with asker.streaming(outbox):
             await peer.receive(encode_json(hello))
@@ -111,7 +111,7 @@ def _epoch(hello: dict[str, Any]) -> str | None:
 
 
 async def _inputs(request: Request) -> Response:
-    """Take inputs; each is answered when it is durable."""
+    """Receive inputs; each is answered when it is durable."""
     intake = requester(request).state.intake
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
@@ -121,9 +121,9 @@ async def _inputs(request: Request) -> Response:
         if kind == "application/json":
             return await _submit(request, await intake.body(request))
     except ArpError as error:
-        return _response([refused(error)], status_of(error_payload(error)))
+        return _response([error_answer(error)], status_of(error_payload(error)))
     reason = "content-type: send application/json or multipart/form-data"
-    return _response([refused(InvalidMessage(reason))], 415)
+    return _response([error_answer(InvalidMessage(reason))], 415)
 
 
 async def _submit(request: Request, frame: bytes, files: Sequence[UploadedFile] = ()) -> Response:
@@ -141,14 +141,14 @@ async def answers_to(
     workflow: str,
     traceparent: str | None = None,
 ) -> list[AgentMessage]:
-    """Take a frame that came beside a connection, and return its answers.
+    """Process a frame that came in a request instead of a connection, and return its answers.
 
     Args:
         frame: JSON in the session dialect: inputs, pings and pongs.
-        files: What came with it.
-        asker: Who sends it.
-        workflow: The agent of a new session.
-        traceparent: Of the trace that it belongs to.
+        files: Files of the input.
+        asker: Sender of the frame.
+        workflow: Agent of a new session.
+        traceparent: Span of the caller in the format of W3C Trace Context.
     """
     hub = await asker.hub()
     connection = AgentConnection("json", hub.settings.limits)
@@ -158,7 +158,7 @@ async def answers_to(
     else:
         read = await hub.inbound.events(connection, frame)
     if is_tracing():
-        log_received("beside its connection", read.value, len(frame))
+        log_received("without a connection", read.value, len(frame))
     with hub.inbound.redactor.knowing(read.cleaned):
         for event in read.value:
             match event:
@@ -169,22 +169,25 @@ async def answers_to(
                 case Ping():
                     answers.append(Pong(id=event.id))
                 case Pong():
-                    # The reader of a stream has answered; the stream may have ended since.
+                    # The pong belongs to an event stream, which may have ended since.
                     if (pulse := asker.state.pulses.get(event.id)) is not None:
-                        pulse.ponged()
+                        pulse.record_pong()
                 case Rejected():
-                    answers.append(refused(event.error, event.input_id))
+                    answers.append(error_answer(event.error, event.input_id))
                 case _:
-                    reason = "only inputs, pings and pongs are taken here"
-                    answers.append(refused(InvalidMessage(reason)))
+                    reason = "only inputs, pings and pongs are accepted here"
+                    answers.append(error_answer(InvalidMessage(reason)))
     return answers
 
 
 def frame_of_form(form: UploadedForm) -> bytes:
-    """Return the input in a form as a frame, with its files in their places.
+    """Return the input in a form as a frame, with references to its files in the data.
 
-    A part named `fields.NAME` answers the file field NAME of a form; every other file stands in
+    The file of a part named `fields.NAME` is the value of the form field NAME. Other files are in
     `data.files`.
+
+    Raises:
+        InvalidMessage: The field `message` is not an input as a JSON object.
     """
     try:
         message = msgspec.json.decode(form.fields.get("message", "{}"))
@@ -205,8 +208,8 @@ def frame_of_form(form: UploadedForm) -> bytes:
     return encode_json(message)
 
 
-def refused(error: BaseException, input_id: str | None = None) -> ErrorMessage:
-    """Return the answer that says why something is not taken."""
+def error_answer(error: BaseException, input_id: str | None = None) -> ErrorMessage:
+    """Return the error message for a refused request or input."""
     return ErrorMessage(payload=error_payload(error, input_id))
 
 

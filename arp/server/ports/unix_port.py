@@ -1,9 +1,9 @@
-"""Renderers over Unix sockets, whoever dials: the server listens at a path, or dials a renderer.
+"""Renderers over Unix sockets: the server listens at a path, or connects to a renderer.
 
-Theory of operation. The kernel says which user the other process runs as; the guard decides about
-that user before anything is sent. Then the connection is like any other: a token, if the app has
-one, is shown in the `hello`. A renderer that listens is dialled again and again, with growing
-waits.
+Theory of operation. The kernel reports the user of the other process, and the guard checks this
+user before anything is sent. After that the connection is like any other: if the app has a token,
+the `hello` must contain it. The server connects to a renderer that listens again and again, with
+growing pauses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from arp.protocol.codec import Encoding
 from arp.protocol.errors import RateLimited
 from arp.protocol.framing.envelope import Dialect
 from arp.protocol.framing.length_prefix import Farewell, farewell
-from arp.server.ports.descriptor_uploads import take_files
+from arp.server.ports.descriptor_uploads import receive_files
 from arp.server.ports.sockets import MAX_UNKNOWN_PEERS, PATH
 from arp.server.state import Requester, ServerState, expel, log_arrival
 from arp.store.errors import StoreError
@@ -43,45 +43,48 @@ from arp.unix.socket_path import SocketListener, SocketRefused, connect_to
 logger = logging.getLogger(__name__)
 
 FRAME_FACTOR = 4
-"""A frame of more than so many times the protocol's limit closes the connection, as a WebSocket's.
+"""Factor for the protocol's message limit: a larger frame closes the connection, as on a WebSocket.
 
-For a smaller one above the limit, the sender gets a coded error and the connection stays.
+For a frame between the limit and this size, the sender gets a coded error and the connection stays
+open.
 """
 
 FULL_S = 1.0
-"""How long nothing is accepted when the process has no descriptors left."""
+"""Pause in seconds before the next accept, if the process has no descriptors left."""
 
 FIRST_WAIT_S, MOST_WAIT_S = 0.5, 30.0
-"""Between two attempts to dial: the ceiling of the first wait, and of every wait."""
+"""Upper limits in seconds of the first pause between two attempts to connect, and of all pauses."""
 
 STEADY_S = 60.0
-"""After a connection of this length the waits begin small again."""
+"""Length in seconds of a connection after which the pauses start again at `FIRST_WAIT_S`."""
 
 RESTARTING = (1012, "restarting")
 
 LATE = Farewell(1008, "the rest of a frame did not come in time")
 
 MAX_HELD_DESCRIPTORS = 256
-"""Descriptors of frames that nobody has received yet, of all connections; one user's, half of them.
-At most an eighth of what the process may open."""
+"""Largest number of descriptors in frames that are not yet processed; one user may have half of it.
+
+The limit is lower if an eighth of the descriptors that the process may open is less.
+"""
 
 
 class UnixSettings(Struct, frozen=True):
-    """What is spoken on a Unix socket: the framing does not say it."""
+    """Encoding and dialect of a Unix socket; the framing does not carry them."""
 
     encoding: Encoding = "msgpack"
     dialect: Dialect = "session"
 
 
 class _HeldDescriptors:
-    """Counts the descriptors of one connection for its user."""
+    """Counter of the descriptors of one connection; a `DescriptorRoom`."""
 
     def __init__(self, counter: UsageCounter, keys: tuple[Key, ...]) -> None:
         self._counter = counter
         self._keys = keys
 
     def acquire(self, count: int) -> bool:
-        """As `DescriptorRoom.acquire`."""
+        """Reserve descriptors if the limits allow it; see `DescriptorRoom.acquire`."""
         try:
             self._counter.acquire(self._keys, count)
         except RateLimited:
@@ -89,12 +92,12 @@ class _HeldDescriptors:
         return True
 
     def release(self, count: int) -> None:
-        """As `DescriptorRoom.release`."""
+        """Release descriptors; see `DescriptorRoom.release`."""
         self._counter.release(self._keys, count)
 
 
 def _address(own: socket.socket) -> str:
-    """Return the user at the other end, as bounds count it."""
+    """Return the user at the other end as an address for the connection limits."""
     try:
         return f"uid {peer_of(own).uid}"
     except OSError:
@@ -102,7 +105,7 @@ def _address(own: socket.socket) -> str:
 
 
 class UnixConversations:
-    """The connections over Unix sockets of one server."""
+    """All connections of one server over Unix sockets."""
 
     def __init__(self, state: ServerState, settings: UnixSettings) -> None:
         self._state = state
@@ -115,20 +118,20 @@ class UnixConversations:
         self._held = UsageCounter("descriptors of unfinished frames", limits)
 
     def refuse(self, own: socket.socket) -> bool:
-        """Close a new connection if there is no room for it; return whether it was closed."""
+        """Close a new connection if a limit is reached; return whether it was closed."""
         if self._watch.refusal(_address(own), own.fileno()) is None:
             return False
-        with suppress(OSError):  # the buffer of a new connection takes it
+        with suppress(OSError):  # does not block: the send buffer of a new connection is empty
             own.send(farewell(1013, "too many connections; try again later"))
         own.close()
         return True
 
     def begin(self, own: socket.socket, way: str) -> asyncio.Task[None]:
-        """Serve a connection in a task of its own.
+        """Serve a connection in a new task.
 
         Args:
-            own: The connection.
-            way: How it came about, for the log.
+            own: Socket of the connection.
+            way: Name of the transport in the log.
         """
         limits, settings = self._state.served.settings.limits, self._state.served.settings
         address = _address(own)
@@ -157,13 +160,13 @@ class UnixConversations:
             logger.error("a connection over a Unix socket failed", exc_info=task.exception())
 
     async def stop(self) -> None:
-        """Ask every renderer to come back, and close its connection."""
+        """Ask every renderer to reconnect, and close its connection."""
         running = dict(self._running)
         closings = [framed.close(*RESTARTING, flush_s=FLUSH_S) for framed in running.values()]
         await asyncio.gather(*closings)
         if running:
             _, late = await asyncio.wait(running, timeout=FLUSH_S)
-            for task in late:  # as one that copies a large file
+            for task in late:  # for example, a task that copies a large file
                 task.cancel()
 
     async def _serve(self, own: socket.socket, framed: FramedSocket, way: str) -> None:
@@ -171,7 +174,7 @@ class UnixConversations:
         try:
             uid = peer_of(own).uid
         except OSError as error:
-            logger.warning("somebody unknown was refused on a Unix socket: %s", error)
+            logger.warning("a client without a known user was refused on a Unix socket: %s", error)
             return
         scope: dict[str, Any] = {"type": "unix", "path": PATH, "headers": [], "uid": uid}
         denial = state.guard.check_peer(scope)
@@ -200,6 +203,7 @@ class UnixConversations:
     async def _talk(self, framed: FramedSocket, scope: dict[str, Any], way: str) -> None:
         state, known, encoding = self._state, scope["arp"].known, self._settings.encoding
         waiting = state.unknown_peers
+        # Clients without a token must not occupy all connections while they wait.
         if known is None and len(waiting) >= MAX_UNKNOWN_PEERS:
             await framed.close(1013, "too many connections without a token", flush_s=FLUSH_S)
             return
@@ -212,7 +216,7 @@ class UnixConversations:
         peers: list[Peer] = []
 
         def make(outbox: UnixOutbox) -> Peer:
-            check = partial(state.shown_token, scope)
+            check = partial(state.admit_token, scope)
             workflow, dialect = state.workflow, self._settings.dialect
             peer = peer_speaking(dialect)(hub, outbox, encoding, workflow, known, check)
             log_arrival(peer.viewer, way)
@@ -223,11 +227,11 @@ class UnixConversations:
             scope["arp"].lease.when_ended(partial(expel, peer, outbox))
             return peer
 
-        await talk_framed(framed, make, lambda one: take_files(state.intake, peers[0], one))
+        await talk_framed(framed, make, lambda one: receive_files(state.intake, peers[0], one))
 
 
 class UnixPort:
-    """Listens at a path.
+    """A Unix socket that listens at a path.
 
     Raises:
         SocketRefused: Another server listens there, or the path is not safe to use.
@@ -240,14 +244,14 @@ class UnixPort:
 
     @property
     def address(self) -> str:
-        """What a client dials."""
+        """Address for clients."""
         return f"unix:{self._listener.path}"
 
     async def start(self) -> None:
-        """Accept connections from now on.
+        """Start accepting connections.
 
         Raises:
-            SocketRefused: It was stopped.
+            SocketRefused: The port was stopped before.
         """
         if self._listener.socket.fileno() < 0:
             raise SocketRefused(f"{self.address} was closed; make a new UnixPort to listen again")
@@ -261,6 +265,7 @@ class UnixPort:
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
                 return
             except OSError as error:
+                # The connection stays in the listener's queue until descriptors are free again.
                 if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     self._pause(error)
                 return
@@ -268,7 +273,11 @@ class UnixPort:
                 self._conversations.begin(own, "Unix socket")
 
     def _pause(self, error: OSError) -> None:
-        """Accept nothing for a moment, since the listener would call without end."""
+        """Stop accepting for `FULL_S`.
+
+        The connection stays in the queue of the listener, so the event loop would call `_accept`
+        again at once, without end.
+        """
         logger.warning("%s: cannot accept: %s", self.address, error.strerror)
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._listener.socket.fileno())
@@ -277,7 +286,7 @@ class UnixPort:
         )
 
     async def stop(self) -> None:
-        """Listen no longer, and ask every renderer to come back."""
+        """Stop listening, and ask every renderer to reconnect."""
         if self._again is not None:
             self._again.cancel()
         if self._listener.socket.fileno() >= 0:
@@ -287,7 +296,7 @@ class UnixPort:
 
 
 class UnixDialler:
-    """Dials a renderer that listens at a path, again and again."""
+    """Connects to a renderer that listens at a path, and reconnects after each end."""
 
     def __init__(
         self,
@@ -303,11 +312,11 @@ class UnixDialler:
 
     @property
     def address(self) -> str:
-        """Where the renderer is."""
+        """Address of the renderer."""
         return f"unix:{self._path}"
 
     async def start(self) -> None:
-        """Dial from now on."""
+        """Start connecting."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="arp-dial")
 
     async def _run(self) -> None:
@@ -320,10 +329,8 @@ class UnixDialler:
                 own = connect_to(self._path)
             except (OSError, SocketRefused) as error:
                 problem = str(error.strerror if isinstance(error, OSError) else error)
-                if problem != reported:  # once, not at every attempt
-                    logger.info(
-                        "%s cannot be dialled: %s; it is tried again", self.address, problem
-                    )
+                if problem != reported:  # log a problem once, not at every attempt
+                    logger.info("cannot connect to %s: %s; trying again", self.address, problem)
                     reported = problem
             else:
                 reported = ""
@@ -332,10 +339,11 @@ class UnixDialler:
                 attempt = 0
             ceiling_s = min(MOST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempt, 16))
             attempt += 1
+            # Random pauses, so that several servers do not all connect at the same moment.
             await asyncio.sleep(ceiling_s * (0.5 + 0.5 * self._draw()))
 
     async def stop(self) -> None:
-        """Dial no more, and end the connection."""
+        """Stop connecting, and close the connection."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -1,9 +1,9 @@
-"""`/_api/blobs/…`: the files of a session, for those to whom the session belongs.
+"""`/_api/blobs/…`: the files of a session, for the owner of the session.
 
-Theory of operation. The path has the session, the hash of the content, and a name for
-downloads (`blob_path`). Whoever has a file can compute its hash, so a hash alone opens nothing:
-the session must belong to the caller and contain the file. The type is decided by the content:
-only raster images are shown, everything else is a download, and no script may run.
+Theory of operation. The path contains the session, the hash of the content, and a name for
+downloads (`blob_path`). Anyone with a copy of a file can compute its hash, so the hash alone gives
+no access: the session must belong to the caller and contain the file. The content decides the type:
+raster images are shown, all other files are downloads, and no script may run.
 """
 
 from __future__ import annotations
@@ -30,20 +30,23 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "private, max-age=86400, immutable",
 }
-"""The content of an address never changes; a browser may cache it for a day."""
+"""Headers of every file. The content of an address never changes, so it is cached for a day."""
 
 HEAD_BYTES = 16
-"""Enough to recognise an image."""
+"""Number of bytes at the start of a file that are enough to recognise an image."""
 
 _NOT_QUOTABLE = re.compile(r'[^\x20-\x7e]|["\\%]')
 _ATTRIBUTE_SIGNS = "!#$&+-.^_`|~"
-"""Beside letters and digits, what `filename*` may have as it is (`attr-char` of RFC 8187)."""
+"""Characters besides letters and digits that `filename*` may contain unescaped.
+
+Source: RFC 8187, `attr-char`.
+"""
 
 
 def raster_type(head: bytes) -> str | None:
-    """Return which image a file is by its first bytes; `None` for all that could be anything else.
+    """Return the MIME type of a raster image by its first bytes; `None` for any other file.
 
-    No SVG: it can carry scripts.
+    SVG is not recognised, because it can contain scripts.
     """
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
@@ -56,7 +59,7 @@ def raster_type(head: bytes) -> str | None:
     return None
 
 
-async def _give_cookie(request: Request) -> Response:
+async def _issue_cookie(request: Request) -> Response:
     asker = requester(request)
     header = asker.state.file_cookie.header(request.scope, asker.principal, time.time())
     return Response(status_code=204, headers={"set-cookie": header, "cache-control": "no-store"})
@@ -76,12 +79,12 @@ async def _get(request: Request) -> Response:
             return _in_memory(await files.read(named.sha256), named.name)
         return _on_disk(path, await asyncio.to_thread(_head, path), named.name)
     except (SessionNotFound, BlobNotFound):
-        # One answer for both, so that nobody learns what others have.
+        # The same answer for both, so that it does not reveal which files others have.
         raise SessionNotFound("no such file") from None
 
 
 BLOB_ROUTES = [
-    Route(PREFIX + "cookie", _give_cookie, methods=["POST"]),
+    Route(PREFIX + "cookie", _issue_cookie, methods=["POST"]),
     Route(PREFIX + "{rest:path}", _get, methods=["GET"]),
 ]
 
@@ -95,10 +98,10 @@ def _head(path: Path) -> bytes:
 
 
 def content_disposition(kind: str, name: str) -> str:
-    """Return a `content-disposition` that names a file, whatever characters its name has.
+    """Return a `content-disposition` header for a file name with any characters.
 
-    Browsers take `filename*`. `filename` is for programs that know only ASCII: there the other
-    characters, the two that quote and `%`, which some decode, are `_`.
+    Browsers use `filename*`. `filename` is for programs that support only ASCII. In it, `_`
+    replaces all other characters, quotes, backslashes, and `%`, because some programs decode `%`.
 
     Source: RFC 6266, 4.3 and appendix D; RFC 8187, 3.2.
     """

@@ -1,4 +1,4 @@
-"""Lists over HTTP: the hello, the workflows, the chats, their history, and what changes in them."""
+"""Lists over HTTP: the agent's hello, workflows, chats, their history, and changes of the list."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
 MAX_TURNS = 200
-"""Turns in one page of a chat's history."""
+"""Largest number of turns in a page of a chat's history."""
 
 DEFAULT_TURNS = 50
 
 MAX_QUERY = 512
-"""Characters of a search."""
+"""Number of characters of a search that are used."""
 
 MAX_CHANGE_BYTES = 64 << 10
 
 MOST_BYTES = 256 << 10
-"""That wait for one list; a client that reads more slowly is disconnected, and comes back."""
+"""Bytes queued for one stream of list changes; above this the stream ends (1013)."""
 
 
-class Change(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to change of a chat's row; `None` stays as it is."""
+class ChatChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """Requested changes of a chat; `None` leaves a field unchanged."""
 
     title: str | None = None
     pinned: bool | None = None
@@ -90,7 +90,7 @@ async def _list(request: Request) -> Response:
     )
     matches, more = await (await asker.hub()).listing.page(query)
     headers = {"x-arp-next": more} if more is not None else {}
-    return json_response([found_row(match) for match in matches], headers=headers)
+    return json_response([match_row(match) for match in matches], headers=headers)
 
 
 async def _get(request: Request) -> Response:
@@ -114,9 +114,9 @@ async def _change(request: Request) -> Response:
         given = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         raise InvalidMessage("body: expected a JSON object") from None
-    if not fits(given, Change):
-        raise InvalidMessage(explain(given, Change, "body"))
-    change = msgspec.convert(given, Change)
+    if not fits(given, ChatChange):
+        raise InvalidMessage(explain(given, ChatChange, "body"))
+    change = msgspec.convert(given, ChatChange)
     session_id, hub = request.path_params["session_id"], await asker.hub()
     row = await hub.rename(session_id, asker.principal, change.title, change.pinned)
     return json_response(chat_row(row))
@@ -129,7 +129,7 @@ async def _delete(request: Request) -> Response:
 
 
 def bounded(text: str | None, default: int, most: int) -> int:
-    """Read a count from a query; what is no count is the default."""
+    """Return a count from a query, from 1 to `most`; `default` if the text is not a number."""
     if text is None or not (text.isascii() and text.isdigit()):
         return default
     return max(1, min(int(text[:9]), most))
@@ -138,7 +138,7 @@ def bounded(text: str | None, default: int, most: int) -> int:
 async def _messages(
     hub: Hub, live: LiveSession, before: str | None, limit: int
 ) -> list[JsonObject]:
-    """Return the turns before one (or the newest), each as a pair of messages with their times."""
+    """Return turns as pairs of messages with times: those before a turn, or the newest ones."""
     turns = await hub.history.page(live, before, limit)
     times = await hub.history.times(live.id, turns)
     out: list[JsonObject] = []
@@ -168,7 +168,10 @@ async def _messages(
 
 
 def _parts(past: PastTurn) -> list[JsonObject]:
-    """Return the order of texts and components; texts stand in `content` one after the other."""
+    """Return the order of texts and components.
+
+    `content` contains all texts, one after the other; `characters` is the length of each.
+    """
     return [
         {"id": part.id, "characters": len(part.props["content"])}
         if is_text_part(part, past.turn.id)
@@ -178,7 +181,7 @@ def _parts(past: PastTurn) -> list[JsonObject]:
 
 
 def _tools(past: PastTurn) -> list[JsonObject]:
-    """Return the uses of tools, each with its place among the parts (protocol.md 2.3)."""
+    """Return the tool calls, each with its position among the parts (protocol.md 2.3)."""
     places = {mark.number: mark.behind for mark in past.turn.marks if mark.kind == "tool"}
     return [
         {**tool_object(run), "behind": msgspec.to_builtins(places[number])}
@@ -187,7 +190,7 @@ def _tools(past: PastTurn) -> list[JsonObject]:
 
 
 def chat_row(meta: SessionMeta) -> JsonObject:
-    """Return a chat as lists have it."""
+    """Return the row of a chat in a list."""
     return {
         "id": meta.id,
         "workflow_name": meta.workflow,
@@ -201,8 +204,8 @@ def chat_row(meta: SessionMeta) -> JsonObject:
     }
 
 
-def found_row(match: Match) -> JsonObject:
-    """Return a chat that was found, and where."""
+def match_row(match: Match) -> JsonObject:
+    """Return the row of a chat that matches a search, with the matching text."""
     row = chat_row(match.meta)
     if match.turn_id is not None:
         row["match"] = {"turn_id": match.turn_id, "text": match.excerpt}
@@ -210,7 +213,7 @@ def found_row(match: Match) -> JsonObject:
 
 
 def tool_object(run: ToolRun) -> JsonObject:
-    """Return one use of a tool as JSON; what is not known is left out."""
+    """Return a tool call as JSON; unknown fields are left out."""
     return {
         "tool": run.tool,
         "args": run.args,
@@ -223,17 +226,17 @@ def tool_object(run: ToolRun) -> JsonObject:
 
 
 async def _events(scope: Scope, receive: Receive, send: Send) -> None:
-    """Stream what changes in the asker's list of chats, for lists in other tabs."""
+    """Stream the changes of the sender's list of chats, so that lists in other tabs follow them."""
     asker: Requester = scope["arp"]
     hub = await asker.hub()
     outbox = QueueOutbox()
 
-    def tell(changed: SessionMeta | str) -> None:
+    def send_change(changed: SessionMeta | str) -> None:
         outbox.send([_changed(changed)])
         if outbox.buffered > MOST_BYTES:
             outbox.close(1013, "too slow")
 
-    stop = hub.listing.listen(asker.principal.name, tell)
+    stop = hub.listing.listen(asker.principal.name, send_change)
     try:
         with asker.streaming(outbox):
             await stream(receive, send, outbox, ReadyEvents())

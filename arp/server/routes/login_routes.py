@@ -1,7 +1,8 @@
-"""Signing in and out with a browser, and who the user is.
+"""Login and logout in a browser, and information about the user.
 
-`GET /_login` leads to the provider, `GET /_login/callback` takes its answer, `POST /_logout` ends
-the login. `GET /_api/user` says to everybody how to sign in, and to a user who they are.
+`GET /_login` redirects to the provider, `GET /_login/callback` receives its answer, and
+`POST /_logout` ends the login. `GET /_api/user` returns how to sign in, and the user if the request
+has one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PAGE_HEADERS: Final = {
 
 
 async def _login(request: Request) -> Response:
-    """Lead the browser to the provider."""
+    """Redirect the browser to the provider."""
     logins = _logins(request)
     if logins is None:
         return json_response({"error": "this server has no login"}, 404)
@@ -44,11 +45,11 @@ async def _login(request: Request) -> Response:
         url, cookie = await logins.begin(request.scope, after)
     except ProviderFailed as failed:
         return _failed(request, failed)
-    return _moved(url, [cookie])
+    return _redirect(url, [cookie])
 
 
 async def _callback(request: Request) -> Response:
-    """Sign the browser in that comes back from the provider."""
+    """Complete the login of a browser that returns from the provider."""
     logins = _logins(request)
     if logins is None:
         return json_response({"error": "this server has no login"}, 404)
@@ -56,29 +57,32 @@ async def _callback(request: Request) -> Response:
         path, cookies = await logins.finish(request.scope)
     except ProviderFailed as failed:
         return _failed(request, failed)
-    return _moved(path, cookies)
+    return _redirect(path, cookies)
 
 
 async def _logout(request: Request) -> Response:
-    """End the login, and say where the browser signs out of the provider too."""
+    """End the login; return the address at which the browser also signs out of the provider."""
     logins = _logins(request)
     if logins is None:
         return json_response({"error": "this server has no login"}, 404)
     ended = logins.end(request.scope)
     back = logins.base(request.scope) + "/"
-    place = None
+    location = None
     if ended is not None:
         asker = requester(request)
-        asker.lease.release()  # else this request would end with its login, before its answer
+        # Otherwise the check would end this request with its login, before it is answered.
+        asker.lease.release()
         asker.state.leases.check()
-        place = await logins.provider.sign_out_url(ended.identity.id_token, back)
+        location = await logins.provider.sign_out_url(ended.identity.id_token, back)
     return json_response(
-        {"location": place or back}, 200, {"set-cookie": logins.gone(request.scope)}
+        {"location": location or back},
+        200,
+        {"set-cookie": logins.expired_cookie(request.scope)},
     )
 
 
 async def _user(request: Request) -> Response:
-    """Say who the user is, and how to sign in and out."""
+    """Return the user, and how to sign in and out."""
     asker = requester(request)
     access, known = asker.state.served.access, asker.known
     root: str = request.scope.get("root_path", "")
@@ -108,15 +112,15 @@ def _logins(request: Request) -> LoginBook | None:
     return requester(request).state.logins
 
 
-def _moved(place: str, cookies: list[str]) -> Response:
-    answer = RedirectResponse(place, 303, PAGE_HEADERS)
+def _redirect(location: str, cookies: list[str]) -> Response:
+    answer = RedirectResponse(location, 303, PAGE_HEADERS)
     for cookie in cookies:
         answer.headers.append("set-cookie", cookie)
     return answer
 
 
 def _failed(request: Request, failed: ProviderFailed) -> Response:
-    logger.warning("somebody could not sign in: %s", failed)
+    logger.warning("a login failed: %s", failed)
     again = f"{request.scope.get('root_path', '')}{LOGIN}"
     page = FAILED.format(reason=escape(str(failed)), again=escape(again))
     return HTMLResponse(page, 400 if failed.is_final else 502, PAGE_HEADERS)

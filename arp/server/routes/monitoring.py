@@ -1,4 +1,4 @@
-"""What monitors ask: `/health`, `/ready`, and `/metrics` for Prometheus."""
+"""Routes for monitoring: `/health`, `/ready`, and `/metrics` for Prometheus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arp.store.errors import StoreError
 
 
 async def _health(request: Request) -> Response:
-    """Answer whether this process serves sessions; before the first request, that it could."""
+    """Return whether this process can serve sessions; `ok` also before the hub has started."""
     hub = requester(request).state.running
     trouble = hub.trouble if hub is not None else ""
     if trouble:
@@ -26,13 +26,13 @@ async def _health(request: Request) -> Response:
 
 
 async def _ready(request: Request) -> Response:
-    """Answer whether the ledger is open and can be read, and what is known of its facts.
+    """Return whether the ledger can be read, and the results of verifying its facts.
 
-    Facts are verified in the background, if that is due. Broken sessions are named to their
-    owner; others get their number.
+    A verification that is due starts in the background. The answer names the broken sessions of the
+    sender, and gives only the number of the others.
     """
     asker = requester(request)
-    reason = await asker.state.unopened()
+    reason = await asker.state.ensure_open()
     if reason is None:
         hub = await asker.hub()
         try:
@@ -47,7 +47,7 @@ async def _ready(request: Request) -> Response:
 
 
 async def _metrics(request: Request) -> Response:
-    """Answer with the figures of this moment, which are read from the hub and kept nowhere."""
+    """Return the current figures, which are read from the hub for each request."""
     registry = CollectorRegistry(auto_describe=False)
     asker = requester(request)
     registry.register(HubCollector(await asker.hub(), asker.state.in_transports))
@@ -55,14 +55,14 @@ async def _metrics(request: Request) -> Response:
 
 
 class HubCollector:
-    """Reads one hub."""
+    """Prometheus collector for one hub."""
 
     def __init__(self, hub: Hub, in_transports: Callable[[], int]) -> None:
         self._hub = hub
         self._in_transports = in_transports
 
     def collect(self) -> Iterable[Metric]:
-        """Return the figures of this moment."""
+        """Yield the current figures."""
         hub = self._hub
         viewers = [viewer for live in hub.sessions.values() for viewer in live.viewers.values()]
         behind = sum(viewer.state == "behind" for viewer in viewers)
@@ -74,7 +74,7 @@ class HubCollector:
         buffered = sum(map(len, frames.values())) + self._in_transports()
         yield GaugeMetricFamily(
             "arp_buffered_bytes",
-            "Memory held by what waits to be sent, in transports too; shared frames count once.",
+            "Bytes queued for renderers, also in transports; shared frames count once.",
             buffered,
         )
         yield CounterMetricFamily("arp_ledger_writes", "Durable writes.", hub.writer.writes)

@@ -1,9 +1,8 @@
-"""What the protocol is as data; it is public.
+"""The protocol as data, served without a token.
 
-The JSON Schemas of facts and snapshots, with examples; `openapi.json`; `arp.proto`, the object
-dialect (`arp-core.protocol.yaml`) and the conformance cases.
-
-They come from the package itself, so they fit the version that is served.
+The documents are the JSON Schemas of facts and snapshots with examples, `openapi.json`,
+`arp.proto`, the object dialect (`arp-core.protocol.yaml`) and the conformance cases. They are files
+of the package, so they match the version of the server.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from starlette.routing import BaseRoute, Route
 from arp.server.answers import json_response
 
 FOLDER: Final = "/schemas/"
-"""Where they are served, without a token."""
+"""Path of the documents."""
 
 OPENAPI: Final = "openapi.json"
-"""The HTTP routes as OpenAPI; `make gen` writes it from the routes."""
+"""Name of the OpenAPI document of the HTTP routes; `make gen` writes it from the routes."""
 
 TYPES: Final = {
     ".schema.json": "application/schema+json",
@@ -33,7 +32,7 @@ TYPES: Final = {
     ".yaml": "application/yaml",
     ".proto": "text/plain; charset=utf-8",
 }
-"""Content types by the ends of names."""
+"""Content type of each file name ending; other files are not served."""
 
 HEADERS: Final = {
     "cache-control": "public, max-age=3600",
@@ -53,7 +52,7 @@ def documents() -> dict[str, bytes]:
 
 
 def schema_routes() -> list[BaseRoute]:
-    """Return the routes."""
+    """Return the routes of the documents and of their list."""
     return [Route("/schemas", _index), Route(f"{FOLDER}{{name:path}}", _one)]
 
 

@@ -1,4 +1,4 @@
-"""Sessions over HTTP: the list, a snapshot, a thread, and facts by page or as a stream."""
+"""Sessions over HTTP: lists, snapshots, threads, and facts in pages or as a stream."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
 _NUMBERS = ("after", "limit")
-_NUMBERS_OF_ONE = ("after", "before", "limit")
-"""Of a session; in a list of them `before` is a cursor."""
+_SESSION_NUMBERS = ("after", "before", "limit")
+"""Numbers in a query about one session. In a query for the list, `before` is a cursor."""
 
 
 async def _list(request: Request) -> Response:
@@ -52,10 +52,10 @@ async def _verification(request: Request) -> Response:
 
 
 def _query(request: Request) -> JsonObject:
-    """Return a query as parameters; what is not a number stays a text, which is then refused."""
+    """Return a query as parameters; an invalid number stays a text, which is refused later."""
     query: JsonObject = dict(request.query_params)
     session_id = request.path_params.get("session_id")
-    for name in _NUMBERS if session_id is None else _NUMBERS_OF_ONE:
+    for name in _NUMBERS if session_id is None else _SESSION_NUMBERS:
         text = query.get(name, "")
         if text.isascii() and text.isdigit() and len(text) < 17:
             query[name] = int(text)
@@ -68,7 +68,7 @@ def _query(request: Request) -> JsonObject:
 
 
 async def _events(scope: Scope, receive: Receive, send: Send) -> None:
-    """Send facts behind a sequence: a page of them, or a stream of all, stored and new."""
+    """Send a page of facts, or a stream of stored and new facts if the client accepts one."""
     request = Request(scope)
     asker = requester(request)
     control = await asker.control()
@@ -79,10 +79,10 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
         return
     context = await control.context.reader(wanted.session_id)
     head = await context.head(wanted.session_id)
-    place = parse_place(request.headers.get("last-event-id", ""))
-    if place is not None and place[0] == head.epoch:
-        wanted = msgspec.structs.replace(wanted, after=place[1])
-    await context.live(wanted.session_id)
+    cursor = parse_place(request.headers.get("last-event-id", ""))
+    if cursor is not None and cursor[0] == head.epoch:
+        wanted = msgspec.structs.replace(wanted, after=cursor[1])
+    await context.live(wanted.session_id)  # raises now: a stream that has begun has no status code
     outbox = QueueOutbox()
     room = outbox.viewer = Room(outbox)
     sending = _send(control, wanted, outbox, room, head.epoch)
@@ -98,9 +98,9 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
 async def _send(
     control: Control, wanted: ReadEvents, outbox: QueueOutbox, room: Room, epoch: str
 ) -> None:
-    """Send the facts behind a sequence, each named by its own, until the session is gone.
+    """Send the facts after `wanted.after` until the session is deleted or its ledger fails.
 
-    Then the stream ends, and may be requested again.
+    The id of an event has the sequence number of its fact, so a client can resume after it.
     """
     facts = control.sessions.follow(wanted.session_id, wanted.after, wanted.types)
     try:
@@ -112,12 +112,12 @@ async def _send(
         outbox.close(1011, "the session is gone")
 
 
-_PLACE = "/_api/sessions/{session_id:path}"
+_SESSION = "/_api/sessions/{session_id:path}"
 
 SESSION_ROUTES = [
     Route("/_api/sessions", _list),
-    Route(f"{_PLACE}/snapshot", _snapshot),
-    Route(f"{_PLACE}/thread", _thread),
-    Route(f"{_PLACE}/verification", _verification),
-    StreamRoute(f"{_PLACE}/events", _events),
+    Route(f"{_SESSION}/snapshot", _snapshot),
+    Route(f"{_SESSION}/thread", _thread),
+    Route(f"{_SESSION}/verification", _verification),
+    StreamRoute(f"{_SESSION}/events", _events),
 ]

@@ -1,7 +1,8 @@
-"""Routes of what users do beside the turns of a session: settings, and feedback on answers.
+"""Routes for settings of a session and for feedback on answers.
 
-Settings are not a surface: draft clients would draw its form and could not answer it, and it would
-have to belong to a turn. They are saved as a whole, because a validator may read several fields.
+Settings are not a surface. A surface would have to belong to a turn, and clients of the draft would
+draw the form but could not send its answer. All settings are saved together, because a validator
+may read several fields.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from arp.turn.feedback import Rating
 MAX_BODY_BYTES = 64 << 10
 
 
-class GivenFeedback(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the page sends of one answer."""
+class FeedbackBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of a request with feedback on an answer."""
 
     turn_id: str
     rating: Rating
     comment: str = ""
 
 
-class GivenSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of the form, by name."""
+class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of a request that changes settings: fields of the form by name."""
 
     fields: JsonObject
 
@@ -57,8 +58,8 @@ async def _settings(request: Request) -> Response:
 
 async def _set(request: Request) -> Response:
     asker, session_id = requester(request), request.path_params["session_id"]
-    given = await _body(request, GivenSettings)
-    assert isinstance(given, GivenSettings)
+    given = await _body(request, SettingsBody)
+    assert isinstance(given, SettingsBody)
     chosen = await change_settings(await asker.hub(), asker.principal, session_id, given.fields)
     return shown_response(chosen)
 
@@ -71,8 +72,8 @@ async def _feedback(request: Request) -> Response:
 
 async def _rate(request: Request) -> Response:
     asker, session_id = requester(request), request.path_params["session_id"]
-    given = await _body(request, GivenFeedback)
-    assert isinstance(given, GivenFeedback)
+    given = await _body(request, FeedbackBody)
+    assert isinstance(given, FeedbackBody)
     made = await give_feedback(
         await asker.hub(), asker.principal, session_id, given.turn_id, given.rating, given.comment
     )

@@ -1,11 +1,12 @@
-"""The draft's HTTP: one turn by `POST /{workflow}`, and runs to read or to follow again.
+"""HTTP of the draft: `POST /{workflow}` begins a turn, and runs can be read or streamed again.
 
-The body is JSON or multipart/form-data; `message` (or `text`) is what the user says, `session_id`
-names the session, everything else goes to the agent as `data.params`. With `Accept: text/event-
-stream` the answer streams; without, it comes when the turn is over.
+The body is JSON or multipart/form-data. `message` (or `text`) is the input of the user,
+`session_id` names the session, and all other fields reach the agent as `data.params`. With
+`Accept: text/event-stream` the response is a stream; without it, the response is sent when the turn
+ends or waits for an answer.
 
-A run is a turn under its own id, `{session_id}.{turn_id}`: a stream that was lost is followed again
-by it, and the turn goes on meanwhile.
+A run is a turn with an id of its own, `{session_id}.{turn_id}`. The turn does not depend on its
+stream: a client that lost the stream requests it again by this id.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ from arp.view.stream_end import is_waiting
 logger = logging.getLogger(__name__)
 
 RECENT_SESSIONS = 20
-"""Sessions whose runs a list shows when none is named."""
+"""Number of recent sessions in a list of runs without `session_id`."""
 
 _NOT_OF_THE_DRAFT = ("batch", "frame-ack", "thinking", "tool-detail")
 _FEATURES = [name for name in AGENT_FEATURES if name not in _NOT_OF_THE_DRAFT]
@@ -85,7 +86,7 @@ async def _workflow(scope: Scope, receive: Receive, send: Send) -> None:
     if name not in state.served.handlers:
         await json_response({"error": f"nothing at /{name}"}, 404)(scope, receive, send)
     elif request.method != "POST":
-        refused = json_response({"error": f"/{name} takes POST"}, 405, {"allow": "POST"})
+        refused = json_response({"error": f"/{name} accepts only POST"}, 405, {"allow": "POST"})
         await refused(scope, receive, send)
     else:
         hub = await state.hub()
@@ -97,7 +98,7 @@ async def _workflow(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def _submit(request: Request, hub: Hub) -> Run:
-    """Begin the turn that the body asks for, or answer one that waits."""
+    """Begin the turn that the body describes, or answer the turn that waits."""
     intake = requester(request).state.intake
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
@@ -140,7 +141,9 @@ async def _begin(
     traceparent = request.headers.get("traceparent")
     before, screen = live.session.sequence, live.session.screen
     shown: list[AgentMessage] | None = None
-    if any(map(is_waiting, screen.turns.values())):  # else this is no answer
+    # If the input answers a question, the turn may patch components that it rendered before this
+    # stream. The stream needs to know them, because it sends a patched component as a whole.
+    if any(map(is_waiting, screen.turns.values())):
         shown = snapshot(screen, live.session.name, _PROFILE)
     answer = await hub.submit(message, principal, workflow, files, traceparent)
     if isinstance(answer, InputAck) and answer.turn_id is not None:
@@ -152,27 +155,27 @@ async def _begin(
 
 
 class Run(Struct, frozen=True):
-    """A turn, and how much of it to stream."""
+    """A turn, and the part of it to stream."""
 
     live: LiveSession
     turn: TurnScreen
     since: int
-    """What is recorded behind this place is streamed."""
+    """Sequence number after which facts are streamed."""
     shown: list[AgentMessage] | None = None
-    """A snapshot of that place; `None`: nothing of the turn showed there."""
+    """Snapshot of the screen at `since`; `None` if the turn showed nothing before."""
 
     @property
     def id(self) -> str:
-        """Its name in `/_api/runs`."""
+        """Id of the run in `/_api/runs`."""
         return f"{self.live.session.id}.{self.turn.id}"
 
     def is_held(self) -> bool:
-        """Return whether it begins only after the answer to another turn's question."""
+        """Return whether the turn is queued behind a turn that waits for an answer."""
         turns = self.live.session.screen.turns.values()
         return self.turn.status == "queued" and any(map(is_waiting, turns))
 
     def waits_for(self) -> set[tuple[str, str]] | None:
-        """Return the surfaces and ids of its open questions; `None` if it does not wait."""
+        """Return surface and id of each open question; `None` if the turn does not wait."""
         if self.turn.status != "waiting":
             return None
         asked = self.live.session.questions.values()
@@ -180,17 +183,17 @@ class Run(Struct, frozen=True):
 
 
 def run_of(live: LiveSession, turn: TurnScreen) -> Run:
-    """Return a turn, to be streamed from its beginning."""
+    """Return the run that streams a turn from its beginning."""
     begin = turn.inputs[0].seq if turn.inputs else None
     return Run(live, turn, (begin or 1) - 1)
 
 
 class _TurnRequest(Struct, frozen=True):
-    """The turn that a body asks for."""
+    """Session and input of a requested turn."""
 
     session_id: str | None
     data: JsonObject
-    """The data of the input that it becomes."""
+    """Data of the input."""
 
 
 def _request_of_json(body: bytes) -> _TurnRequest:
@@ -224,7 +227,7 @@ def _session_id(value: object) -> str | None:
 
 def _as_error(answer: ErrorMessage) -> ArpError:
     error = InvalidMessage(answer.payload.error)
-    error.code = ErrorCode(answer.payload.code)  # type: ignore[misc]  # it carries the code of the answer
+    error.code = ErrorCode(answer.payload.code)  # type: ignore[misc]  # the code of the answer
     error.retryable = answer.payload.retryable  # type: ignore[misc]
     return error
 
@@ -240,7 +243,7 @@ def _fields(content: bytes) -> JsonObject:
 
 
 async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
-    """Wait until a turn ends or waits for an answer, and return what it shows."""
+    """Wait until a turn ends or waits for an answer; return its output."""
     turn = live.session.screen.turns[turn_id]
     run = run_of(live, turn)
     with live.followed():
@@ -257,7 +260,7 @@ async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
 
 
 def split_run(run_id: str) -> tuple[str, str]:
-    """Return the session and the turn that a run's id names."""
+    """Return the ids of session and turn in the id of a run."""
     session_id, _, turn_id = run_id.rpartition(".")
     return session_id, turn_id
 
@@ -291,10 +294,10 @@ async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def _find_run(request: Request) -> tuple[LiveSession, PastTurn]:
-    """Return a run's session and turn.
+    """Return the session and the turn of a run.
 
     Raises:
-        SessionNotFound: No such run, or somebody else's.
+        SessionNotFound: The run does not exist or belongs to another user.
     """
     session_id, turn_id = split_run(request.path_params["run_id"])
     asker = requester(request)
@@ -318,7 +321,7 @@ def _row(live: LiveSession, turn: TurnScreen) -> JsonObject:
 
 
 def result_of(past: PastTurn) -> JsonObject:
-    """Return what a turn has shown so far."""
+    """Return the output of a turn up to now."""
     turn = past.turn
     return {
         "text": past.text,
@@ -330,7 +333,7 @@ def result_of(past: PastTurn) -> JsonObject:
 
 
 async def follow(asker: Requester, run: Run, receive: Receive, send: Send) -> None:
-    """Stream a turn as the draft's events, to its end or a question; it does not depend on it."""
+    """Stream a turn as events of the draft, until it ends or waits for an answer."""
     hub, live = await asker.hub(), run.live
     outbox = QueueOutbox()
     viewer_id = secrets.token_hex(8)
@@ -357,10 +360,11 @@ async def follow(asker: Requester, run: Run, receive: Receive, send: Send) -> No
 
 
 class WorkflowWriter(ReadyEvents):
-    """Turns the frames of a renderer that knows only the draft into the draft's workflow events.
+    """Converts frames for a renderer of the draft into the workflow events of the draft.
 
-    The turn's end ends the stream, and so does a question: its answer begins the next one. Source:
-    protocol.md 6 (workflow SSE).
+    The stream ends with the turn or with a question. The answer to a question begins a new stream.
+
+    Source: protocol.md 6 (workflow SSE).
     """
 
     def __init__(self, run: Run) -> None:
@@ -369,12 +373,13 @@ class WorkflowWriter(ReadyEvents):
         self._turn_id = run.turn.id
         self._decoder = agent_decoder("json")
         self._screen = Screen()
-        """The draft's stream has no patches: a patched component is rendered again as a whole."""
+        """Screen after all messages. The draft has no patches, so a patched component is sent
+        again as a whole."""
         self._pending: list[Render | Patch] = []
         self._prime()
 
     def _prime(self) -> None:
-        """Apply what was there before: this turn may patch it."""
+        """Apply what the screen showed before the stream, because the turn may patch it."""
         if self._run.shown is not None:
             for message in self._run.shown:
                 self._screen.apply(message)
@@ -393,7 +398,7 @@ class WorkflowWriter(ReadyEvents):
         return b"".join(self._one(message) for message in self._decoder.decode(frame))
 
     def end(self, code: int, reason: str) -> bytes:
-        """Return nothing: the draft has no event for it."""
+        """Return no bytes: the draft has no event for the end of a connection."""
         return b""
 
     def _one(self, message: object) -> bytes:
@@ -413,12 +418,12 @@ class WorkflowWriter(ReadyEvents):
                 self._pending.append(message)
             case Commit():
                 return self._commit(message)
-            case TurnMessage() | InputEcho() if self._is_held_up():
+            case TurnMessage() | InputEcho() if self._awaits_answer():
                 return self._end()
         return b""
 
-    def _is_held_up(self) -> bool:
-        """Return whether nothing comes before an answer, and all that is asked was sent."""
+    def _awaits_answer(self) -> bool:
+        """Return whether only an answer continues the turn, and all open questions were sent."""
         if self._run.is_held():
             return True
         asked = self._run.waits_for()
@@ -482,4 +487,4 @@ WORKFLOW_ROUTES = [
     Route("/_api/runs/{run_id:path}", _get),
     StreamRoute("/{workflow:path}", _workflow, None),
 ]
-"""The last one takes what no other route of the server has; it looks up the name."""
+"""The last route matches every path that no other route has; it looks up the workflow."""
