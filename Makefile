@@ -90,7 +90,8 @@ docs: install  ## build the documentation as a site, into site/
 web: web/node_modules/.package-lock.json  ## build the web packages, and the page into arp/server/static
 	$(NPM) --prefix web run build
 
-web-test: install web  ## check types and run the tests of the web packages
+web-test: install web  ## check style, format and types, and run the tests of the web packages
+	$(NPM) --prefix web run lint
 	$(NPM) --prefix web run types
 	$(NPM) --prefix web test
 

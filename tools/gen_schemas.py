@@ -4,10 +4,10 @@
     python -m tools.gen_schemas --check    fails if that would change a byte
 
 `schemas/components/` has the props of every core component as JSON Schema, `schemas/messages/` the
-messages of both directions, `web/core/src/generated/` the same as TypeScript. The messages of the
-object dialect are made of `schemas/arp-core.protocol.yaml`. `schemas/openapi.json` has the HTTP
-routes; the server serves its own copy, and copies of `arp.proto`, of the object dialect and of the
-conformance cases, which are in the wheel so.
+messages of both directions, `web/core/src/protocol/generated/` the same as TypeScript. The messages
+of the object dialect are made of `schemas/arp-core.protocol.yaml`. `schemas/openapi.json` has the
+HTTP routes; the server serves its own copy, and copies of `arp.proto`, of the object dialect and of
+the conformance cases, which are in the wheel so.
 """
 
 from __future__ import annotations
@@ -44,10 +44,9 @@ def files() -> dict[str, str]:
     written = {f"schemas/components/{spec.name}.json": props(spec) for spec in CATALOG.values()}
     written["schemas/messages/agent.json"] = messages("agent", AgentMessage)
     written["schemas/messages/renderer.json"] = messages("renderer", RendererMessage)
-    written["web/core/src/generated/wire.ts"] = typescript.wire_types()
-    written["web/core/src/generated/tables.ts"] = typescript.tables()
-    written["web/core/src/generated/codes.ts"] = typescript.codes()
-    written["web/core/src/generated/objects.ts"] = object_tables.typescript_module()
+    written["web/core/src/protocol/generated/wire.ts"] = typescript.wire_types()
+    written["web/core/src/protocol/generated/tables.ts"] = typescript.tables()
+    written["web/core/src/protocol/generated/codes.ts"] = typescript.codes()
     written["arp/protocol/objects/messages.py"] = object_tables.python_module()
     for place in ("schemas", "arp/server"):  # for readers of the repository, and to be served
         written[f"{place}/openapi.json"] = _text(openapi.document())

@@ -24,7 +24,10 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from arp_terminal.chat_terminal import (
+from arp_terminal.drawing.notes import Note, draw_note
+from arp_terminal.log.scroll import Scroll, Tail
+from arp_terminal.options import Options
+from arp_terminal.programs.chat_terminal import (
     copy_sequence,
     erase_reflowed,
     frame,
@@ -33,14 +36,11 @@ from arp_terminal.chat_terminal import (
     reflows,
     terminal_output,
 )
-from arp_terminal.composer import STYLE, Composer
-from arp_terminal.conversation import CONFIRM_LEAVE_S, Client, Conversation
-from arp_terminal.line_mode import line_chat
-from arp_terminal.notes import Note, draw_note
-from arp_terminal.options import Options
-from arp_terminal.scroll import Scroll, Tail
-from arp_terminal.status import TURNS_PER_S, Status, spinner
-from arp_terminal.terminal import is_dumb, is_terminal, options_for
+from arp_terminal.programs.composer import STYLE, Composer
+from arp_terminal.programs.conversation import CONFIRM_LEAVE_S, Client, Conversation
+from arp_terminal.programs.line_mode import line_chat
+from arp_terminal.programs.status import TURNS_PER_S, Status, spinner
+from arp_terminal.programs.terminal import is_dumb, is_terminal, options_for
 
 FRAME_S = 0.05
 """Least time between two frames: 20 a second."""

@@ -13,10 +13,10 @@ from arp.protocol.errors import InvalidMessage, sentence
 from arp.protocol.messages import AgentMessage
 from arp.protocol.safe_text import sanitise_line
 from arp.protocol.screen import Screen
+from arp_terminal.log.scroll import Scroll
+from arp_terminal.log.transcript import Transcript
 from arp_terminal.options import Options, Simplify
-from arp_terminal.scroll import Scroll
-from arp_terminal.terminal import options_for, write_lines
-from arp_terminal.transcript import Transcript
+from arp_terminal.programs.terminal import options_for, write_lines
 
 MAX_LINE_BYTES = 16 << 20
 """Bytes of a line that is read; sixteen times what the protocol allows for a message."""

@@ -16,18 +16,25 @@ from rich.text import Text
 from arp.protocol.capabilities import LEVELS
 from arp.protocol.components import AUTHOR, Component
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal import layout
-from arp_terminal.blocks import Fitted, stack
-from arp_terminal.cards import author, image, key_value, product_cards, progress, status_card
-from arp_terminal.chart import chart
-from arp_terminal.code_block import code_block
-from arp_terminal.diff import diff
+from arp_terminal.drawing import layout
+from arp_terminal.drawing.blocks import Fitted, stack
+from arp_terminal.drawing.cards import (
+    author,
+    image,
+    key_value,
+    product_cards,
+    progress,
+    status_card,
+)
+from arp_terminal.drawing.chart import chart
+from arp_terminal.drawing.code_block import code_block
+from arp_terminal.drawing.diff import diff
+from arp_terminal.drawing.palette import DIM
+from arp_terminal.drawing.pieces import draw_markdown
+from arp_terminal.drawing.props import line, paragraph
+from arp_terminal.drawing.questions import choices, confirm, form, text_input
+from arp_terminal.drawing.table import table
 from arp_terminal.options import MAX_DEPTH, Options
-from arp_terminal.palette import DIM
-from arp_terminal.pieces import draw_markdown
-from arp_terminal.props import line, paragraph
-from arp_terminal.questions import choices, confirm, form, text_input
-from arp_terminal.table import table
 
 Drawing = Callable[[JsonObject, Options], RenderableType]
 

@@ -16,7 +16,7 @@ def test_every_generated_file_is_up_to_date() -> None:
 
 
 def test_no_file_lies_in_the_generated_folders_that_is_not_made() -> None:
-    folders = ("schemas/components", "schemas/messages", "web/core/src/generated")
+    folders = ("schemas/components", "schemas/messages", "web/core/src/protocol/generated")
     there = {
         path.relative_to(ROOT).as_posix()
         for folder in folders

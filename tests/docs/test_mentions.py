@@ -23,7 +23,7 @@ from arp.record.recorder import Recorder
 from arp.runtime.named import OF_REMOTE
 from arp.transport.websocket import SUBPROTOCOLS
 from arp.unix.socket_path import SOCKET_VARIABLE
-from arp_terminal.commands import COMMANDS
+from arp_terminal.asking.commands import COMMANDS
 from tests.docs import commands
 from tests.docs.pages import PAGES, ROOT, section, text_of, without_code
 

@@ -10,7 +10,7 @@ HANDLERS = {"arp/process/stop_signals.py"}
 """Where handlers in Python may be."""
 DEFAULTS = {"arp/process/limits.py", "arp/process/supervise.py"}
 """Where a signal gets its default again, in a process that becomes another program."""
-OF_THE_LOOP = {"renderers/arp_terminal/chat.py", "renderers/arp_terminal/line_mode.py"}
+OF_THE_LOOP = {"renderers/arp_terminal/chat.py", "renderers/arp_terminal/programs/line_mode.py"}
 """Where asyncio has the handler, which writes to a pipe: in clients, whose loop nobody blocks."""
 
 

@@ -7,7 +7,7 @@ export default defineConfig({
         index: "src/index.ts",
         "components/index": "src/components/index.ts",
         "chat/index": "src/chat/index.ts",
-        "chat/sessions": "src/chat/sessions.ts",
+        "chat/sessions/sessions": "src/chat/sessions/sessions.ts",
         places: "src/places.ts",
       },
       formats: ["es"],

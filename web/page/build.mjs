@@ -41,13 +41,19 @@ function filesBelow(place) {
 /** One hash over all that goes into the page; `tools/check_page.py` computes the same. */
 function hashOfSources() {
   const hash = createHash("sha256");
-  const names = SOURCES.flatMap((place) => filesBelow(source(place))).map((path) => relative(WEB, path).split(sep).join("/"));
+  const names = SOURCES.flatMap((place) => filesBelow(source(place))).map((path) =>
+    relative(WEB, path).split(sep).join("/"),
+  );
   for (const name of names.sort()) hash.update(`${name}\0${sha256(readFileSync(source(name)))}\n`);
   return hash.digest("hex");
 }
 
 /** The page is ours alone: nothing that a host says of bare elements is to be kept out, which costs time at every element. */
-const unshielded = { name: "unshielded", enforce: "pre", load: (id) => (/\/style\/shield\.css\?inline$/.test(id) ? "" : null) };
+const unshielded = {
+  name: "unshielded",
+  enforce: "pre",
+  load: (id) => (/\/style\/shield\.css\?inline$/.test(id) ? "" : null),
+};
 
 /** Leaves out all modules that are only imported dynamically. */
 const withoutLater = { name: "without-later", resolveDynamicImport: (name) => ({ id: String(name), external: true }) };
@@ -62,8 +68,14 @@ async function bundle({ plugins = [], codeSplitting } = {}) {
     resolve: {
       alias: [
         { find: /^@agent-rendering\/elements$/, replacement: source("elements/src/index.ts") },
-        { find: /^@agent-rendering\/elements\/sessions$/, replacement: source("elements/src/chat/sessions.ts") },
-        { find: /^@agent-rendering\/elements\/(chat|components)$/, replacement: source("elements/src/$1/index.ts") },
+        {
+          find: /^@agent-rendering\/elements\/sessions$/,
+          replacement: source("elements/src/chat/sessions/sessions.ts"),
+        },
+        {
+          find: /^@agent-rendering\/elements\/(chat|components)$/,
+          replacement: source("elements/src/$1/index.ts"),
+        },
         { find: /^@agent-rendering\/core$/, replacement: source("core/src/index.ts") },
         { find: /^@agent-rendering\/core\/(.*)$/, replacement: source("core/src/$1.ts") },
       ],
@@ -77,7 +89,11 @@ async function bundle({ plugins = [], codeSplitting } = {}) {
       cssMinify: true,
       rolldownOptions: {
         input: { page: source("page/src/main.ts") },
-        output: { entryFileNames: "[name]-[hash].js", chunkFileNames: "[name]-[hash].js", ...(codeSplitting && { codeSplitting }) },
+        output: {
+          entryFileNames: "[name]-[hash].js",
+          chunkFileNames: "[name]-[hash].js",
+          ...(codeSplitting && { codeSplitting }),
+        },
       },
     },
   });
@@ -98,9 +114,22 @@ function modulesOf(chunks, chunk, without = new Set()) {
 async function bundleInFew() {
   const chunks = await bundle();
   const entry = new Set((await bundle({ plugins: [withoutLater] })).flatMap(({ moduleIds }) => moduleIds));
-  const others = (path) => modulesOf(chunks, chunks.find(({ facadeModuleId }) => facadeModuleId === source(path)), entry);
-  const named = [["page", entry], ["drawing", others("elements/src/index.ts")], ["chats", others("core/src/chats.ts")]];
-  const groups = named.map(([name, modules], at) => ({ name, priority: named.length - at, test: (id) => modules.has(id) }));
+  const others = (path) =>
+    modulesOf(
+      chunks,
+      chunks.find(({ facadeModuleId }) => facadeModuleId === source(path)),
+      entry,
+    );
+  const named = [
+    ["page", entry],
+    ["drawing", others("elements/src/index.ts")],
+    ["chats", others("core/src/sessions/chats.ts")],
+  ];
+  const groups = named.map(([name, modules], at) => ({
+    name,
+    priority: named.length - at,
+    test: (id) => modules.has(id),
+  }));
   // With the dependencies of its modules, the first group would include modules that `elements/chat` exports and the page does not use.
   const made = await bundle({ codeSplitting: { groups, includeDependenciesRecursively: false } });
   const { imports } = made.find(({ isEntry }) => isEntry);
@@ -160,7 +189,11 @@ async function printedModule() {
       write: false,
       target: "es2022",
       minify: false,
-      rolldownOptions: { input: { printed: source("core/src/printed.ts") }, preserveEntrySignatures: "strict", output: { entryFileNames: "[name].js" } },
+      rolldownOptions: {
+        input: { printed: source("core/src/printed.ts") },
+        preserveEntrySignatures: "strict",
+        output: { entryFileNames: "[name].js" },
+      },
     },
   });
   return `// Made by make web from web/core/src/printed.ts.\n${output[0].code.trim()}\n`;
@@ -176,7 +209,9 @@ files.set("icon.svg", Buffer.from(`${icon}\n`));
 const frame = readFileSync(source("page/index.html"), "utf8");
 const early = readFileSync(source("page/src/early.js"), "utf8").replace("%SCRIPT%", entry.fileName);
 const parts = {
-  PRELOADS: [entry.fileName, ...entry.imports].map((name) => `<link rel="modulepreload" href="_static/${name}">`).join("\n"),
+  PRELOADS: [entry.fileName, ...entry.imports]
+    .map((name) => `<link rel="modulepreload" href="_static/${name}">`)
+    .join("\n"),
   EARLY: (await minify("early.js", early)).code.trim(),
   STYLE: (await style("page/src/page.css")) + styleOf(await style("page/src/early.css"), frame),
   ICON: icon.replace("<svg ", '<svg aria-hidden="true" '),

@@ -8,7 +8,7 @@ import pytest
 
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json
-from arp_terminal.chart import amount
+from arp_terminal.drawing.chart import amount
 from tests.renderers.terminal.drawing import drawn, painted, picture, widest
 
 

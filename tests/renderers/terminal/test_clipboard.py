@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arp_terminal.chat_terminal import MAX_COPIED, copy_sequence
+from arp_terminal.programs.chat_terminal import MAX_COPIED, copy_sequence
 
 
 def test_text_travels_as_base64_so_that_nothing_of_it_is_obeyed() -> None:

@@ -22,10 +22,10 @@ from arp.protocol.messages import (
 )
 from arp.protocol.messages import Command as Offered
 from arp.protocol.screen import Screen
-from arp_terminal.commands import Command
-from arp_terminal.conversation import Conversation
-from arp_terminal.dialogue import Prompt
-from arp_terminal.notes import Note
+from arp_terminal.asking.commands import Command
+from arp_terminal.asking.dialogue import Prompt
+from arp_terminal.drawing.notes import Note
+from arp_terminal.programs.conversation import Conversation
 from tests.renderers.terminal.fake_client import FakeClient
 
 

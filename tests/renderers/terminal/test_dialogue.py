@@ -10,7 +10,7 @@ import pytest
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Permission
-from arp_terminal.dialogue import (
+from arp_terminal.asking.dialogue import (
     ActionReply,
     Dialogue,
     FormReply,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-from arp_terminal.chat_terminal import history_path, open_history
+from arp_terminal.programs.chat_terminal import history_path, open_history
 
 
 def test_the_history_lies_where_state_belongs() -> None:

@@ -7,8 +7,8 @@ import io
 import threading
 
 from arp.protocol.components import Component
-from arp_terminal.line_mode import line_chat
 from arp_terminal.options import Options
+from arp_terminal.programs.line_mode import line_chat
 from tests.renderers.terminal.drawing import PROMPT, picture
 from tests.renderers.terminal.fake_client import FakeClient
 

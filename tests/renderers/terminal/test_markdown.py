@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from arp_terminal.markdown import markdown, shown_address
+from arp_terminal.drawing.markdown import markdown, shown_address
+from arp_terminal.drawing.pieces import finished, lines_over
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from arp_terminal.pieces import finished, lines_over
 from tests.renderers.terminal.drawing import drawn, picture
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp_terminal.markdown import MAX_SOURCE, markdown
+from arp_terminal.drawing.markdown import MAX_SOURCE, markdown
+from arp_terminal.drawing.pieces import Cut, draw_markdown, finished, is_open_fence, lines_over
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from arp_terminal.pieces import Cut, draw_markdown, finished, is_open_fence, lines_over
 
 WORDS = (
     "word ",
@@ -242,6 +242,6 @@ def test_a_text_that_is_cut_anywhere_shows_the_same_lines(blocks: list[str], lim
     source, options = "".join(blocks), Options(colour=False, max_rows=None)
     with pytest.MonkeyPatch.context() as patch:
         whole = Painter(options).lines(draw_markdown(source, options))
-        patch.setattr("arp_terminal.pieces.MAX_SOURCE", limit)
+        patch.setattr("arp_terminal.drawing.pieces.MAX_SOURCE", limit)
         cut = Painter(options).lines(draw_markdown(source, options))
     assert [line for line in cut if line.strip()] == [line for line in whole if line.strip()]

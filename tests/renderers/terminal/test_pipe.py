@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from arp.protocol.components import Component
 from arp_terminal import pipe
-from arp_terminal.terminal import options_for
+from arp_terminal.programs.terminal import options_for
 from tests.renderers.terminal.drawing import PROMPT, picture
 
 

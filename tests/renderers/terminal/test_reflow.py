@@ -16,7 +16,7 @@ import pytest
 from prompt_toolkit.data_structures import Point
 from prompt_toolkit.layout.screen import Char, Screen
 
-from arp_terminal.chat_terminal import cursor_after, reflows
+from arp_terminal.programs.chat_terminal import cursor_after, reflows
 from tests.renderers.terminal.pseudo_terminal import ROOT, SCRIPTED
 
 WAIT_S = 10

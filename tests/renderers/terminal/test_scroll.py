@@ -21,9 +21,9 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Update
 from arp.protocol.screen import Screen
+from arp_terminal.log.scroll import Scroll
+from arp_terminal.log.transcript import Transcript
 from arp_terminal.options import Options
-from arp_terminal.scroll import Scroll
-from arp_terminal.transcript import Transcript
 from tests.renderers.terminal.drawing import PROMPT, painted, picture
 from tests.renderers.terminal.fake_client import FakeClient
 

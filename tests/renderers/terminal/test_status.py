@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from arp_terminal.conversation import Conversation
-from arp_terminal.status import Status, spinner
+from arp_terminal.programs.conversation import Conversation
+from arp_terminal.programs.status import Status, spinner
 from tests.renderers.terminal.fake_client import FakeClient
 
 

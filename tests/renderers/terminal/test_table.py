@@ -6,7 +6,7 @@ import pytest
 
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal.table import fitted
+from arp_terminal.drawing.table import fitted
 from tests.renderers.terminal.drawing import drawn, painted, picture
 
 

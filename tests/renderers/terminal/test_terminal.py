@@ -7,7 +7,13 @@ import io
 import pytest
 
 from arp_terminal.options import MIN_WIDTH
-from arp_terminal.terminal import is_dumb, options_for, speaks_unicode, wants_colour, write_lines
+from arp_terminal.programs.terminal import (
+    is_dumb,
+    options_for,
+    speaks_unicode,
+    wants_colour,
+    write_lines,
+)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from arp.protocol.components import Component
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
 from arp.protocol.screen import ToolRun
+from arp_terminal.drawing.tool_run import draw_tool
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from arp_terminal.tool_run import draw_tool
 from tests.renderers.terminal.drawing import painted, picture, widest
 from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command

@@ -1,6 +1,8 @@
-"""A whole turn as it stands."""
+"""The parts of a turn as the transcript draws them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -10,15 +12,32 @@ from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import InputEcho
 from arp.protocol.screen import ToolRun, TurnScreen
+from arp_terminal.drawing.blocks import stack
+from arp_terminal.drawing.turn import draw_end, is_said
+from arp_terminal.log.entries import EntrySource, Item, entry_of
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from arp_terminal.turn import render_turn
 from tests.renderers.terminal.drawing import PROMPT, picture
 
 
 def shown(turn: TurnScreen, *output: Component, unicode: bool = True) -> str:
+    """Return the lines of a turn, in the order that `items_of` gives."""
     options = Options(width=40, colour=False, unicode=unicode)
-    return "\n".join(Painter(options).lines(render_turn(turn, output, options)))
+    components = {component.id: component for component in output}
+    source = EntrySource("t", turn, components, over=turn.final, hold=False)
+    entries = [entry_of(item, source, last=False) for item in items_of(turn, output)]
+    return "\n".join(Painter(options).lines(stack((one.draw(options) for one in entries), gap=1)))
+
+
+def items_of(turn: TurnScreen, output: Sequence[Component]) -> list[Item]:
+    return [
+        *(Item("input", place) for place in range(len(turn.inputs)) if is_said(turn, place)),
+        *([Item("thought")] if turn.thinking else []),
+        *(Item("tool", place) for place in range(len(turn.tools))),
+        *(Item("component", component.id) for component in output),
+        *(Item("error", place) for place in range(len(turn.errors))),
+        *([Item("end")] if draw_end(turn, Options()) else []),
+    ]
 
 
 def said(input_type: str, data: JsonObject, source: str | None = None) -> InputEcho:
@@ -50,8 +69,10 @@ def test_a_turn_tells_who_said_did_and_showed_what() -> None:
           ∴ First this. Then that.
 
           ✓ query  sql: SELECT 1
+
           ✗ plot
             No data.
+
           ◌ slow
 
           Here:
@@ -117,8 +138,10 @@ def test_a_turn_in_ascii() -> None:
         > go
 
           + query  sql: SELECT 1
+
           ! plot
             No data.
+
           * slow
 
           # Stopped

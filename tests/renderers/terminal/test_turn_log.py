@@ -24,8 +24,8 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.screen import Screen
-from arp_terminal.entries import Entry
-from arp_terminal.transcript import Transcript
+from arp_terminal.log.entries import Entry
+from arp_terminal.log.transcript import Transcript
 
 T: dict[str, Any] = {"session_id": "s", "turn_id": "t1"}
 ASKED = InputEcho(input_type="text", data={"text": "go"}, **T)

@@ -16,6 +16,7 @@ class Wire {
   onclose: (() => void) | null = null;
   onerror: (() => void) | null = null;
   constructor() {
+    // oxlint-disable-next-line typescript/no-this-alias -- the page drives the newest socket by itself
     socket = this;
     queueMicrotask(() => this.onopen?.());
   }
@@ -29,13 +30,27 @@ class Wire {
   }
 }
 
-const tell = (...messages: object[]) => socket.onmessage?.({ data: JSON.stringify(messages.length === 1 ? messages[0] : messages) });
-const of = (turn: string, type: string, fields: object = {}) => ({ type, v: 1, session_id: "s", turn_id: turn, seq: ++seq, ...fields });
+const tell = (...messages: object[]) =>
+  socket.onmessage?.({ data: JSON.stringify(messages.length === 1 ? messages[0] : messages) });
+const of = (turn: string, type: string, fields: object = {}) => ({
+  type,
+  v: 1,
+  session_id: "s",
+  turn_id: turn,
+  seq: ++seq,
+  ...fields,
+});
 const input = (turn: string, text: string) => of(turn, "input", { input_type: "text", data: { text }, id: `i${turn}` });
 const delta = (turn: string, text: string) => of(turn, "delta", { payload: { delta: text } });
 const ending = (turn: string) => [of(turn, "commit", { final: true }), of(turn, "turn", { status: "completed" })];
 
-const client = new ArpClient({ url: "http://agent.example", sessionId: "s", storage: null, WebSocket: Wire as never, fetch: async () => new Response("[]") });
+const client = new ArpClient({
+  url: "http://agent.example",
+  sessionId: "s",
+  storage: null,
+  WebSocket: Wire as never,
+  fetch: async () => new Response("[]"),
+});
 client.connect();
 
 const until = async (condition: () => boolean) => {
@@ -47,7 +62,11 @@ const bench = {
   async earlier(count: number) {
     for (let at = 0; at < count; at += 2) {
       const turn = `e${at}`;
-      tell(input(turn, `Question ${at}`), delta(turn, `Answer **${at}** in a line or two, with \`code\`.`), ...ending(turn));
+      tell(
+        input(turn, `Question ${at}`),
+        delta(turn, `Answer **${at}** in a line or two, with \`code\`.`),
+        ...ending(turn),
+      );
       if (at % 100 === 98) await painted();
     }
     await painted();

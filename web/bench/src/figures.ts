@@ -22,7 +22,9 @@ export async function measured(page: Page, happens: () => Promise<unknown>): Pro
   await page.evaluate(() => {
     const seen = { long: [] as number[], frames: [] as number[], isOver: false };
     Object.assign(window, { seen });
-    new PerformanceObserver((list) => seen.long.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+    new PerformanceObserver((list) => seen.long.push(...list.getEntries().map(({ duration }) => duration))).observe({
+      type: "longtask",
+    });
     let last = performance.now();
     const frame = (now: number) => {
       seen.frames.push(now - last);
@@ -42,7 +44,8 @@ export async function measured(page: Page, happens: () => Promise<unknown>): Pro
     return { long: seen.long, frames: seen.frames.slice(1) };
   });
   await devtools.detach();
-  const spent = (...names: string[]) => names.reduce((sum, name) => sum + 1000 * ((after[name] ?? 0) - (before[name] ?? 0)), 0);
+  const spent = (...names: string[]) =>
+    names.reduce((sum, name) => sum + 1000 * ((after[name] ?? 0) - (before[name] ?? 0)), 0);
   return {
     work: spent("ScriptDuration", "LayoutDuration", "RecalcStyleDuration"),
     task: spent("TaskDuration"),

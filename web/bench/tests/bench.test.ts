@@ -30,7 +30,10 @@ declare const bench: Bench;
 /** The client of the page that arp serve gives, as far as it is used here. */
 interface Client {
   sendText(text: string): void;
-  readonly store: { readonly status: { get(): { activeTurn: string | null } }; readonly turnIds: { get(): readonly string[] } };
+  readonly store: {
+    readonly status: { get(): { activeTurn: string | null } };
+    readonly turnIds: { get(): readonly string[] };
+  };
 }
 
 /** So often is measured what takes only a moment; the figure in the middle counts. */
@@ -67,18 +70,33 @@ async function middles<K extends string>(round: () => Promise<Record<K, number>>
   const all: Record<K, number>[] = [];
   while (all.length < ROUNDS) all.push(await round());
   const names = Object.keys(all[0] as Record<K, number>) as K[];
-  return Object.fromEntries(names.map((name) => [name, percentile(all.map((figures) => figures[name]), 0.5)])) as Record<K, number>;
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      percentile(
+        all.map((figures) => figures[name]),
+        0.5,
+      ),
+    ]),
+  ) as Record<K, number>;
 }
 
 /** Prints a figure; fails beyond the limit. */
 function told(what: string, value: number, unit: string, aim: number, limit: number): void {
   const sign = value <= aim ? "met" : value <= limit ? "not met" : "FAILED";
-  process.stdout.write(`${what.padEnd(52)} ${value.toFixed(value < 10 ? 2 : 0).padStart(8)} ${unit.padEnd(4)} aim ${aim}, fails at ${limit}: ${sign}\n`);
+  process.stdout.write(
+    `${what.padEnd(52)} ${value.toFixed(value < 10 ? 2 : 0).padStart(8)} ${unit.padEnd(4)} aim ${aim}, fails at ${limit}: ${sign}\n`,
+  );
   expect.soft(value, what).toBeLessThanOrEqual(limit);
 }
 
 const show = (page: Page, id: string, type: string, props: object, selector: string) =>
-  page.evaluate(([id, type, props, selector]) => bench.show(id, type, props, selector), [id, type, props, selector] as const);
+  page.evaluate(([id, type, props, selector]) => bench.show(id, type, props, selector), [
+    id,
+    type,
+    props,
+    selector,
+  ] as const);
 
 /** Measures from an answer's first delta until the last is painted; its turn has begun before. */
 async function stream(page: Page, turn: string, rate: number): Promise<Figures> {
@@ -91,19 +109,45 @@ test("first load of the page that arp serve gives", async () => {
   while (all.length < ROUNDS - 1) all.push(await openedAnew(async () => undefined));
   all.push(
     await openedAnew(async (page, { usable }) => {
-      const asked = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name, startTime }) => ({ name, at: startTime })));
+      const asked = await page.evaluate(() =>
+        performance.getEntriesByType("resource").map(({ name, startTime }) => ({ name, at: startTime })),
+      );
       const files = asked.filter(({ name }) => /\.(?:js|css)$/.test(name));
       const before = files.filter(({ at }) => at <= usable);
-      const sizes = async (of: typeof files) => (await Promise.all([agent.url, ...of.map(({ name }) => name)].map(gzipped))).reduce((sum, size) => sum + size, 0) / FAST_LOAD_KIB;
+      const sizes = async (of: typeof files) =>
+        (await Promise.all([agent.url, ...of.map(({ name }) => name)].map(gzipped))).reduce(
+          (sum, size) => sum + size,
+          0,
+        ) / FAST_LOAD_KIB;
       told("First load until the box is usable, document with it, gzip", await sizes(before), "KiB", 65, 80);
       told("First load, requests until then", 1 + before.length, "", 5, 6);
-      process.stdout.write(`and with all that follows by itself: ${(await sizes(files)).toFixed(0)} KiB in ${1 + files.length} files\n`);
+      process.stdout.write(
+        `and with all that follows by itself: ${(await sizes(files)).toFixed(0)} KiB in ${1 + files.length} files\n`,
+      );
     }),
   );
   const middle = (of: (opening: Opening) => number) => percentile(all.map(of), 0.5);
-  told("First contentful paint", middle(({ paint }) => paint), "ms", 200, 300);
-  told("A key pressed at the first paint is presented", middle(({ typed }) => typed), "ms", 350, 500);
-  told("Box usable: the chat's own shows, with the cursor", middle(({ usable }) => usable), "ms", 350, 500);
+  told(
+    "First contentful paint",
+    middle(({ paint }) => paint),
+    "ms",
+    200,
+    300,
+  );
+  told(
+    "A key pressed at the first paint is presented",
+    middle(({ typed }) => typed),
+    "ms",
+    350,
+    500,
+  );
+  told(
+    "Box usable: the chat's own shows, with the cursor",
+    middle(({ usable }) => usable),
+    "ms",
+    350,
+    500,
+  );
 });
 
 /** Opens the page as somebody who was never there, and types at the first paint. */
@@ -115,7 +159,9 @@ async function openedAnew(look: (page: Page, opening: Opening) => Promise<void>)
   await page.goto(agent.url, { waitUntil: "commit" });
   await isPainted();
   await page.keyboard.type(typed); // real keys, into whatever has the cursor
-  await page.waitForFunction(() => opening.usable > 0 && opening.typed > 0 && customElements.get("arp-message") !== undefined);
+  await page.waitForFunction(
+    () => opening.usable > 0 && opening.typed > 0 && customElements.get("arp-message") !== undefined,
+  );
   await page.locator(".page-side nav :is(section, .arp-sessions-none)").first().waitFor();
   expect(await page.locator("arp-composer textarea").inputValue()).toBe(typed);
   const seen = await page.evaluate(() => opening);
@@ -158,8 +204,10 @@ async function watchOpening(page: Page): Promise<() => Promise<void>> {
     }).observe({ type: "first-input", buffered: true });
     const frame = () => {
       const box = document.activeElement;
-      const isUsable = box instanceof HTMLTextAreaElement && box.checkVisibility() && box.closest("arp-composer") !== null;
-      if (isUsable) setTimeout(() => (seen.usable ||= performance.now())); // behind this frame
+      const isUsable =
+        box instanceof HTMLTextAreaElement && box.checkVisibility() && box.closest("arp-composer") !== null;
+      if (isUsable)
+        setTimeout(() => (seen.usable ||= performance.now())); // behind this frame
       else requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
@@ -227,7 +275,9 @@ test("a key while an answer streams", async () => {
   await box.evaluate((area) => {
     const seen: number[] = [];
     Object.assign(window, { keys: seen });
-    area.addEventListener("keydown", (event) => requestAnimationFrame(() => setTimeout(() => seen.push(performance.now() - event.timeStamp))));
+    area.addEventListener("keydown", (event) =>
+      requestAnimationFrame(() => setTimeout(() => seen.push(performance.now() - event.timeStamp))),
+    );
   });
   await box.pressSequentially("a message that is typed while it answers", { delay: 100 });
   await streaming;
@@ -245,7 +295,8 @@ test("a session of 1,000 messages", async () => {
     const { status, turnIds } = client.store;
     for (let turn = 1; turn <= turns; turn += 1) {
       client.sendText(`message ${turn}`);
-      while (turnIds.get().length < Math.min(turn, turns) || status.get().activeTurn !== null) await new Promise((resolve) => setTimeout(resolve, 2));
+      while (turnIds.get().length < Math.min(turn, turns) || status.get().activeTurn !== null)
+        await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }, EARLIER / 2);
   const { took } = await middles(async () => ({ took: await openedLast(page, `message ${EARLIER / 2}`) }));
@@ -260,7 +311,12 @@ async function openedLast(page: Page, last: string): Promise<number> {
   return page.evaluate(async (last) => {
     const began = performance.now();
     (document.querySelector(".page-side nav a") as HTMLElement).click();
-    while (!document.querySelector(".arp-log > :last-child > arp-message:last-of-type")?.textContent?.includes(`You said: ${last}`)) await new Promise(requestAnimationFrame);
+    while (
+      !document
+        .querySelector(".arp-log > :last-child > arp-message:last-of-type")
+        ?.textContent?.includes(`You said: ${last}`)
+    )
+      await new Promise(requestAnimationFrame);
     await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
     return performance.now() - began;
   }, last);
@@ -268,11 +324,21 @@ async function openedLast(page: Page, last: string): Promise<number> {
 
 test("W42: a large table", async () => {
   const page = await opened("ours");
-  const rows = Array.from({ length: 10_000 }, (_, at) => Array.from({ length: 8 }, (_, column) => (column % 2 ? `cell ${at}` : at * column)));
+  const rows = Array.from({ length: 10_000 }, (_, at) =>
+    Array.from({ length: 8 }, (_, column) => (column % 2 ? `cell ${at}` : at * column)),
+  );
   const headers = Array.from({ length: 8 }, (_, column) => `Column ${column}`);
   await show(page, "warm", "table", { headers: ["a"], rows: [["1"]] }, "arp-table table");
-  told("Table of 10,000 rows, ready", await show(page, "big", "table", { headers, rows }, "arp-table:nth-of-type(2) table"), "ms", 60, 150);
-  const { frame95 } = await measured(page, () => page.evaluate(() => bench.scroll("arp-table:nth-of-type(2) .arp-table-scroll", 120)));
+  told(
+    "Table of 10,000 rows, ready",
+    await show(page, "big", "table", { headers, rows }, "arp-table:nth-of-type(2) table"),
+    "ms",
+    60,
+    150,
+  );
+  const { frame95 } = await measured(page, () =>
+    page.evaluate(() => bench.scroll("arp-table:nth-of-type(2) .arp-table-scroll", 120)),
+  );
   told("Table of 10,000 rows, scrolling, frame, 95 of 100", frame95, "ms", 17, 34);
   const table = page.locator("arp-table").nth(1);
   const sorting = await measured(page, async () => {
@@ -294,8 +360,16 @@ test("W47: a large difference", async () => {
   const after = lines.map((line, at) => (at % 20 === 0 ? `${line} changed` : line));
   await show(page, "warm", "diff", { before: "a", after: "b" }, "arp-diff tr[data-kind=added]"); // its code is loaded then
   const figures = await measured(page, async () => {
-    await show(page, "big", "diff", { before: lines.join("\n"), after: after.join("\n") }, "arp-diff:nth-of-type(2) tr[data-kind=added]");
-    await page.waitForFunction(() => document.querySelectorAll("arp-diff:nth-of-type(2) tr[data-kind=added]").length === 500);
+    await show(
+      page,
+      "big",
+      "diff",
+      { before: lines.join("\n"), after: after.join("\n") },
+      "arp-diff:nth-of-type(2) tr[data-kind=added]",
+    );
+    await page.waitForFunction(
+      () => document.querySelectorAll("arp-diff:nth-of-type(2) tr[data-kind=added]").length === 500,
+    );
   });
   told("Difference of 10,000 lines, long tasks", figures.long.length, "", 0, 1);
   await page.close();
@@ -303,12 +377,22 @@ test("W47: a large difference", async () => {
 
 test("a chart", async () => {
   const labels = Array.from({ length: 200 }, (_, at) => `${at}`);
-  const lines = (shift: number) => Array.from({ length: 5 }, (_, line) => ({ label: `Line ${line}`, data: labels.map((_, at) => Math.sin((at + shift) / 9) * line + line) }));
+  const lines = (shift: number) =>
+    Array.from({ length: 5 }, (_, line) => ({
+      label: `Line ${line}`,
+      data: labels.map((_, at) => Math.sin((at + shift) / 9) * line + line),
+    }));
   const chart = { type: "line", title: "Lines", labels, datasets: lines(0) };
   const changes = Array.from({ length: 20 }, (_, change) => lines(change + 1));
   const { first, again } = await middles(async () => {
     const page = await opened("ours");
-    await show(page, "warm", "chart", { type: "pie", labels: ["a"], datasets: [{ label: "A", data: [1] }] }, "arp-chart svg path"); // its code is loaded then
+    await show(
+      page,
+      "warm",
+      "chart",
+      { type: "pie", labels: ["a"], datasets: [{ label: "A", data: [1] }] },
+      "arp-chart svg path",
+    ); // its code is loaded then
     const cold = await measured(page, () => show(page, "lines", "chart", chart, "arp-chart .arp-line-path"));
     const warm = await measured(page, () =>
       page.evaluate(async (changes) => {
@@ -328,7 +412,8 @@ test("a chart", async () => {
 test("a patch of one of 500 components", async () => {
   const page = await opened("ours");
   await page.evaluate(async () => {
-    for (let at = 0; at < 500; at += 1) await bench.show(`p${at}`, "status-card", { status: "info", title: `${at}` }, "arp-status-card");
+    for (let at = 0; at < 500; at += 1)
+      await bench.show(`p${at}`, "status-card", { status: "info", title: `${at}` }, "arp-status-card");
   });
   const figures = await measured(page, () =>
     page.evaluate(async () => {

@@ -1,15 +1,16 @@
 /** What shows as plain JSON: for tests and conformance cases. Source: schemas/README.md. */
 
-import type { Json, JsonObject } from "./generated/wire.js";
-import { storyOf } from "./story.js";
-import { isTextPart, type Screen, type ToolRun, type TurnState } from "./screen.js";
+import type { Json, JsonObject } from "./protocol/generated/wire.js";
+import { storyOf } from "./protocol/story.js";
+import { isTextPart, type Screen, type ToolRun, type TurnState } from "./protocol/screen.js";
 
 /** All that shows, equal for equal screens however they came about. */
 export function canonical(screen: Screen): JsonObject {
   const turns: JsonObject = {};
   for (const id of screen.turnIds) turns[id] = canonicalTurn(screen.turn(id) as TurnState);
   const surfaces: JsonObject = {};
-  for (const name of [...screen.surfaceNames, ...screen.popupNames]) surfaces[name] = screen.surface(name) as unknown as Json;
+  for (const name of [...screen.surfaceNames, ...screen.popupNames])
+    surfaces[name] = screen.surface(name) as unknown as Json;
   const { commands, described: windows, sharedState: state } = screen;
   return {
     ...(commands.length > 0 && { commands: commands as unknown as Json }),

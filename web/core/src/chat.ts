@@ -1,10 +1,10 @@
 /** An entry of its own (`@agent-rendering/core/chat`): what draws a conversation builds on. */
 
-export { ChatView, toolTitle } from "./chat_view.js";
-export type { ToolCardState } from "./chat_view.js";
-export { messagesOf, outgoingMessage, turnOf } from "./chat_messages.js";
-export type { ChatMessage, MessagePart, SpokenMessage } from "./chat_messages.js";
-export { AUTHOR, DRAWN, SOURCES } from "./drawn.js";
-export { drawingProps, isClosed } from "./drawing_props.js";
-export { storyOf } from "./story.js";
-export type { Piece } from "./story.js";
+export { ChatView, toolTitle } from "./chat/view.js";
+export type { ToolCardState } from "./chat/view.js";
+export { messagesOf, outgoingMessage, turnOf } from "./chat/messages.js";
+export type { ChatMessage, MessagePart, SpokenMessage } from "./chat/messages.js";
+export { AUTHOR, DRAWN, SOURCES } from "./chat/drawn.js";
+export { drawingProps, isClosed } from "./chat/drawing_props.js";
+export { storyOf } from "./protocol/story.js";
+export type { Piece } from "./protocol/story.js";

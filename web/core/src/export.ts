@@ -3,11 +3,11 @@
  * its own (`@agent-rendering/core/export`), so that it loads when somebody asks for it.
  */
 
-import { parseJson } from "./exact_json.js";
-import type { Component, Json, JsonObject } from "./generated/wire.js";
-import { isObject } from "./is_object.js";
-import { AUTHOR } from "./drawn.js";
-import { isTextPart, type TurnState } from "./screen.js";
+import { parseJson } from "./protocol/exact_json.js";
+import type { Component, Json, JsonObject } from "./protocol/generated/wire.js";
+import { isObject } from "./protocol/is_object.js";
+import { AUTHOR } from "./chat/drawn.js";
+import { isTextPart, type TurnState } from "./protocol/screen.js";
 import { controlsVisible, printed } from "./printed.js";
 
 export type Cell = string | number | boolean | null;
@@ -110,7 +110,8 @@ export function toMarkdown(turns: readonly TurnState[], title = "", given: Expor
 /** One component as Markdown: all that it says, whatever its props. */
 export function componentToMarkdown({ type, props, fallback }: Component): string {
   const made = MARKDOWN.get(type)?.(props);
-  if (made === undefined) return fallback ? componentToMarkdown(fallback) : fenced(JSON.stringify(props, null, 2), "json");
+  if (made === undefined)
+    return fallback ? componentToMarkdown(fallback) : fenced(JSON.stringify(props, null, 2), "json");
   const title = text(props.title);
   return title === "" ? made : `**${line(title)}**\n\n${made}`.trim();
 }
@@ -119,39 +120,104 @@ const MARKDOWN = new Map<string, (props: JsonObject) => string>([
   [AUTHOR, ({ name }) => `### ${line(text(name))}`],
   ["text", ({ content }) => text(content)],
   ["markdown", ({ content }) => text(content)],
-  ["status-card", ({ status, message, sections }) =>
-    join(`(${text(status)})`, text(message), ...objects(sections).map(({ label, content }) => `**${line(text(label))}:** ${text(content)}`))],
-  ["table", (props) => {
-    const taken = props.answer == null ? [] : [props.answer].flat();
-    const written = taken.map((at) => text(list(list(props.rows)[Number(at)])[0]) || `#${Number(at) + 1}`);
-    return join(...tables(props).map(({ name, headers, rows }) => join(name && `**${line(name)}**`, toMarkdownTable(headers, rows))), answered("", written.join(", ") || null));
-  }],
-  ["code-block", (props) =>
-    typeof props.code === "string"
-      ? fenced(readable(props.code), text(props.language))
-      : objects(props.tabs).map((tab) => join(`**${line(text(tab.name))}**`, fenced(readable(text(tab.code)), text(tab.language)))).join("\n\n")],
-  ["diff", ({ before, after, before_label, after_label }) =>
-    join(text(before_label), fenced(text(before)), text(after_label), fenced(text(after)))],
-  ["key-value", ({ items }) => objects(items).map(({ key, value }) => `- **${line(text(key))}:** ${line(text(value))}`).join("\n")],
-  ["progress", ({ steps }) =>
-    objects(steps).map(({ name, status, detail }) => `- [${status === "done" ? "x" : " "}] ${line(join(text(name), text(detail)))} (${text(status)})`).join("\n")],
-  ["chart", (props) => {
-    const { headers, rows } = chartTable(props);
-    return toMarkdownTable(headers, rows);
-  }],
+  [
+    "status-card",
+    ({ status, message, sections }) =>
+      join(
+        `(${text(status)})`,
+        text(message),
+        ...objects(sections).map(({ label, content }) => `**${line(text(label))}:** ${text(content)}`),
+      ),
+  ],
+  [
+    "table",
+    (props) => {
+      const taken = props.answer == null ? [] : [props.answer].flat();
+      const written = taken.map((at) => text(list(list(props.rows)[Number(at)])[0]) || `#${Number(at) + 1}`);
+      return join(
+        ...tables(props).map(({ name, headers, rows }) =>
+          join(name && `**${line(name)}**`, toMarkdownTable(headers, rows)),
+        ),
+        answered("", written.join(", ") || null),
+      );
+    },
+  ],
+  [
+    "code-block",
+    (props) =>
+      typeof props.code === "string"
+        ? fenced(readable(props.code), text(props.language))
+        : objects(props.tabs)
+            .map((tab) => join(`**${line(text(tab.name))}**`, fenced(readable(text(tab.code)), text(tab.language))))
+            .join("\n\n"),
+  ],
+  [
+    "diff",
+    ({ before, after, before_label, after_label }) =>
+      join(text(before_label), fenced(text(before)), text(after_label), fenced(text(after))),
+  ],
+  [
+    "key-value",
+    ({ items }) =>
+      objects(items)
+        .map(({ key, value }) => `- **${line(text(key))}:** ${line(text(value))}`)
+        .join("\n"),
+  ],
+  [
+    "progress",
+    ({ steps }) =>
+      objects(steps)
+        .map(
+          ({ name, status, detail }) =>
+            `- [${status === "done" ? "x" : " "}] ${line(join(text(name), text(detail)))} (${text(status)})`,
+        )
+        .join("\n"),
+  ],
+  [
+    "chart",
+    (props) => {
+      const { headers, rows } = chartTable(props);
+      return toMarkdownTable(headers, rows);
+    },
+  ],
   ["image", ({ src, alt, caption }) => join(`![${line(text(alt))}](<${text(src)}>)`, text(caption))],
-  ["product-cards", ({ cards }) =>
-    objects(cards).map(({ name, price, brand, description, badge, url }) => {
-      const head = typeof url === "string" ? `[${line(text(name))}](<${url}>)` : line(text(name));
-      return `- ${[head, ...[price, brand, badge, description].map(text)].filter(Boolean).map(line).join(", ")}`;
-    }).join("\n")],
-  ["form", ({ fields, answer }) => objects(fields).map(({ name, label }) => answered(text(label) || text(name), isObject(answer) ? answer[text(name)] : answer)).join("\n")],
+  [
+    "product-cards",
+    ({ cards }) =>
+      objects(cards)
+        .map(({ name, price, brand, description, badge, url }) => {
+          const head = typeof url === "string" ? `[${line(text(name))}](<${url}>)` : line(text(name));
+          return `- ${[head, ...[price, brand, badge, description].map(text)].filter(Boolean).map(line).join(", ")}`;
+        })
+        .join("\n"),
+  ],
+  [
+    "form",
+    ({ fields, answer }) =>
+      objects(fields)
+        .map(({ name, label }) => answered(text(label) || text(name), isObject(answer) ? answer[text(name)] : answer))
+        .join("\n"),
+  ],
   ["confirm", ({ message, answer }) => join(text(message), answered("", answer))],
-  ["choices", ({ options, answer }) =>
-    join(list(options).map((option) => `- ${line(text(isObject(option) ? option.label : option))}`).join("\n"), answered("", answer))],
+  [
+    "choices",
+    ({ options, answer }) =>
+      join(
+        list(options)
+          .map((option) => `- ${line(text(isObject(option) ? option.label : option))}`)
+          .join("\n"),
+        answered("", answer),
+      ),
+  ],
   ["text-input", ({ label, answer }) => answered(text(label), answer)],
   ["group", ({ children }) => nested(list(children))],
-  ["tabs", ({ tabs }) => objects(tabs).map(({ label, component }) => join(`**${line(text(label))}**`, nested([component]))).join("\n\n")],
+  [
+    "tabs",
+    ({ tabs }) =>
+      objects(tabs)
+        .map(({ label, component }) => join(`**${line(text(label))}**`, nested([component])))
+        .join("\n\n"),
+  ],
   ["split", ({ left, right }) => nested([left, right])],
 ]);
 
@@ -190,7 +256,10 @@ export function chartTable(props: JsonObject): TableData {
   return {
     name: text(props.title),
     headers: chartHeaders(props),
-    rows: Array.from({ length: count }, (_, at) => [cell(labels[at] ?? ""), ...sets.map(({ data }) => cell(list(data)[at]))]),
+    rows: Array.from({ length: count }, (_, at) => [
+      cell(labels[at] ?? ""),
+      ...sets.map(({ data }) => cell(list(data)[at])),
+    ]),
   };
 }
 
@@ -211,16 +280,21 @@ function chartHeaders({ type, datasets, x_title, y_title, unit }: JsonObject): s
  * cut lines at semicolons, so these are quoted too.
  */
 export function toCsv(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  return separated([headers, ...rows], ",", (value) => (/[",;\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value));
+  return separated([headers, ...rows], ",", (value) =>
+    /[",;\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value,
+  );
 }
 
 /** A table as tab separated text, as spreadsheets paste it. */
 export function toTsv(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  return separated([headers, ...rows], "\t", (value) => (/["\t\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value));
+  return separated([headers, ...rows], "\t", (value) =>
+    /["\t\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value,
+  );
 }
 
 function separated(rows: readonly (readonly Cell[])[], mark: string, quoted: (value: string) => string): string {
-  const written = (value: Cell) => quoted(typeof value === "string" && /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : text(value));
+  const written = (value: Cell) =>
+    quoted(typeof value === "string" && /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : text(value));
   return rows.map((row) => `${row.map(written).join(mark)}\r\n`).join("");
 }
 

@@ -1,41 +1,41 @@
 /** The client of the Agent Rendering Protocol: see README.md for how its parts go together. */
 
-export type * as Wire from "./generated/wire.js";
-export type { Json, JsonObject, Component, CoreProps, ErrorPayload, FileRef } from "./generated/wire.js";
-export { VERSIONS } from "./generated/tables.js";
+export type * as Wire from "./protocol/generated/wire.js";
+export type { Json, JsonObject, Component, CoreProps, ErrorPayload, FileRef } from "./protocol/generated/wire.js";
+export { VERSIONS } from "./protocol/generated/tables.js";
 
-export { ArpClient } from "./client.js";
-export type { Presented, SendOptions, TurnOptions } from "./client.js";
-export type { ArpClientOptions } from "./options.js";
-export { newId } from "./options.js";
-export type { ArpClientCallbacks } from "./callbacks.js";
-export { questionState } from "./answers.js";
-export { isGreeting } from "./greeting.js";
-export { offered } from "./offered.js";
-export type { Offered } from "./offered.js";
-export { parseJson } from "./exact_json.js";
-export { repeatsKey } from "./shape.js";
-export type { InputType, QuestionState } from "./answers.js";
+export { ArpClient } from "./client/client.js";
+export type { Presented, SendOptions, TurnOptions } from "./client/client.js";
+export type { ArpClientOptions } from "./client/options.js";
+export { newId } from "./protocol/new_id.js";
+export type { ArpClientCallbacks } from "./client/callbacks.js";
+export { questionState } from "./protocol/answers.js";
+export { isGreeting } from "./chat/greeting.js";
+export { offered } from "./client/offered.js";
+export type { Offered } from "./client/offered.js";
+export { parseJson } from "./protocol/exact_json.js";
+export { repeatsKey } from "./protocol/shape.js";
+export type { InputType, QuestionState } from "./protocol/answers.js";
 
-export { openPermissions } from "./questions.js";
-export type { OpenPermission } from "./questions.js";
+export { openPermissions } from "./client/questions.js";
+export type { OpenPermission } from "./client/questions.js";
 
-export { Store } from "./store.js";
-export type { Status } from "./store.js";
-export type { Cell, Schedule } from "./cells.js";
-export { isTextPart, Screen } from "./screen.js";
-export type { Mark, ToolRun, TurnState, TurnStatus } from "./screen.js";
-export { RendererConnection } from "./connection.js";
-export type { LinkState, Phase } from "./driver.js";
-export type { Transport } from "./address.js";
-export { fileAddress } from "./file_address.js";
-export type { Attachment, Outgoing, SendPhase, Storage } from "./outbox.js";
+export { Store } from "./client/store.js";
+export type { Status } from "./client/store.js";
+export type { Cell, Schedule } from "./client/cells.js";
+export { isTextPart, Screen } from "./protocol/screen.js";
+export type { Mark, ToolRun, TurnState, TurnStatus } from "./protocol/screen.js";
+export { RendererConnection } from "./client/connection.js";
+export type { LinkState, Phase } from "./transport/driver.js";
+export type { Transport } from "./transport/address.js";
+export { fileAddress } from "./client/file_address.js";
+export type { Attachment, Outgoing, SendPhase, Storage } from "./client/outbox.js";
 
-export { connectSSE, streamSSE } from "./stream_sse.js";
-export type { StreamSSEOptions } from "./stream_sse.js";
-export type { SSECallbacks, ToolEvent } from "./workflow_stream.js";
-export { createSessionAPI } from "./sessions.js";
-export { ArpError } from "./session_types.js";
+export { connectSSE, streamSSE } from "./draft/stream_sse.js";
+export type { StreamSSEOptions } from "./draft/stream_sse.js";
+export type { SSECallbacks, ToolEvent } from "./draft/workflow_stream.js";
+export { createSessionAPI } from "./sessions/sessions.js";
+export { ArpError } from "./sessions/session_types.js";
 export type {
   ChatListener,
   ChatRow,
@@ -46,11 +46,11 @@ export type {
   SessionAPIOptions,
   SessionPage,
   WorkflowInfo,
-} from "./session_types.js";
-export { BUILT_IN_COMPONENTS, createComponentRegistry } from "./registry.js";
-export type { ComponentRegistry } from "./registry.js";
-export { arpMessageToToolRenderEvent } from "./render_event.js";
-export { ARP_VERSION, ArpMessageType } from "./draft_types.js";
+} from "./sessions/session_types.js";
+export { BUILT_IN_COMPONENTS, createComponentRegistry } from "./draft/registry.js";
+export type { ComponentRegistry } from "./draft/registry.js";
+export { arpMessageToToolRenderEvent } from "./draft/render_event.js";
+export { ARP_VERSION, ArpMessageType } from "./protocol/draft_types.js";
 export type {
   ArpCapabilities,
   ArpComponent,
@@ -82,4 +82,4 @@ export type {
   TabData,
   TableProps,
   ToolRenderEvent,
-} from "./draft_types.js";
+} from "./protocol/draft_types.js";

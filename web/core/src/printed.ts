@@ -27,7 +27,8 @@ export function printed(text: string): string {
     else if (which === 2) line.length = 0;
   };
   const toRow = (to: number) => (row = Math.min(Math.max(0, to), lines.length - 1));
-  const toColumn = (to: number) => (column = Math.min(Math.max(0, to), Math.max((lines[row] as string[]).length, MOST_COLUMNS)));
+  const toColumn = (to: number) =>
+    (column = Math.min(Math.max(0, to), Math.max((lines[row] as string[]).length, MOST_COLUMNS)));
   for (const [, numbers = "", final, sign, words] of text.replace(/\r\n/g, "\n").matchAll(STEP)) {
     if (words) {
       const line = lines[row] as string[];
@@ -63,6 +64,10 @@ export function printed(text: string): string {
 export function controlsVisible(text: string): string {
   return text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, (found) => {
     const code = found.charCodeAt(0);
-    return code < 32 ? String.fromCharCode(0x2400 + code) : code === 127 ? "␡" : `<U+00${code.toString(16).toUpperCase()}>`;
+    return code < 32
+      ? String.fromCharCode(0x2400 + code)
+      : code === 127
+        ? "␡"
+        : `<U+00${code.toString(16).toUpperCase()}>`;
   });
 }

@@ -65,10 +65,7 @@ export function translator(locale = "en", strings: Partial<Strings> = EN): Trans
   const number = (value: number, options?: Intl.NumberFormatOptions) => numberOf(options).format(value);
   const filled = (key: StringKey, values: Values = {}): string => {
     const found: string | Plural = strings[key] ?? EN[key];
-    const text =
-      typeof found === "string"
-        ? found
-        : (found[pluralOf().select(Number(values.count))] ?? found.other);
+    const text = typeof found === "string" ? found : (found[pluralOf().select(Number(values.count))] ?? found.other);
     return text.replace(/\{(\w+)\}/g, (whole: string, name: string) => {
       const value = Object.hasOwn(values, name) ? values[name] : undefined;
       return typeof value === "number" ? number(value) : (value ?? whole);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { answerOfValue } from "../src/answers.js";
+import { answerOfValue } from "../src/protocol/answers.js";
 import { isGreeting, questionState, type TurnState } from "../src/index.js";
 
 const dial = (props: object = {}) => ({ id: "q", type: "x-acme-dial", props: props as never });
@@ -8,7 +8,8 @@ test("a component of one's own is a question if the agent side gave it a state, 
   expect(questionState(dial())).toBe(null);
   expect(questionState(dial({ state: "ajar" }))).toBe(null);
   for (const state of ["open", "answered", "declined"]) expect(questionState(dial({ state }))).toBe(state);
-  for (const value of [{ angle: 3 }, 7, null, ["a"]]) expect(answerOfValue(dial({ state: "open" }), value)).toEqual(["action", { action: "answer", payload: value }]);
+  for (const value of [{ angle: 3 }, 7, null, ["a"]])
+    expect(answerOfValue(dial({ state: "open" }), value)).toEqual(["action", { action: "answer", payload: value }]);
 });
 
 test("what only shows asks nothing, whatever it has as its state", () => {
@@ -18,6 +19,9 @@ test("what only shows asks nothing, whatever it has as its state", () => {
 });
 
 test("a greeting is a turn that nobody asked for and nobody has answered", () => {
-  const turn = (...origins: (string | null)[]) => ({ inputs: origins.map((origin) => ({ origin })) }) as unknown as TurnState;
-  expect([undefined, turn(), turn("session start"), turn(null), turn("timer"), turn("session start", null)].map(isGreeting)).toEqual([false, false, true, false, false, false]);
+  const turn = (...origins: (string | null)[]) =>
+    ({ inputs: origins.map((origin) => ({ origin })) }) as unknown as TurnState;
+  expect(
+    [undefined, turn(), turn("session start"), turn(null), turn("timer"), turn("session start", null)].map(isGreeting),
+  ).toEqual([false, false, true, false, false, false]);
 });

@@ -1,7 +1,16 @@
 /** The chat as hooks see it: messages of two who talk, tools, whether an answer is being written. */
 
 import { beforeEach, expect, test } from "vitest";
-import { ChatView, drawingProps, isClosed, messagesOf, storyOf, toolTitle, turnOf, type ChatMessage } from "../src/chat.js";
+import {
+  ChatView,
+  drawingProps,
+  isClosed,
+  messagesOf,
+  storyOf,
+  toolTitle,
+  turnOf,
+  type ChatMessage,
+} from "../src/chat.js";
 import { ArpClient, type TurnState } from "../src/index.js";
 import { delta, FakeSocket, message, text } from "./fakes.js";
 
@@ -111,7 +120,12 @@ test("an answer to a component is no message; what is sent meanwhile is", async 
     input(4, "And quickly", "i3"),
     delta("Done", 5),
   );
-  expect(view.messages.get().map(received)).toEqual(["user: Go", "assistant: ", "user: And quickly", "assistant: Done"]);
+  expect(view.messages.get().map(received)).toEqual([
+    "user: Go",
+    "assistant: ",
+    "user: And quickly",
+    "assistant: Done",
+  ]);
 });
 
 test("an error is a message of its own", async () => {
@@ -147,15 +161,20 @@ test("files are named, sent and echoed", async () => {
   const [client, socket, view] = await opened();
   client.sendText("See", { files: [new File(["x"], "a.csv")] });
   expect(view.messages.get()[0]).toMatchObject({ content: "See", file: "a.csv" });
-  const files = [{ id: "f", name: "b.csv" }, { id: "g", name: "c.csv" }];
+  const files = [
+    { id: "f", name: "b.csv" },
+    { id: "g", name: "c.csv" },
+  ];
   socket.notify(message("input", 1, { input_type: "file", data: { files, text: "Both" }, id: "i" }));
   expect(view.messages.get()[0]).toMatchObject({ content: "Both", file: "b.csv, c.csv", turnId: "t1" });
 });
 
 test("tools are distinguished by their call, with how long each took", async () => {
   const [, socket, view] = await opened();
-  const start = (call_id: string, seq: number) => message("tool_start", seq, { payload: { tool: "read_file", args: "{}", call_id } });
-  const end = (call_id: string, ok: boolean, seq: number) => message("tool_end", seq, { payload: { tool: "read_file", ok, call_id } });
+  const start = (call_id: string, seq: number) =>
+    message("tool_start", seq, { payload: { tool: "read_file", args: "{}", call_id } });
+  const end = (call_id: string, ok: boolean, seq: number) =>
+    message("tool_end", seq, { payload: { tool: "read_file", ok, call_id } });
   socket.notify(input(1, "Go"), start("a", 2), start("b", 3));
   expect(view.tools.get().map(({ status }) => status)).toEqual(["running", "running"]);
   now = 1500;
@@ -177,9 +196,16 @@ test("a card has the progress while the tool runs, then the result and how long 
   );
   expect(view.tools.get()[0]).toMatchObject({ status: "running", run: { progress: { text: "reading" } } });
   now = 9000;
-  socket.notify(message("tool_end", 4, { payload: { tool: "load", ok: true, call_id: "a", result: "42", duration_ms: 1200 } }));
+  socket.notify(
+    message("tool_end", 4, { payload: { tool: "load", ok: true, call_id: "a", result: "42", duration_ms: 1200 } }),
+  );
   expect(view.tools.get()[0]).toEqual({
-    name: "load", displayName: "Load", status: "done", startTime: expect.any(Number), callId: "a", elapsed: "1.2s",
+    name: "load",
+    displayName: "Load",
+    status: "done",
+    startTime: expect.any(Number),
+    callId: "a",
+    elapsed: "1.2s",
     run: { callId: "a", tool: "load", args: "{}", ok: true, error: null, result: "42", durationMs: 1200 },
   });
 });

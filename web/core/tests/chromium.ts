@@ -13,7 +13,9 @@ export const chromiumPath = PLACES.find((path) => path !== undefined && existsSy
 /** Where it is; without one, throws what is missing and what to do about it. */
 export function needsChromium(): string {
   if (chromiumPath !== undefined) return chromiumPath;
-  throw new Error("arp: no Chromium here; install one (Debian: apt-get install chromium), or name it: ARP_CHROMIUM=/path/to/chromium");
+  throw new Error(
+    "arp: no Chromium here; install one (Debian: apt-get install chromium), or name it: ARP_CHROMIUM=/path/to/chromium",
+  );
 }
 
 /** An environment in which a browser has the letters of the tests alone, drawn alike (Linux). */
@@ -26,7 +28,8 @@ export function withLetters(): { [name: string]: string } {
 
 const named = (family: string, font: string) =>
   `<alias binding="same"><family>${family}</family><prefer><family>${font}</family></prefer></alias>`;
-const drawn = (name: string, kind: string, value: string) => `<edit name="${name}" mode="assign"><${kind}>${value}</${kind}></edit>`;
+const drawn = (name: string, kind: string, value: string) =>
+  `<edit name="${name}" mode="assign"><${kind}>${value}</${kind}></edit>`;
 
 const LETTERS = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">

@@ -414,12 +414,16 @@ test("what shows can be kept until the other session has loaded, and is removed 
 
 test("where no socket opens, server-sent events are tried at once, and kept to", async () => {
   const requested: string[] = [];
-  const body = () => new ReadableStream({
-    start(stream) {
-      const frame = JSON.stringify([{ type: "hello", v: 1, capabilities: { components: [], features: ["resume"] } }, SESSION]);
-      stream.enqueue(new TextEncoder().encode(`data: ${frame}\n\n`));
-    },
-  });
+  const body = () =>
+    new ReadableStream({
+      start(stream) {
+        const frame = JSON.stringify([
+          { type: "hello", v: 1, capabilities: { components: [], features: ["resume"] } },
+          SESSION,
+        ]);
+        stream.enqueue(new TextEncoder().encode(`data: ${frame}\n\n`));
+      },
+    });
   const answer = (url: string) => {
     requested.push(url);
     return Promise.resolve(new Response(body(), { headers: { "content-type": "text/event-stream" } }));

@@ -79,7 +79,9 @@ const OF_DRAFT = { type: "hello", v: 1, capabilities: { components: ["text"], fe
 const NOT_KNOWN = { type: "error", v: 1, payload: { message: "unknown type: hello" } };
 
 /** A client on a server of the draft, which has said hello, and what it heard. */
-async function onDraft(options: Partial<ArpClientOptions> = {}): Promise<{ client: ArpClient; heard: string[]; socket: FakeSocket }> {
+async function onDraft(
+  options: Partial<ArpClientOptions> = {},
+): Promise<{ client: ArpClient; heard: string[]; socket: FakeSocket }> {
   const heard: string[] = [];
   const client = new ArpClient(
     { url: "ws://agent.example/_arp/v1", storage: null, WebSocket: FakeSocket as never, ...options },
@@ -154,13 +156,19 @@ test("one without a hello of its own, whose question ends the stream and is answ
   expect([client.connected, fresh === socket]).toEqual([true, false]);
   client.sendText("Delete it");
   const asked = { id: "q", type: "confirm", props: { title: "Sure?" } };
-  fresh.notify({ v: 1, type: "render", components: [{ id: "g", type: "group", props: { children: [asked] } }] }, { v: 1, type: "commit", final: true });
+  fresh.notify(
+    { v: 1, type: "render", components: [{ id: "g", type: "group", props: { children: [asked] } }] },
+    { v: 1, type: "commit", final: true },
+  );
   expect(client.store.turn("d1").get()).toMatchObject({ status: "waiting", final: true });
   client.answer(asked, true);
   expect(client.store.turn("d1").get()).toMatchObject({ status: "completed" });
   expect(client.screen.find("q")?.component.props).toEqual({ title: "Sure?", state: "answered", answer: true });
   expect(fresh.of("input").at(-1)).toMatchObject({ data: { action: "confirm" }, source_component: "q" });
-  fresh.notify({ v: 1, type: "tool_start", payload: { tool: "rm" } }, { v: 1, type: "tool_end", payload: { tool: "rm" } });
+  fresh.notify(
+    { v: 1, type: "tool_start", payload: { tool: "rm" } },
+    { v: 1, type: "tool_end", payload: { tool: "rm" } },
+  );
   expect(client.store.turn("d2").get()?.tools).toMatchObject([{ tool: "rm", args: "", ok: true }]);
   fresh.close(1006);
   client.connect();
@@ -199,7 +207,12 @@ test("types of props and of history are what they were", () => {
   const chart: ChartProps = { type: "bar", labels: ["a"], datasets: [{ label: "S", data: [1] }] };
   const form: FormViewProps = { fields: [{ name: "n", options: ["x"] }] };
   const sent: ChatMessage = { role: "user", content: "Hi", timestamp: "" };
-  expect([table.rows[0]?.[0]?.toUpperCase(), chart.type, form.fields[0]?.name, sent.role]).toEqual(["1", "bar", "n", "user"]);
+  expect([table.rows[0]?.[0]?.toUpperCase(), chart.type, form.fields[0]?.name, sent.role]).toEqual([
+    "1",
+    "bar",
+    "n",
+    "user",
+  ]);
 });
 
 test("functions take what they took", () => {

@@ -1,14 +1,17 @@
 import { describe, expect, test } from "vitest";
 
-import { parseJson } from "../src/exact_json.js";
-import { readFrame } from "../src/shape.js";
+import { parseJson } from "../src/protocol/exact_json.js";
+import { readFrame } from "../src/protocol/shape.js";
 
 describe("parseJson", () => {
   test.each([
     ["9007199254740991", 9007199254740991],
     ["9007199254740993", "9007199254740993"],
     ["-9223372036854775808", "-9223372036854775808"],
-    ['[9007199254740992, 1, "9007199254740993", 9007199254740993.5]', ["9007199254740992", 1, "9007199254740993", 9007199254740993.5]],
+    [
+      '[9007199254740992, 1, "9007199254740993", 9007199254740993.5]',
+      ["9007199254740992", 1, "9007199254740993", 9007199254740993.5],
+    ],
     ['{"9007199254740993": "\\" 9007199254740993 \\\\"}', { "9007199254740993": '" 9007199254740993 \\' }],
     ["0.1234567890123456789", 0.1234567890123456789],
     ["1e300", 1e300],
@@ -16,12 +19,15 @@ describe("parseJson", () => {
     expect(parseJson(json)).toEqual(read);
   });
 
-  test.each(["01234567890123456789", "9007199254740993x", "-", '{"a": 9007199254740993', '"9007199254740993'])("refuses %s as JSON.parse does", (json) => {
-    expect(() => parseJson(json)).toThrow(SyntaxError);
-  });
+  test.each(["01234567890123456789", "9007199254740993x", "-", '{"a": 9007199254740993', '"9007199254740993'])(
+    "refuses %s as JSON.parse does",
+    (json) => {
+      expect(() => parseJson(json)).toThrow(SyntaxError);
+    },
+  );
 
   test("a long text of one string is read in linear time", () => {
-    const json = JSON.stringify({ a: `${"\\\" 1".repeat(200_000)}9007199254740993`, b: 1 });
+    const json = JSON.stringify({ a: `${'\\" 1'.repeat(200_000)}9007199254740993`, b: 1 });
     expect(parseJson(json)).toEqual(JSON.parse(json));
   });
 });

@@ -1,7 +1,17 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { chartTable, componentToMarkdown, fromJson, toCsv, toJson, toMarkdown, toMarkdownTable, toTsv, type Cell } from "../src/export.js";
+import {
+  chartTable,
+  componentToMarkdown,
+  fromJson,
+  toCsv,
+  toJson,
+  toMarkdown,
+  toMarkdownTable,
+  toTsv,
+  type Cell,
+} from "../src/export.js";
 import { BUILT_IN_COMPONENTS, type TurnState } from "../src/index.js";
 import type { Json, JsonObject } from "../src/index.js";
 import { text } from "./fakes.js";
@@ -52,7 +62,9 @@ Here they **are**.
 test("the result of a tool is below it, whatever marks it has", () => {
   const tools = [{ callId: "c", tool: "query", args: "{}", ok: true, error: null, result: "one\n```\n> two" }];
   const turn = { ...TURN, inputs: [], output: [], errors: [], tools };
-  expect(toMarkdown([turn])).toBe("## Agent\n\n> Tool: query ` {} `\n\n> Result:\n>\n> ````\n> one\n> ```\n> > two\n> ````\n");
+  expect(toMarkdown([turn])).toBe(
+    "## Agent\n\n> Tool: query ` {} `\n\n> Result:\n>\n> ````\n> one\n> ```\n> > two\n> ````\n",
+  );
   const words = { you: "Sie", agent: "Agent", tool: "Werkzeug", error: "Fehler" };
   expect(toMarkdown([turn], "", words)).toContain("> Result:");
   expect(toMarkdown([turn], "", { ...words, result: "Ergebnis" })).toContain("> Ergebnis:");
@@ -80,14 +92,22 @@ test("whatever a file holds, every turn has all its parts", () => {
 
 describe("tables", () => {
   test("CSV quotes what needs it, and defuses formulas, not numbers", () => {
-    expect(toCsv(["a", 'say "b"'], [["x,y", -5], ["=1+1", null], ["+1", "line\nline"], ["@x", true]])).toBe(
-      'a,"say ""b"""\r\n"x,y",-5\r\n\'=1+1,\r\n\'+1,"line\nline"\r\n\'@x,true\r\n',
-    );
+    expect(
+      toCsv(
+        ["a", 'say "b"'],
+        [
+          ["x,y", -5],
+          ["=1+1", null],
+          ["+1", "line\nline"],
+          ["@x", true],
+        ],
+      ),
+    ).toBe('a,"say ""b"""\r\n"x,y",-5\r\n\'=1+1,\r\n\'+1,"line\nline"\r\n\'@x,true\r\n');
   });
 
   test("CSV defuses what begins with a blank that spreadsheets pass over, and holds cells together at semicolons", () => {
     expect(toCsv(["=h"], [["\n=1+1"], ["\r=1"], ["\t=1"], ["x;=cmd()"], [" =1"], ["-1"], [-1]])).toBe(
-      "'=h\r\n\"'\n=1+1\"\r\n\"'\r=1\"\r\n'\t=1\r\n\"x;=cmd()\"\r\n =1\r\n'-1\r\n-1\r\n",
+      '\'=h\r\n"\'\n=1+1"\r\n"\'\r=1"\r\n\'\t=1\r\n"x;=cmd()"\r\n =1\r\n\'-1\r\n-1\r\n',
     );
   });
 
@@ -109,26 +129,49 @@ const SAMPLES: { [type: string]: [JsonObject, string] } = {
   "code-block": [{ language: "md", code: "```\nx\n```" }, "````md\n```\nx\n```\n````"],
   diff: [{ before: "a", after: "b", before_label: "old" }, "old\n\n```\na\n```\n\n```\nb\n```"],
   "key-value": [{ items: [{ key: "k", value: 1 }] }, "- **k:** 1"],
-  progress: [{ steps: [{ name: "one", status: "done" }, { name: "two", status: "active" }] }, "- [x] one (done)\n- [ ] two (active)"],
+  progress: [
+    {
+      steps: [
+        { name: "one", status: "done" },
+        { name: "two", status: "active" },
+      ],
+    },
+    "- [x] one (done)\n- [ ] two (active)",
+  ],
   chart: [
-    { type: "bar", labels: ["Q1"], datasets: [{ label: "S", data: [null] }, { label: "T", data: [2] }] },
+    {
+      type: "bar",
+      labels: ["Q1"],
+      datasets: [
+        { label: "S", data: [null] },
+        { label: "T", data: [2] },
+      ],
+    },
     "|  | S | T |\n| --- | --- | --- |\n| Q1 |  | 2 |",
   ],
   image: [{ src: "https://h/a b.png", alt: "A [cat]", caption: "Cat" }, "![A [cat]](<https://h/a b.png>)\n\nCat"],
   "product-cards": [{ cards: [{ name: "Pen", price: 2, url: "https://h/" }] }, "- [Pen](<https://h/>), 2"],
   form: [{ fields: [{ name: "n", label: "Name" }], answer: { n: "Ada" } }, "- **Name:** Ada"],
   confirm: [{ title: "Sure?", answer: "confirm" }, "**Sure?**\n\n→ confirm"],
-  table: [{ headers: ["n"], rows: [["a"], ["b"]], selectable: "many", answer: [1, 7] }, "| n |\n| --- |\n| a |\n| b |\n\n→ b, #8"],
+  table: [
+    { headers: ["n"], rows: [["a"], ["b"]], selectable: "many", answer: [1, 7] },
+    "| n |\n| --- |\n| a |\n| b |\n\n→ b, #8",
+  ],
   choices: [{ options: ["a", { label: "B", value: 2 }] }, "- a\n- B"],
   split: [{ left: text("a", "L") as never, right: text("b", "R") as never }, "L\n\nR"],
   tabs: [{ tabs: [{ label: "One", component: text("a", "A") as never }] }, "**One**\n\nA"],
 };
 
-const CHARTS = JSON.parse(readFileSync(new URL("../../../schemas/cases/chart_tables.json", import.meta.url), "utf8")) as { name: string; props: JsonObject; headers: string[]; rows: Cell[][] }[];
+const CHARTS = JSON.parse(
+  readFileSync(new URL("../../../schemas/cases/chart_tables.json", import.meta.url), "utf8"),
+) as { name: string; props: JsonObject; headers: string[]; rows: Cell[][] }[];
 
-test.each(CHARTS.map((one) => [one.name, one] as const))("a chart is the table of the shared case: %s", (_, { props, headers, rows }) => {
-  expect(chartTable({ ...props, title: "Sales" })).toEqual({ name: "Sales", headers, rows });
-});
+test.each(CHARTS.map((one) => [one.name, one] as const))(
+  "a chart is the table of the shared case: %s",
+  (_, { props, headers, rows }) => {
+    expect(chartTable({ ...props, title: "Sales" })).toEqual({ name: "Sales", headers, rows });
+  },
+);
 
 test.each(Object.entries(SAMPLES))("a %s as Markdown", (type, [props, expected]) => {
   expect(componentToMarkdown({ id: "x", type, props })).toBe(expected);
@@ -141,7 +184,10 @@ test("an unknown type shows its fallback, or its data", () => {
 });
 
 test("whatever the props, every type becomes text", () => {
-  const NAMES = "title content headers rows tabs items steps labels datasets cards fields options children left right answer".split(" ");
+  const NAMES =
+    "title content headers rows tabs items steps labels datasets cards fields options children left right answer".split(
+      " ",
+    );
   const props = fc.dictionary(fc.constantFrom(...NAMES), fc.jsonValue(), { noNullPrototype: true });
   fc.assert(
     fc.property(fc.constantFrom(...BUILT_IN_COMPONENTS), props, (type, made) => {
@@ -151,6 +197,12 @@ test("whatever the props, every type becomes text", () => {
 });
 
 test("who speaks stands above what they say", () => {
-  const output = [text("t1/1", "I ask."), { id: "a", type: "x-arp-author", props: { name: "Research *Desk*" } }, text("t1/2", "42.")];
-  expect(toMarkdown([{ ...TURN, inputs: [], output, tools: [], errors: [] }])).toBe("## Agent\n\nI ask.\n\n### Research *Desk*\n\n42.\n");
+  const output = [
+    text("t1/1", "I ask."),
+    { id: "a", type: "x-arp-author", props: { name: "Research *Desk*" } },
+    text("t1/2", "42."),
+  ];
+  expect(toMarkdown([{ ...TURN, inputs: [], output, tools: [], errors: [] }])).toBe(
+    "## Agent\n\nI ask.\n\n### Research *Desk*\n\n42.\n",
+  );
 });

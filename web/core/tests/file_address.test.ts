@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { fileAddress } from "../src/file_address.js";
+import { fileAddress } from "../src/client/file_address.js";
 
 const sha256 = "ab".repeat(32);
-const path = (session: string, name: string) => fileAddress("http://h:1/app/", session, { sha256, name }).replace(`/${sha256}/`, " ");
+const path = (session: string, name: string) =>
+  fileAddress("http://h:1/app/", session, { sha256, name }).replace(`/${sha256}/`, " ");
 
 /** As `blob_path` of the server makes them; tests/protocol has the same pairs. */
 test.each([

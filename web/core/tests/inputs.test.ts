@@ -49,9 +49,7 @@ test("an input is sent in the session, accepted, and removed with its echo", asy
   const client = made();
   const socket = await connect(client);
   const id = client.sendText("Hi");
-  expect(socket.of("input")).toMatchObject([
-    { v: 1, session_id: "s", input_type: "text", data: { text: "Hi" }, id },
-  ]);
+  expect(socket.of("input")).toMatchObject([{ v: 1, session_id: "s", input_type: "text", data: { text: "Hi" }, id }]);
   expect(phases(client)).toEqual(["sent"]);
   socket.notify({ type: "ack", v: 1, id, turn_id: "t1" });
   expect(phases(client)).toEqual(["accepted"]);
@@ -297,8 +295,7 @@ test("files go over HTTP, are tried again, and report their progress", async () 
   await connect(client);
   const file = new File(["a,b"], "data.csv", { type: "text/csv" });
   const id = client.sendText("Look", { files: [file, { part: "fields.photo", file }] });
-  const isShown = (state: object) =>
-    vi.waitFor(() => expect(client.store.outgoing.get()).toMatchObject([state]));
+  const isShown = (state: object) => vi.waitFor(() => expect(client.store.outgoing.get()).toMatchObject([state]));
   await isShown({ phase: "waiting" });
   expect(bodies).toHaveLength(1);
   await vi.advanceTimersByTimeAsync(3000);
@@ -321,9 +318,7 @@ test("an upload that the server refuses says why", async () => {
   await connect(client);
   client.sendText("", { files: [new File(["x"], "x")] });
   await vi.waitFor(() =>
-    expect(client.store.outgoing.get()).toMatchObject([
-      { phase: "refused", error: { error: "HTTP 413", code: 4 } },
-    ]),
+    expect(client.store.outgoing.get()).toMatchObject([{ phase: "refused", error: { error: "HTTP 413", code: 4 } }]),
   );
   expect(client.connected).toBe(true);
 });

@@ -6,7 +6,9 @@ import { expect, test } from "vitest";
 
 import { printed } from "../src/printed.js";
 
-const CASES = JSON.parse(readFileSync(new URL("../../../schemas/cases/program_output.json", import.meta.url), "utf8")) as [string, string, string][];
+const CASES = JSON.parse(
+  readFileSync(new URL("../../../schemas/cases/program_output.json", import.meta.url), "utf8"),
+) as [string, string, string][];
 
 test.each(CASES)("%s", (_name, text, shown) => {
   expect(printed(text)).toBe(shown);

@@ -29,7 +29,10 @@ export function recorded(first: number, count: number): Recording[] {
   const given = ["-m", "tests.web.recordings", String(first), String(count)];
   const env = { ...process.env, PYTHONPATH: ROOT };
   const out = execFileSync(PYTHON, given, { cwd: ROOT, env, maxBuffer: 1 << 28, encoding: "utf8" });
-  return out.trim().split("\n").map((line) => JSON.parse(line) as Recording);
+  return out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Recording);
 }
 
 /** Takes one step, as the recording program did; returns what is to be compared. */

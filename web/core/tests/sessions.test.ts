@@ -81,7 +81,10 @@ test("without a token there is nothing to open", async () => {
 });
 
 test("changes of the list are reported, over lost streams, until the watch ends", async () => {
-  const stream = (...events: string[]) => () => new Response(events.join(""));
+  const stream =
+    (...events: string[]) =>
+    () =>
+      new Response(events.join(""));
   const chat = 'event: chat\ndata: {"id":"a"}\n\n';
   const { sessions, fetcher } = api(
     stream(": \n\n", chat, 'event: removed\ndata: {"id":"b"}\n\n', "event: close\ndata: {}\n\n"),

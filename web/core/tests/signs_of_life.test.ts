@@ -13,14 +13,17 @@ const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
 
 /** A client on a socket; its server answers pings if asked to. */
 async function online(hello: object = ANSWERS, callbacks: ArpClientCallbacks = {}): Promise<ArpClient> {
-  const client = new ArpClient({
-    url: "http://agent.example",
-    transport: "websocket",
-    WebSocket: FakeSocket as never,
-    storage: null,
-    random: () => 0.5,
-    schedule: (flush) => flush(),
-  }, callbacks);
+  const client = new ArpClient(
+    {
+      url: "http://agent.example",
+      transport: "websocket",
+      WebSocket: FakeSocket as never,
+      storage: null,
+      random: () => 0.5,
+      schedule: (flush) => flush(),
+    },
+    callbacks,
+  );
   clients.push(client);
   client.connect();
   await vi.advanceTimersByTimeAsync(0);

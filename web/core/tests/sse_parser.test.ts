@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readEvents, SseParser, type SseEvent } from "../src/sse_parser.js";
+import { readEvents, SseParser, type SseEvent } from "../src/transport/sse_parser.js";
 
 function parsed(...pieces: string[]): SseEvent[] {
   const parser = new SseParser();
@@ -26,7 +26,11 @@ const VECTORS: [name: string, stream: string, events: SseEvent[]][] = [
   ["a byte order mark is left out, once", "\uFEFFdata: a\n\n", [event("a")]],
   ["spaces of the data stay", "data:   a  \n\n", [event("  a  ")]],
   ["unknown fields, and fields with other cases, are passed over", "Data: a\nx: b\ndata: c\n\n", [event("c")]],
-  ["an id with a null is passed over", "id: 1\ndata: a\n\nid: \0\ndata: b\n\n", [event("a", "message", "1"), event("b", "message", "1")]],
+  [
+    "an id with a null is passed over",
+    "id: 1\ndata: a\n\nid: \0\ndata: b\n\n",
+    [event("a", "message", "1"), event("b", "message", "1")],
+  ],
 ];
 
 describe("events out of a stream", () => {

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { ArpClient, isTextPart, type ArpClientCallbacks, type TurnState } from "../src/index.js";
-import { nextFrame } from "../src/cells.js";
+import { nextFrame } from "../src/client/cells.js";
 import { delta, FakeSocket, message, SESSION, text } from "./fakes.js";
 
 let flushes: (() => void)[] = [];
@@ -123,7 +123,11 @@ test("a turn has the time at which it ended, and a status says how many turns ar
   socket.notify(message("commit", 2, { final: true, at }), message("commit", 3));
   frame();
   expect([turn(client).final, turn(client).at]).toEqual([true, at]);
-  socket.notify({ ...SESSION, seq: 9, resume: "snapshot", older: 7 }, message("commit", null, { final: true, at }), message("commit", 9));
+  socket.notify(
+    { ...SESSION, seq: 9, resume: "snapshot", older: 7 },
+    message("commit", null, { final: true, at }),
+    message("commit", 9),
+  );
   frame();
   expect([turn(client).at, client.store.status.get().older]).toEqual([at, 7]);
   socket.notify({ ...SESSION, seq: 9, resume: "replay" });
@@ -250,7 +254,12 @@ test("a surface that the user closes, and what is told of it, name the surface",
   const [client, socket] = await online();
   const id = client.closeSurface("side");
   client.tellOfSurface("side", "resize", { width: 3, height: 4 }); // the agent side of this test has no overlays
-  expect(socket.sent.at(-1)).toMatchObject({ id, input_type: "action", data: { action: "arp.close" }, surface: "side" });
+  expect(socket.sent.at(-1)).toMatchObject({
+    id,
+    input_type: "action",
+    data: { action: "arp.close" },
+    surface: "side",
+  });
   socket.notify({ type: "hello", v: 1, capabilities: { components: [], features: ["resume", "overlays"] } });
   client.tellOfSurface("side", "focus");
   expect(socket.sent.at(-1)).toMatchObject({ input_type: "focus", data: {}, surface: "side" });
@@ -314,7 +323,9 @@ test("a tool has its newest progress while it runs, then its result and how long
   expect(runs()[0]).toBe(first); // anyone who draws it draws nothing again
   expect(runs()[1]?.progress).toEqual({ call_id: "b", text: "sorting" });
   socket.notify(
-    message("tool_end", null, { payload: { tool: "load", ok: true, call_id: "b", result: "[1…", result_ref: ref, duration_ms: 1200 } }),
+    message("tool_end", null, {
+      payload: { tool: "load", ok: true, call_id: "b", result: "[1…", result_ref: ref, duration_ms: 1200 },
+    }),
     message("tool_progress", null, { payload: { call_id: "b", text: "late" } }),
     message("tool_end", 2, { payload: { tool: "load", ok: true, call_id: "a" } }),
   );
@@ -346,10 +357,15 @@ test("the next frame comes also where no frames come", () => {
 
 test("the status has the commands of the app and the session; the session's take the place of those of the same name", async () => {
   const [client, socket] = await online();
-  const names = () => client.store.status.get().commands.map(({ name, hint }) => [name, hint].filter(Boolean).join(" "));
+  const names = () =>
+    client.store.status.get().commands.map(({ name, hint }) => [name, hint].filter(Boolean).join(" "));
   let notified = 0;
   client.store.status.subscribe(() => (notified += 1));
-  socket.notify({ type: "hello", v: 1, capabilities: { components: ["text"], features: ["resume"], commands: [{ name: "export" }, { name: "model" }] } });
+  socket.notify({
+    type: "hello",
+    v: 1,
+    capabilities: { components: ["text"], features: ["resume"], commands: [{ name: "export" }, { name: "model" }] },
+  });
   frame();
   expect(names()).toEqual(["export", "model"]);
   socket.notify(message("commands", 5, { commands: [{ name: "compact" }, { name: "model", hint: "name" }] }));

@@ -57,20 +57,52 @@ const VECTORS: [rule: string, stream: string, told: string[]][] = [
   ["CRLF ends one line, not two", 'event: delta\r\ndata: {"delta":"a"}\r\n\r\ndata: [DONE]\r\n\r\n', ["a", "done"]],
   ["all three in one stream", 'data: {"delta":"a"}\r\n\ndata: {"delta":"b"}\r\rdata: [DONE]\n\r\n', ["a", "b", "done"]],
   ["a byte order mark at the beginning is left out", `\uFEFFdata: {"delta":"a"}\n\n${END}`, ["a", "done"]],
-  ["a byte order mark elsewhere is part of a name", `data: {"delta":"a"}\n\n\uFEFFdata: {"delta":"b"}\n\n${END}`, ["a", "done"]],
-  ["lines that begin with a colon say nothing", `: hello\ndata: {"delta":"a"}\n:\n:data: {"delta":"b"}\n\n${END}`, ["a", "done"]],
-  ["several data lines are one, with line feeds between", `data: {"delta":\ndata: "a"\ndata: }\n\n${END}`, ["a", "done"]],
-  ["one space behind the colon is left out, or none", `data:{"delta":"a"}\n\ndata: {"delta":" b"}\n\n${END}`, ["a", " b", "done"]],
+  [
+    "a byte order mark elsewhere is part of a name",
+    `data: {"delta":"a"}\n\n\uFEFFdata: {"delta":"b"}\n\n${END}`,
+    ["a", "done"],
+  ],
+  [
+    "lines that begin with a colon say nothing",
+    `: hello\ndata: {"delta":"a"}\n:\n:data: {"delta":"b"}\n\n${END}`,
+    ["a", "done"],
+  ],
+  [
+    "several data lines are one, with line feeds between",
+    `data: {"delta":\ndata: "a"\ndata: }\n\n${END}`,
+    ["a", "done"],
+  ],
+  [
+    "one space behind the colon is left out, or none",
+    `data:{"delta":"a"}\n\ndata: {"delta":" b"}\n\n${END}`,
+    ["a", " b", "done"],
+  ],
   ["a field without a colon is empty", `data\ndata: {"delta":"a"}\n\n${END}`, ["a", "done"]],
-  ["ids change nothing in what is said", `id: 7\ndata: {"delta":"a"}\n\nid\ndata: {"delta":"b"}\n\nid: x\0y\ndata: {"delta":"c"}\n\n${END}`, ["a", "b", "c", "done"]],
+  [
+    "ids change nothing in what is said",
+    `id: 7\ndata: {"delta":"a"}\n\nid\ndata: {"delta":"b"}\n\nid: x\0y\ndata: {"delta":"c"}\n\n${END}`,
+    ["a", "b", "c", "done"],
+  ],
   ["retry changes nothing in what is said", `retry: 10\n\nretry: soon\ndata: {"delta":"a"}\n\n${END}`, ["a", "done"]],
-  ["names hold for one event", `event: result\ndata: {"a":1}\n\ndata: {"delta":"b"}\n\n${END}`, ['result {"a":1}', "b", "done"]],
+  [
+    "names hold for one event",
+    `event: result\ndata: {"a":1}\n\ndata: {"delta":"b"}\n\n${END}`,
+    ['result {"a":1}', "b", "done"],
+  ],
   ["an event without data is none", `event: result\n\ndata: {"delta":"a"}\n\n${END}`, ["a", "done"]],
   ["unknown fields are passed over", `Data: {"delta":"x"}\nfoo: bar\ndata: {"delta":"a"}\n\n${END}`, ["a", "done"]],
-  ["characters of several bytes come whole", `data: {"delta":"Salz & 🧂 Übergröße"}\n\n${END}`, ["Salz & 🧂 Übergröße", "done"]],
+  [
+    "characters of several bytes come whole",
+    `data: {"delta":"Salz & 🧂 Übergröße"}\n\n${END}`,
+    ["Salz & 🧂 Übergröße", "done"],
+  ],
   ["[DONE] ends it, whatever stands behind", `data: {"delta":"a"}\n\n${END}data: {"delta":"b"}\n\n`, ["a", "done"]],
   ["a stream cut between events is an error", 'data: {"delta":"a"}\n\n', ["a", "error: the stream broke off", "done"]],
-  ["a stream cut in an event says nothing of that event", 'data: {"delta":"a"}\n\ndata: {"delta":"b"}\n', ["a", "error: the stream broke off", "done"]],
+  [
+    "a stream cut in an event says nothing of that event",
+    'data: {"delta":"a"}\n\ndata: {"delta":"b"}\n',
+    ["a", "error: the stream broke off", "done"],
+  ],
   ["an empty stream is one that was cut", "", ["error: the stream broke off", "done"]],
 ];
 
@@ -88,6 +120,14 @@ test("W85 a connection that is reset in the middle is an error, reported once, a
     response.write('data: {"delta":"a"}\n\ndata: {"del', () => setImmediate(() => response.destroy()));
   };
   const receivedEvents: string[] = [];
-  await streamSSE(url, {}, { onDelta: (text) => receivedEvents.push(text), onError: () => receivedEvents.push("error"), onDone: () => receivedEvents.push("done") });
+  await streamSSE(
+    url,
+    {},
+    {
+      onDelta: (text) => receivedEvents.push(text),
+      onError: () => receivedEvents.push("error"),
+      onDone: () => receivedEvents.push("done"),
+    },
+  );
   expect(receivedEvents).toEqual(["a", "error", "done"]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import * as CODES from "../src/generated/codes.js";
+import * as CODES from "../src/protocol/generated/codes.js";
 import { EN, loadStrings, LOCALES, pseudoStrings, translator, type Plural, type Strings } from "../src/strings.js";
 
 test("values are filled in, numbers as people write them", () => {
@@ -12,9 +12,13 @@ test("values are filled in, numbers as people write them", () => {
 test("plurals are chosen by the rules of the language", async () => {
   const [locale, strings] = await loadStrings(["ar-EG"]);
   const t = translator(locale, strings);
-  expect([1, 2, 3, 11, 100].map((count) => t("rows", { count }).replace(/^\S+ /, ""))).toEqual(
-    ["واحد", "صفان", "صفوف", "صفًا", "صف"],
-  );
+  expect([1, 2, 3, 11, 100].map((count) => t("rows", { count }).replace(/^\S+ /, ""))).toEqual([
+    "واحد",
+    "صفان",
+    "صفوف",
+    "صفًا",
+    "صف",
+  ]);
   expect(translator("en")("rows", { count: 1 })).toBe("1 row");
 });
 
@@ -25,7 +29,11 @@ test("the first language that there is wins, English at last", async () => {
 });
 
 test("direction follows the language", () => {
-  expect([translator("ar").direction, translator("he-IL").direction, translator("ja").direction]).toEqual(["rtl", "rtl", "ltr"]);
+  expect([translator("ar").direction, translator("he-IL").direction, translator("ja").direction]).toEqual([
+    "rtl",
+    "rtl",
+    "ltr",
+  ]);
 });
 
 test("a tag that is none counts as English, a date that is none as nothing", () => {
@@ -41,11 +49,17 @@ test("values are never taken from prototypes, nor filled in twice", () => {
 
 const isProblem = (key: string) => /^error\d+$/.test(key);
 /** Of the object dialect, and of a version that nobody speaks. */
-const RESERVED = new Set<number>([CODES.INVALID_METHOD, CODES.INVALID_SERIAL, CODES.ROLE_CONFLICT, CODES.VERSION_MISMATCH, CODES.TRANSFER_DENIED]);
+const RESERVED = new Set<number>([
+  CODES.INVALID_METHOD,
+  CODES.INVALID_SERIAL,
+  CODES.ROLE_CONFLICT,
+  CODES.VERSION_MISMATCH,
+  CODES.TRANSFER_DENIED,
+]);
 
 describe.each(Object.keys(LOCALES))("%s", (language) => {
   const names = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
-  const forms = (text: string | Plural) => (typeof text === "string" ? [text] : Object.values(text) as string[]);
+  const forms = (text: string | Plural) => (typeof text === "string" ? [text] : (Object.values(text) as string[]));
 
   test("has every text, with the same values in it", async () => {
     const strings = await (LOCALES[language] as () => Promise<Strings>)();
@@ -63,7 +77,9 @@ describe.each(Object.keys(LOCALES))("%s", (language) => {
 
   test("says what went wrong, by every code that is not reserved", async () => {
     const strings = await (LOCALES[language] as () => Promise<Strings>)();
-    const codes = Object.keys(strings).filter(isProblem).map((key) => Number(key.slice("error".length)));
+    const codes = Object.keys(strings)
+      .filter(isProblem)
+      .map((key) => Number(key.slice("error".length)));
     expect(codes).toEqual(Object.values(CODES).filter((code) => !RESERVED.has(code)));
     const t = translator(language, strings);
     expect([t.problem(17), t.problem(0)]).toEqual([strings.error17, null]);
@@ -77,7 +93,9 @@ describe.each(Object.keys(LOCALES))("%s", (language) => {
       if (typeof text !== "object") continue;
       const has = Object.keys(text);
       // Millions in French and Spanish (`many`) read as all others here.
-      expect(categories.filter((one) => one !== "many" || language === "ar").filter((one) => !has.includes(one))).toEqual([]);
+      expect(
+        categories.filter((one) => one !== "many" || language === "ar").filter((one) => !has.includes(one)),
+      ).toEqual([]);
     }
   });
 });

@@ -7,7 +7,9 @@ function listening(received: unknown[]): SSECallbacks {
     ...["onRunId", "onStep", "onDelta", "onResult", "onError", "onDone"],
     ...["onToolStart", "onToolEnd", "onToolRender", "onToolRemove"],
   ];
-  return Object.fromEntries(names.map((name) => [name, (...receivedEvents: unknown[]) => received.push([name, ...receivedEvents])]));
+  return Object.fromEntries(
+    names.map((name) => [name, (...receivedEvents: unknown[]) => received.push([name, ...receivedEvents])]),
+  );
 }
 
 function answering(body: string, init: ResponseInit = {}) {

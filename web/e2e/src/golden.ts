@@ -12,33 +12,43 @@ const TOLERANCE = 32;
 export function letters(page: Page): Promise<number[]> {
   return page.evaluate(() => {
     const context = document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
-    return [getComputedStyle(document.querySelector(".arp") ?? document.body).fontFamily, "monospace", "serif"].flatMap((family) => {
-      context.font = `16px ${family}`;
-      return ["Hamburgefonts 0123", "نص عربي", "🌧️"].map((text) => Math.round(context.measureText(text).width * 100) / 100);
-    });
+    return [getComputedStyle(document.querySelector(".arp") ?? document.body).fontFamily, "monospace", "serif"].flatMap(
+      (family) => {
+        context.font = `16px ${family}`;
+        return ["Hamburgefonts 0123", "نص عربي", "🌧️"].map(
+          (text) => Math.round(context.measureText(text).width * 100) / 100,
+        );
+      },
+    );
   });
 }
 
 /** The part of all pixels that differs; 1 if the sizes do. */
 function difference(page: Page, one: string, other: string): Promise<number> {
-  return page.evaluate(async ([one, other, tolerance]) => {
-    const pixels = async (source: string) => {
-      const image = Object.assign(new Image(), { src: `data:image/png;base64,${source}` });
-      await image.decode();
-      const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
-      const context = canvas.getContext("2d") as CanvasRenderingContext2D;
-      context.drawImage(image, 0, 0);
-      return context.getImageData(0, 0, image.width, image.height);
-    };
-    const [first, second] = [await pixels(one), await pixels(other)];
-    if (first.width !== second.width || first.height !== second.height) return 1;
-    let count = 0;
-    for (let at = 0; at < first.data.length; at += 4) {
-      const differs = [0, 1, 2].some((channel) => Math.abs((first.data[at + channel] as number) - (second.data[at + channel] as number)) > tolerance);
-      if (differs) count += 1;
-    }
-    return count / (first.data.length / 4);
-  }, [one, other, TOLERANCE] as const);
+  return page.evaluate(
+    async ([one, other, tolerance]) => {
+      const pixels = async (source: string) => {
+        const image = Object.assign(new Image(), { src: `data:image/png;base64,${source}` });
+        await image.decode();
+        const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
+        const context = canvas.getContext("2d") as CanvasRenderingContext2D;
+        context.drawImage(image, 0, 0);
+        return context.getImageData(0, 0, image.width, image.height);
+      };
+      const [first, second] = [await pixels(one), await pixels(other)];
+      if (first.width !== second.width || first.height !== second.height) return 1;
+      let count = 0;
+      for (let at = 0; at < first.data.length; at += 4) {
+        const differs = [0, 1, 2].some(
+          (channel) =>
+            Math.abs((first.data[at + channel] as number) - (second.data[at + channel] as number)) > tolerance,
+        );
+        if (differs) count += 1;
+      }
+      return count / (first.data.length / 4);
+    },
+    [one, other, TOLERANCE] as const,
+  );
 }
 
 /**

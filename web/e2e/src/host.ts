@@ -26,8 +26,16 @@ export interface Faults {
 }
 
 /** Opens a page and gathers its faults: errors, refusals of the policy, requests to anywhere else. */
-export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<{ page: Page; faults: Faults }> {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, reducedMotion: "reduce", ...options });
+export async function open(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<{ page: Page; faults: Faults }> {
+  const context = await browser.newContext({
+    viewport: { width: 1100, height: 800 },
+    reducedMotion: "reduce",
+    ...options,
+  });
   context.setDefaultTimeout(8000);
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();

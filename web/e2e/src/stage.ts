@@ -36,6 +36,9 @@ export function usePages(): void {
 }
 
 /** Opens the page, of the file's own server if none is named. */
-export async function begin({ url = server.url, ...options }: BrowserContextOptions & { url?: string } = {}): Promise<void> {
+export async function begin({
+  url = server.url,
+  ...options
+}: BrowserContextOptions & { url?: string } = {}): Promise<void> {
   ({ page, faults } = await open(browser, url, options));
 }

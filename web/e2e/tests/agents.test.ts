@@ -56,7 +56,10 @@ describe("the choice of an agent", () => {
     await box(page).press("Enter");
     await answer("Tides heard: when is it high?").waitFor();
     expect(await shownAgent().getAttribute("aria-label")).toBe("Agent: Tides");
-    await page.locator(".arp-session", { hasText: "when is it high?" }).locator(".arp-session-agent", { hasText: "Tides" }).waitFor();
+    await page
+      .locator(".arp-session", { hasText: "when is it high?" })
+      .locator(".arp-session-agent", { hasText: "Tides" })
+      .waitFor();
     expect(sockets).toBe(0);
   });
 
@@ -98,7 +101,11 @@ describe("the choice of an agent", () => {
   });
 
   test("it works from right to left, on a phone, and axe finds nothing", async () => {
-    for (const options of [{}, { viewport: { width: 390, height: 844 }, hasTouch: true }, { viewport: { width: 320, height: 640 }, locale: "ar" }]) {
+    for (const options of [
+      {},
+      { viewport: { width: 390, height: 844 }, hasTouch: true },
+      { viewport: { width: 320, height: 640 }, locale: "ar" },
+    ]) {
       await enter("", options);
       await page.locator(".arp-agents").waitFor();
       await page.waitForTimeout(400); // what rises is still
@@ -146,23 +153,28 @@ describe("addresses", () => {
     }
   });
 
-  test.each([["WebSocket"], ["SSE"]])("an unknown agent is reported in words over %s, and another one can be chosen", async (name) => {
-    await enter();
-    if (name === "SSE") await page.context().addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
-    await page.goto(`${office.url}/?workflow=nobody`);
-    await page.locator(".arp-banner", { hasText: "There is no agent of that name here. Choose another one." }).waitFor();
-    await picker().waitFor();
-    expect(await picker().getByRole("radio", { checked: true }).count()).toBe(0);
-    expect(await page.title()).toBe("Harbour office");
-    expect(await shownAgent().innerText()).toBe("Choose an agent");
-    expect(await page.locator(".arp-notice").count()).toBe(0); // it is reported once
-    await radio("Tides").check();
-    await online(page);
-    expect(await page.locator(".arp-banner").count()).toBe(0);
-    await ask(page, "hello");
-    await answer("Tides heard: hello").waitFor();
-    faults.lines.splice(0, faults.lines.length, ...faults.lines.filter((line) => !/status of 40\d/.test(line)));
-  });
+  test.each([["WebSocket"], ["SSE"]])(
+    "an unknown agent is reported in words over %s, and another one can be chosen",
+    async (name) => {
+      await enter();
+      if (name === "SSE") await page.context().addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
+      await page.goto(`${office.url}/?workflow=nobody`);
+      await page
+        .locator(".arp-banner", { hasText: "There is no agent of that name here. Choose another one." })
+        .waitFor();
+      await picker().waitFor();
+      expect(await picker().getByRole("radio", { checked: true }).count()).toBe(0);
+      expect(await page.title()).toBe("Harbour office");
+      expect(await shownAgent().innerText()).toBe("Choose an agent");
+      expect(await page.locator(".arp-notice").count()).toBe(0); // it is reported once
+      await radio("Tides").check();
+      await online(page);
+      expect(await page.locator(".arp-banner").count()).toBe(0);
+      await ask(page, "hello");
+      await answer("Tides heard: hello").waitFor();
+      faults.lines.splice(0, faults.lines.length, ...faults.lines.filter((line) => !/status of 40\d/.test(line)));
+    },
+  );
 });
 
 test("an app with one agent shows no choice, and its own title", async () => {

@@ -20,7 +20,9 @@ usePages();
 
 /** Changes a property of the chat. */
 function set<Name extends "keys" | "showActivity" | "avatar">(name: Name, value: Chat[Name]): Promise<void> {
-  return page.locator("arp-chat").evaluate((chat, given) => Object.assign(chat, given), { [name]: value }) as Promise<never>;
+  return page
+    .locator("arp-chat")
+    .evaluate((chat, given) => Object.assign(chat, given), { [name]: value }) as Promise<never>;
 }
 
 describe("sources", () => {
@@ -37,7 +39,11 @@ describe("sources", () => {
 
     await mark(1).hover();
     await card().waitFor();
-    expect((await card().innerText()).split(/\s*\n\s*/)).toEqual(["Rain in Seattle", "example.org", "It rains on 160 days."]);
+    expect((await card().innerText()).split(/\s*\n\s*/)).toEqual([
+      "Rain in Seattle",
+      "example.org",
+      "It rains on 160 days.",
+    ]);
     await card().hover(); // the pointer can go over to it
     expect(await card().isVisible()).toBe(true);
     await page.mouse.move(5, 5);
@@ -51,7 +57,9 @@ describe("sources", () => {
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("[2]");
 
     await page.keyboard.press("Enter");
-    expect(await page.evaluate(() => document.activeElement?.textContent?.trim().replace(/\s+/g, " "))).toBe("Bergen (example.org)");
+    expect(await page.evaluate(() => document.activeElement?.textContent?.trim().replace(/\s+/g, " "))).toBe(
+      "Bergen (example.org)",
+    );
     expect(page.url()).not.toContain("#");
   });
 
@@ -72,7 +80,13 @@ describe("sources", () => {
     await ask(page, "sources");
     const items = page.locator("arp-sources li");
     await items.first().waitFor();
-    expect(await items.locator("a").evaluateAll((links) => links.map((link) => [link.getAttribute("href"), link.getAttribute("rel"), link.getAttribute("target")]))).toEqual([
+    expect(
+      await items
+        .locator("a")
+        .evaluateAll((links) =>
+          links.map((link) => [link.getAttribute("href"), link.getAttribute("rel"), link.getAttribute("target")]),
+        ),
+    ).toEqual([
       ["https://example.org/rain", "noopener noreferrer nofollow", "_blank"],
       ["https://example.org/bergen", "noopener noreferrer nofollow", "_blank"],
     ]);
@@ -93,7 +107,8 @@ describe("times", () => {
     const at = new Date((await time.getAttribute("datetime")) ?? "");
     expect(at.getTime()).toBeGreaterThan(before - 1000);
     expect(at.getTime()).toBeLessThan(Date.now() + 1000);
-    const clock = (moment: Date) => new Intl.DateTimeFormat("de-DE", { hour: "2-digit", minute: "2-digit", timeZone: "Asia/Tokyo" }).format(moment);
+    const clock = (moment: Date) =>
+      new Intl.DateTimeFormat("de-DE", { hour: "2-digit", minute: "2-digit", timeZone: "Asia/Tokyo" }).format(moment);
     await expect.poll(() => time.innerText()).toBe(clock(at)); // its words come a moment after it
     await page.reload();
     await time.waitFor();
@@ -105,7 +120,8 @@ describe("times", () => {
     await begin({ locale: "en-GB", timezoneId: "UTC" });
     await say(page, "ponder 1.2");
     await page.locator("arp-message[data-status=completed]").waitFor();
-    const moment = async (place: string) => new Date((await page.locator(`${place} time`).first().getAttribute("datetime")) ?? "").getTime();
+    const moment = async (place: string) =>
+      new Date((await page.locator(`${place} time`).first().getAttribute("datetime")) ?? "").getTime();
     const [sent, ended] = [await moment(".arp-said"), await moment(".arp-under")];
     expect(ended - sent).toBeGreaterThanOrEqual(1200);
     expect(ended).toBeLessThan(Date.now() + 1000);
@@ -132,7 +148,13 @@ describe("times", () => {
     expect(await page.locator(".arp-day time").getAttribute("datetime")).toBe(at.slice(0, 10));
     await page.clock.setFixedTime(later(800));
     await page.reload();
-    const named = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric", timeZone: "UTC" }).format(new Date(at));
+    const named = new Intl.DateTimeFormat("en-GB", {
+      weekday: "long",
+      day: "numeric",
+      month: "long",
+      year: "numeric",
+      timeZone: "UTC",
+    }).format(new Date(at));
     await page.locator(".arp-day").getByText(named).waitFor();
   });
 });
@@ -144,7 +166,11 @@ describe("steps", () => {
       const lines: string[] = [];
       Object.assign(globalThis, { lines });
       for (const place of document.querySelectorAll(".arp-status, .arp-spoken, .arp-urgent")) {
-        new MutationObserver(() => lines.push(place.textContent ?? "")).observe(place, { childList: true, subtree: true, characterData: true });
+        new MutationObserver(() => lines.push(place.textContent ?? "")).observe(place, {
+          childList: true,
+          subtree: true,
+          characterData: true,
+        });
       }
     });
     await say(page, "ponder 4");
@@ -186,7 +212,9 @@ describe("the line", () => {
     await say(page, "two");
     await expect.poll(() => queued().count(), LONG).toBe(2);
     await page.locator("arp-message[data-status=failed]").waitFor();
-    await expect.poll(() => queued().locator("p.arp-caption").allInnerTexts(), LONG).toEqual(["Queued · The queue is paused", "Queued, number 2 · The queue is paused"]);
+    await expect
+      .poll(() => queued().locator("p.arp-caption").allInnerTexts(), LONG)
+      .toEqual(["Queued · The queue is paused", "Queued, number 2 · The queue is paused"]);
     await expect.poll(() => page.locator(".arp-status").innerText(), LONG).toBe("Failed. The queue is paused");
     await page.reload();
     await online(page);
@@ -253,9 +281,19 @@ describe("what failed to show", () => {
     await ask(page, "table");
     await page.locator("arp-table table").waitFor();
     const id = await page.evaluate(() => {
-      const chat = document.querySelector("arp-chat") as unknown as { activeClient: { store: { turnIds: { get(): string[] }; turn(id: string): { get(): { output: { id: string; type: string }[] } } } } };
+      const chat = document.querySelector("arp-chat") as unknown as {
+        activeClient: {
+          store: {
+            turnIds: { get(): string[] };
+            turn(id: string): { get(): { output: { id: string; type: string }[] } };
+          };
+        };
+      };
       const { store } = chat.activeClient;
-      return store.turn(store.turnIds.get()[0] as string).get().output.find(({ type }) => type === "table")?.id;
+      return store
+        .turn(store.turnIds.get()[0] as string)
+        .get()
+        .output.find(({ type }) => type === "table")?.id;
     });
     await page.locator("arp-chat").evaluate((chat) => {
       (chat as unknown as Chat).components = {
@@ -267,7 +305,11 @@ describe("what failed to show", () => {
     await page.locator(".arp-failure").waitFor();
     await ask(page, `shown ${id}`);
     expect(await page.locator(".arp-reply").last().innerText()).toContain("failed");
-    await page.locator("arp-chat").evaluate((chat) => void ((chat as unknown as Chat).components = { table: () => document.createTextNode("a table") }));
+    await page
+      .locator("arp-chat")
+      .evaluate(
+        (chat) => void ((chat as unknown as Chat).components = { table: () => document.createTextNode("a table") }),
+      );
     await page.locator(".arp-failure").waitFor({ state: "detached" });
     await ask(page, `shown ${id}`);
     expect(await page.locator(".arp-reply").last().innerText()).toContain("native");
@@ -306,7 +348,10 @@ describe("keys", () => {
     await say(page, "ponder 6");
     await running().waitFor();
     const stop = page.getByRole("button", { name: "Stop" });
-    expect([await stop.getAttribute("title"), await stop.getAttribute("aria-keyshortcuts")]).toEqual(["Stop (Ctrl .)", "Control+."]);
+    expect([await stop.getAttribute("title"), await stop.getAttribute("aria-keyshortcuts")]).toEqual([
+      "Stop (Ctrl .)",
+      "Control+.",
+    ]);
     await box(page).press("Escape");
     await box(page).press("Alt+k");
     expect(await page.evaluate(() => document.activeElement?.localName)).toBe("article");

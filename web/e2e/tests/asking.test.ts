@@ -44,10 +44,12 @@ const place = (element: Locator) =>
     return { top: Math.round(top - view.top), bottom: Math.round(view.bottom - bottom) };
   });
 
-const gap = () => page.locator(".arp-scroller").evaluate((view) => view.scrollHeight - view.scrollTop - view.clientHeight);
+const gap = () =>
+  page.locator(".arp-scroller").evaluate((view) => view.scrollHeight - view.scrollTop - view.clientHeight);
 
 /** The height of what lies above the first message: as far below the top of the view a question stands. */
-const padding = () => page.locator(".arp-column").evaluate((column) => Number.parseFloat(getComputedStyle(column).paddingTop));
+const padding = () =>
+  page.locator(".arp-column").evaluate((column) => Number.parseFloat(getComputedStyle(column).paddingTop));
 
 /** Notes every frame from now on in which the newest message is this one; returns what ends that, and them. */
 async function watch(text: string): Promise<() => Promise<Frame[]>> {
@@ -84,7 +86,8 @@ async function watch(text: string): Promise<() => Promise<Frame[]>> {
 }
 
 /** The smallest and the largest. */
-const range = (numbers: readonly number[]) => [Math.min(...numbers), Math.max(...numbers)].map((number) => Math.round(number) + 0); // 0, not -0
+const range = (numbers: readonly number[]) =>
+  [Math.min(...numbers), Math.max(...numbers)].map((number) => Math.round(number) + 0); // 0, not -0
 
 describe.each(SIZES)("at %s", (_size, options) => {
   test("W15 the first click of the demo: its question is at the top, its chart is seen whole, and the way to the agent's question is shown", async () => {
@@ -124,7 +127,10 @@ describe.each(SIZES)("at %s", (_size, options) => {
     await log(page).getByText("80", { exact: true }).waitFor();
     const frames = await seen();
     const top = await padding();
-    const room = frames.slice(0, frames.findIndex(({ below }) => below < 60)); // of which some is the space below the answer
+    const room = frames.slice(
+      0,
+      frames.findIndex(({ below }) => below < 60),
+    ); // of which some is the space below the answer
     expect(room.length).toBeGreaterThan(1);
     expect(range(room.map(({ asked: requested }) => requested - top))).toEqual([0, 0]);
     expect(Math.max(...frames.map(({ gap }) => gap))).toBeLessThanOrEqual(2);
@@ -173,7 +179,9 @@ test("W15 what does not fit below the question stays below the view, and so does
   await jump().waitFor();
   const frames = await seen();
   const top = await padding();
-  expect(range(frames.filter(({ asked: requested }) => requested < 400).map(({ asked: requested }) => requested - top))).toEqual([0, 0]);
+  expect(
+    range(frames.filter(({ asked: requested }) => requested < 400).map(({ asked: requested }) => requested - top)),
+  ).toEqual([0, 0]);
 });
 
 test("W15 of a question that is longer than the view the end shows, and the answer below it", async () => {

@@ -25,7 +25,11 @@ interface Row {
 }
 
 const rows = async (server: ArpServer) => (await (await fetch(`${server.url}/_api/chats`)).json()) as Row[];
-const titles = async (server: ArpServer) => (await rows(server)).filter(({ message_count: count }) => count > 0).map(({ title }) => title).sort();
+const titles = async (server: ArpServer) =>
+  (await rows(server))
+    .filter(({ message_count: count }) => count > 0)
+    .map(({ title }) => title)
+    .sort();
 const names = (page: Page) => page.locator(".arp-session-title").allInnerTexts();
 const newChat = (page: Page) => page.getByRole("link", { name: "New chat" }).first().click();
 
@@ -35,7 +39,9 @@ async function choose(page: Page, chat: string, item: string): Promise<void> {
 }
 
 /** Runs something with a server of its own and a page with two chats, "stay" and "gone". */
-async function withChats(run: (page: Page, server: ArpServer, restart: () => Promise<ArpServer>) => Promise<void>): Promise<void> {
+async function withChats(
+  run: (page: Page, server: ArpServer, restart: () => Promise<ArpServer>) => Promise<void>,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "arp-chats-"));
   const start = (port = "0") => ArpServer.start(APP, "--ledger", join(folder, "l.db"), "--port", port);
   let server = await start();
@@ -63,7 +69,9 @@ describe("a chat that was deleted", () => {
       await online(page);
       await expect.poll(() => names(page)).toEqual(["stay"]);
       await expect.poll(() => titles(server)).toEqual(["stay"]);
-      await expect.poll(() => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("arp.deleting")))).toEqual([]);
+      await expect
+        .poll(() => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("arp.deleting"))))
+        .toEqual([]);
     });
   });
 
@@ -180,7 +188,11 @@ describe("an app that greets", () => {
       await log(page).getByText("Good evening.").waitFor();
       await page.getByText("No chats yet").waitFor();
       expect((await rows(server)).map(({ message_count: count }) => count)).toEqual((await rows(server)).map(() => 0));
-      const places = await page.evaluate(() => [".arp-welcome h2", ".arp-reply", ".arp-suggestion"].map((name) => document.querySelector(name)?.getBoundingClientRect().top ?? NaN));
+      const places = await page.evaluate(() =>
+        [".arp-welcome h2", ".arp-reply", ".arp-suggestion"].map(
+          (name) => document.querySelector(name)?.getBoundingClientRect().top ?? NaN,
+        ),
+      );
       expect(places).toEqual([...places].sort((one, other) => one - other));
       await page.getByRole("button", { name: "hello" }).click();
       await log(page).getByText("You said: hello").waitFor();
@@ -211,7 +223,10 @@ describe("a question of a component of one's own", () => {
       const chat = Object.assign(document.createElement("arp-chat"), {
         url: "",
         components: {
-          "x-acme-dial": (component: { props: { state?: string; most: number; answer?: unknown } }, context: Context) => {
+          "x-acme-dial": (
+            component: { props: { state?: string; most: number; answer?: unknown } },
+            context: Context,
+          ) => {
             const button = document.createElement("button");
             button.textContent = `Point to ${component.props.most}: ${component.props.state} ${JSON.stringify(component.props.answer) ?? ""}`;
             button.addEventListener("click", () => context.answer(component, { angle: component.props.most }));

@@ -14,7 +14,8 @@ useServer();
 let folder: string;
 let coder: ArpServer;
 
-const start = (...flags: string[]) => ArpServer.start(`${APP}:coder`, "--ledger", `sqlite:${join(folder, "ledger.db")}`, ...flags);
+const start = (...flags: string[]) =>
+  ArpServer.start(`${APP}:coder`, "--ledger", `sqlite:${join(folder, "ledger.db")}`, ...flags);
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "arp-commands-"));
@@ -112,7 +113,11 @@ describe("the menus of commands with choices", () => {
     await coder.stop();
     coder = await start("--port", port);
     await online(page);
-    faults.lines.splice(0, faults.lines.length, ...faults.lines.filter((line) => !line.includes("ERR_CONNECTION_REFUSED")));
+    faults.lines.splice(
+      0,
+      faults.lines.length,
+      ...faults.lines.filter((line) => !line.includes("ERR_CONNECTION_REFUSED")),
+    );
     await page.reload();
     await menu("Model: Large 5").click();
     await item("Small 5 About small", false).click();

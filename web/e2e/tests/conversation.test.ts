@@ -30,7 +30,12 @@ describe("start", () => {
     const first = await page.evaluate(() => {
       const usable = performance.getEntriesByName("arp-usable")[0]?.startTime ?? 0;
       const files = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
-      return { usable, names: files.filter(({ startTime, name }) => startTime < usable && /\.(?:js|css|svg)$/.test(name)).map(({ name }) => name) };
+      return {
+        usable,
+        names: files
+          .filter(({ startTime, name }) => startTime < usable && /\.(?:js|css|svg)$/.test(name))
+          .map(({ name }) => name),
+      };
     });
     console.log(`first load: ${first.names.length + 1} files, the box is usable after ${Math.round(first.usable)} ms`);
     expect(first.usable).toBeGreaterThan(0);
@@ -113,7 +118,10 @@ describe("the message box", () => {
   test("W28 it grows to 40 % of the window, then scrolls; sending keeps the focus", async () => {
     await begin();
     await box(page).fill(Array.from({ length: 60 }, (_, at) => `line ${at}`).join("\n"));
-    const { height, scrolls } = await box(page).evaluate((element) => ({ height: element.clientHeight, scrolls: element.scrollHeight > element.clientHeight }));
+    const { height, scrolls } = await box(page).evaluate((element) => ({
+      height: element.clientHeight,
+      scrolls: element.scrollHeight > element.clientHeight,
+    }));
     expect([height <= 320, height > 250, scrolls]).toEqual([true, true, true]);
     await box(page).press("Enter");
     expect(await box(page).evaluate((element) => element === document.activeElement)).toBe(true);
@@ -131,7 +139,8 @@ describe("the message box", () => {
       data.items.add(new File(["1234567"], "c.txt", { type: "text/plain" }));
       const big = new File([], "big.bin");
       Object.defineProperty(big, "size", { value: 30 << 20 });
-      for (const type of ["dragover", "drop"]) place.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+      for (const type of ["dragover", "drop"])
+        place.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
       (document.querySelector("arp-composer") as unknown as { addFiles(files: File[]): void }).addFiles([big]);
     });
     await page.locator(".arp-problem", { hasText: /big\.bin is too big/ }).waitFor();
@@ -152,7 +161,12 @@ describe("the message box", () => {
       }, number);
       expect([name, opens]).toEqual([name, [false, false]]);
     }
-    expect(await page.locator("arp-composer .arp-file-name").allInnerTexts()).toEqual(["0.txt", "1.txt", "2.txt", "3.txt"]);
+    expect(await page.locator("arp-composer .arp-file-name").allInnerTexts()).toEqual([
+      "0.txt",
+      "1.txt",
+      "2.txt",
+      "3.txt",
+    ]);
     expect(await page.locator(".arp-drop").count()).toBe(0);
   });
 
@@ -171,7 +185,9 @@ describe("the message box", () => {
     await list.waitFor();
     expect(await list.getByRole("option").count()).toBe(2);
     await box(page).press("ArrowDown");
-    expect(await box(page).getAttribute("aria-activedescendant")).toBe(await list.getByRole("option").nth(1).getAttribute("id"));
+    expect(await box(page).getAttribute("aria-activedescendant")).toBe(
+      await list.getByRole("option").nth(1).getAttribute("id"),
+    );
     await box(page).press("Escape");
     await list.waitFor({ state: "hidden" });
     expect(await box(page).inputValue()).toBe("/ex");
@@ -243,7 +259,10 @@ describe("messages", () => {
     await say(page, "waits");
     await log(page).getByText("Queued", { exact: true }).waitFor();
     await edit("four");
-    await page.locator(".arp-notice, [role=alert]", { hasText: /turn runs|running/i }).first().waitFor();
+    await page
+      .locator(".arp-notice, [role=alert]", { hasText: /turn runs|running/i })
+      .first()
+      .waitFor();
     expect(await bubbles()).toEqual(["one", "count 2000", "count 2000", "waits"]);
     await page.getByRole("button", { name: "Stop" }).click();
   });
@@ -265,7 +284,9 @@ describe("messages", () => {
     await page.locator(".arp-bubble", { hasText: "fifth" }).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await log(page).getByText("You said: fifth").waitFor();
-    expect(await page.locator(".arp-reply p").allInnerTexts()).toEqual(expect.arrayContaining(["You said: third", "You said: fifth"]));
+    expect(await page.locator(".arp-reply p").allInnerTexts()).toEqual(
+      expect.arrayContaining(["You said: third", "You said: fifth"]),
+    );
     expect(await log(page).innerText()).not.toContain("You said: second");
   });
 
@@ -297,8 +318,20 @@ describe("messages", () => {
     await ask(page, "mixed");
     await page.locator("arp-chart svg").first().waitFor();
     await page.locator("arp-table table").waitFor();
-    const order = await page.locator(".arp-reply").evaluate((reply) => [...reply.children].map(({ localName, className }) => (localName.startsWith("arp-") ? localName : className)));
-    expect(order).toEqual(["arp-hidden", "arp-prose", "arp-activity", "arp-chart", "arp-prose", "arp-table", "arp-prose"]);
+    const order = await page
+      .locator(".arp-reply")
+      .evaluate((reply) =>
+        [...reply.children].map(({ localName, className }) => (localName.startsWith("arp-") ? localName : className)),
+      );
+    expect(order).toEqual([
+      "arp-hidden",
+      "arp-prose",
+      "arp-activity",
+      "arp-chart",
+      "arp-prose",
+      "arp-table",
+      "arp-prose",
+    ]);
     const before = await shape(page);
     await page.reload();
     await online(page);
@@ -315,9 +348,19 @@ describe("messages", () => {
     await page.locator(".arp-step[data-state=failed]").waitFor();
     expect(await steps.nth(0).getAttribute("data-state")).toBe("running");
     await steps.nth(0).locator("summary").click();
-    await steps.nth(0).locator("dl.arp-values", { hasText: /number\s*1/ }).waitFor();
+    await steps
+      .nth(0)
+      .locator("dl.arp-values", { hasText: /number\s*1/ })
+      .waitFor();
     await log(page).getByText("Both are done.").waitFor();
-    expect(await steps.evaluateAll((all) => all.map((step) => [(step as HTMLElement).dataset.state, (step as HTMLDetailsElement).open]))).toEqual([["done", true], ["failed", false]]);
+    expect(
+      await steps.evaluateAll((all) =>
+        all.map((step) => [(step as HTMLElement).dataset.state, (step as HTMLDetailsElement).open]),
+      ),
+    ).toEqual([
+      ["done", true],
+      ["failed", false],
+    ]);
   });
 });
 
@@ -345,7 +388,9 @@ describe("questions", () => {
     await other.goto(page.url());
     await other.getByRole("checkbox", { name: "Oslo" }).waitFor();
     await card.getByRole("button", { name: "City" }).click();
-    await expect.poll(() => card.locator("tbody tr td:nth-child(2)").allInnerTexts()).toEqual(["Bergen", "Oslo", "Zürich"]);
+    await expect
+      .poll(() => card.locator("tbody tr td:nth-child(2)").allInnerTexts())
+      .toEqual(["Bergen", "Oslo", "Zürich"]);
     expect(await submit.isDisabled()).toBe(true);
     await card.getByRole("checkbox", { name: "Bergen" }).focus();
     await page.keyboard.press("Space");
@@ -362,7 +407,15 @@ describe("questions", () => {
     await log(page).getByText("Rows [1, 2].").waitFor();
     await log(other).getByText("Rows [1, 2].").waitFor();
     const boxes = other.locator("arp-table").getByRole("checkbox");
-    expect(await boxes.evaluateAll((all) => all.map((box) => [(box as HTMLInputElement).checked, (box as HTMLInputElement).disabled]))).toEqual([[false, true], [true, true], [true, true]]);
+    expect(
+      await boxes.evaluateAll((all) =>
+        all.map((box) => [(box as HTMLInputElement).checked, (box as HTMLInputElement).disabled]),
+      ),
+    ).toEqual([
+      [false, true],
+      [true, true],
+      [true, true],
+    ]);
     await other.locator("arp-table .arp-standing", { hasText: "Answered" }).waitFor();
     expect(await other.locator("arp-table").getByRole("button", { name: "Submit" }).count()).toBe(0);
   });
@@ -426,14 +479,19 @@ describe("questions", () => {
     const card = page.locator(".arp-permission");
     await card.getByRole("button", { name: "Edit" }).click();
     const text = card.getByRole("textbox", { name: "Arguments" });
-    const { scrollHeight, clientHeight } = await text.evaluate(({ scrollHeight, clientHeight }) => ({ scrollHeight, clientHeight }));
+    const { scrollHeight, clientHeight } = await text.evaluate(({ scrollHeight, clientHeight }) => ({
+      scrollHeight,
+      clientHeight,
+    }));
     expect(scrollHeight).toBeLessThanOrEqual(clientHeight + 1);
     expect(clientHeight).toBeGreaterThan(400);
     await page.screenshot({ path: `${process.env.ARP_SHOTS ?? "/tmp"}/edit.png` });
     await text.fill("{}");
     await expect.poll(() => text.evaluate((area) => area.clientHeight)).toBeLessThan(100);
     await card.getByRole("button", { name: "Cancel" }).click();
-    expect(await card.getByRole("button", { name: "Edit" }).evaluate((button) => button === document.activeElement)).toBe(true);
+    expect(
+      await card.getByRole("button", { name: "Edit" }).evaluate((button) => button === document.activeElement),
+    ).toBe(true);
     await card.getByText("option 29").waitFor();
     expect(await text.count()).toBe(0);
     await card.getByRole("button", { name: "Allow once" }).click();
@@ -451,9 +509,13 @@ describe("questions", () => {
     // Both are pressed within one frame; a click by the mouse might find the other window gone.
     await Promise.all(
       [page, other].map((each) =>
-        each.locator(".arp-permission").evaluate((shown) => {
-          for (const button of shown.querySelectorAll("button")) if (button.textContent?.includes("Allow for this chat")) button.click();
-        }).catch(() => undefined),
+        each
+          .locator(".arp-permission")
+          .evaluate((shown) => {
+            for (const button of shown.querySelectorAll("button"))
+              if (button.textContent?.includes("Allow for this chat")) button.click();
+          })
+          .catch(() => undefined),
       ),
     );
     for (const each of [page, other]) {
@@ -471,7 +533,9 @@ describe("questions", () => {
       // The first answer is about another input.
       let isFirst = true;
       socket.onMessage((frame) => {
-        const changed = isFirst ? String(frame).replace(/"digest":"[0-9a-f]{64}"/, `"digest":"${"0".repeat(64)}"`) : String(frame);
+        const changed = isFirst
+          ? String(frame).replace(/"digest":"[0-9a-f]{64}"/, `"digest":"${"0".repeat(64)}"`)
+          : String(frame);
         isFirst = isFirst && changed === String(frame);
         server.send(changed);
       });
@@ -490,7 +554,10 @@ describe("questions", () => {
     await begin();
     await say(page, "soon 3");
     const card = page.locator(".arp-permission");
-    await card.getByRole("timer").getByText(/^0:0[1-3] left$/).waitFor();
+    await card
+      .getByRole("timer")
+      .getByText(/^0:0[1-3] left$/)
+      .waitFor();
     await log(page).getByText("It is expired.").waitFor();
     await card.waitFor({ state: "detached" });
     await page.locator(".arp-permission-note", { hasText: "Expired" }).waitFor();
@@ -598,8 +665,12 @@ describe("chats", () => {
     await page.mouse.move(500, 300);
     await page.mouse.wheel(0, -100_000);
     await expect.poll(() => page.locator("arp-message").count()).toBe(70);
-    expect(await page.locator(".arp-bubble").allTextContents()).toEqual(Array.from({ length: 70 }, (_, at) => `turn ${at + 1}`));
-    const place = await page.locator(".arp-bubble", { hasText: /^turn 21$/ }).evaluate((bubble) => bubble.getBoundingClientRect().top);
+    expect(await page.locator(".arp-bubble").allTextContents()).toEqual(
+      Array.from({ length: 70 }, (_, at) => `turn ${at + 1}`),
+    );
+    const place = await page
+      .locator(".arp-bubble", { hasText: /^turn 21$/ })
+      .evaluate((bubble) => bubble.getBoundingClientRect().top);
     expect(await scroller.evaluate((element) => element.scrollTop)).toBeGreaterThan(500);
     expect(place).toBeGreaterThan(-200);
   });
@@ -645,7 +716,10 @@ describe("chats", () => {
     await page.locator("arp-table table").waitFor();
     const save = async (name: string) => {
       await page.getByRole("button", { name: "Settings" }).click();
-      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name, exact: true }).click()]);
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("menuitem", { name, exact: true }).click(),
+      ]);
       return { path: await download.path(), text: readFileSync(await download.path(), "utf8") };
     };
     const markdown = (await save("Markdown")).text;
@@ -656,7 +730,10 @@ describe("chats", () => {
     expect(html).not.toMatch(/<script|<button|<details class="arp-menu/);
     const { path } = await save("JSON");
     await page.getByRole("button", { name: "Settings" }).click();
-    const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.getByRole("menuitem", { name: "Import" }).click()]);
+    const [chooser] = await Promise.all([
+      page.waitForEvent("filechooser"),
+      page.getByRole("menuitem", { name: "Import" }).click(),
+    ]);
     await chooser.setFiles(path);
     const dialog = page.getByRole("dialog");
     await dialog.locator("arp-table table").waitFor();

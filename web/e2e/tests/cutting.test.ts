@@ -34,10 +34,15 @@ async function shaky(isSse: boolean): Promise<BrowserContext> {
   await context.addInitScript((withoutSockets: boolean) => {
     Math.random = () => 0;
     const fetched = fetch;
-    Object.assign(globalThis, withoutSockets ? { WebSocket: undefined } : {
-      fetch: (url: string, init?: RequestInit) =>
-        url.includes("/_arp/v1/events") ? Promise.reject(new TypeError("by sockets alone")) : fetched(url, init),
-    });
+    Object.assign(
+      globalThis,
+      withoutSockets
+        ? { WebSocket: undefined }
+        : {
+            fetch: (url: string, init?: RequestInit) =>
+              url.includes("/_arp/v1/events") ? Promise.reject(new TypeError("by sockets alone")) : fetched(url, init),
+          },
+    );
   }, isSse);
   return context;
 }
@@ -51,12 +56,18 @@ async function opened(context: BrowserContext, url: string): Promise<Page> {
 
 /** Waits until so many turns are over and all of them are drawn. */
 async function waitUntilDrawn(page: Page, turns: number): Promise<void> {
-  await page.waitForFunction((wanted) => {
-    const log = document.querySelector("arp-chat .arp-log");
-    const over = log?.querySelectorAll("arp-message[data-status=completed]").length;
-    const isBusy = [...(log?.querySelectorAll("arp-prose") ?? [])].some((prose) => (prose as unknown as { busy: boolean }).busy);
-    return over === wanted && !isBusy && !log?.querySelector(":not(:defined), .arp-outgoing");
-  }, turns, { timeout: 60_000 });
+  await page.waitForFunction(
+    (wanted) => {
+      const log = document.querySelector("arp-chat .arp-log");
+      const over = log?.querySelectorAll("arp-message[data-status=completed]").length;
+      const isBusy = [...(log?.querySelectorAll("arp-prose") ?? [])].some(
+        (prose) => (prose as unknown as { busy: boolean }).busy,
+      );
+      return over === wanted && !isBusy && !log?.querySelector(":not(:defined), .arp-outgoing");
+    },
+    turns,
+    { timeout: 60_000 },
+  );
 }
 
 /** What shows, piece by piece, so that a difference can be found in it. */
@@ -64,7 +75,9 @@ const pieces = async (page: Page): Promise<string[]> => (await shape(page)).spli
 
 /** How many codes there are, and how many of them have colours. */
 function colours(page: Page): Promise<number[]> {
-  return page.locator("arp-chat .arp-log").evaluate((log) => ["arp-code", "arp-code:has([class^=arp-k-])"].map((name) => log.querySelectorAll(name).length));
+  return page
+    .locator("arp-chat .arp-log")
+    .evaluate((log) => ["arp-code", "arp-code:has([class^=arp-k-])"].map((name) => log.querySelectorAll(name).length));
 }
 
 /** The chat that a page has begun: an address names only chats that exist. */
@@ -98,9 +111,13 @@ describe.each([
     const began = performance.now();
     while (sent.length < MOST_TURNS && (proxy.cuts < CUTS || sent.length < SCRIPT.length)) {
       const text = SCRIPT[sent.length % SCRIPT.length] as string;
-      const isOver = steady.locator("arp-message").nth(sent.push(text) - 1).and(steady.locator("[data-status=completed]"));
+      const isOver = steady
+        .locator("arp-message")
+        .nth(sent.push(text) - 1)
+        .and(steady.locator("[data-status=completed]"));
       await say(sent.length % 2 === 0 ? writer : steady, text);
-      if (text === "confirm") await onlooker.locator(".arp-log arp-message").last().getByRole("button", { name: "Do it" }).click();
+      if (text === "confirm")
+        await onlooker.locator(".arp-log arp-message").last().getByRole("button", { name: "Do it" }).click();
       if (draw() < 0.4) {
         reloads += 1;
         await writer.reload({ waitUntil: "commit" });
@@ -108,7 +125,9 @@ describe.each([
       await isOver.waitFor({ state: "attached", timeout: 20_000 });
     }
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
-    console.log(`${name}: seed ${SEED}, ${proxy.cuts} cuts and ${reloads} reloads in ${sent.length} turns, ${seconds} s`);
+    console.log(
+      `${name}: seed ${SEED}, ${proxy.cuts} cuts and ${reloads} reloads in ${sent.length} turns, ${seconds} s`,
+    );
     expect(proxy.cuts).toBeGreaterThanOrEqual(CUTS);
     proxy.rest();
     await waitUntilDrawn(steady, sent.length);
@@ -121,7 +140,12 @@ describe.each([
       await expect.poll(() => colours(page), { timeout: 20_000 }).toEqual([codes, codes]);
     }
     for (const page of [writer, onlooker]) {
-      await expect.poll(() => page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.store.status.get().transport), { timeout: 20_000 }).toBe(transport);
+      await expect
+        .poll(
+          () => page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.store.status.get().transport),
+          { timeout: 20_000 },
+        )
+        .toBe(transport);
     }
     await context.close();
     await steady.context().close();
@@ -139,7 +163,9 @@ test("W21 a tab with a twentieth of the speed skips commits, never shows half of
     const seen = { halves: [] as string[], shown: new Set<string>() };
     Object.assign(globalThis, { seen });
     new MutationObserver(() => {
-      const titles = [...document.querySelectorAll("arp-status-card .arp-title")].map(({ textContent }) => (textContent ?? "").replace(/\D/g, ""));
+      const titles = [...document.querySelectorAll("arp-status-card .arp-title")].map(({ textContent }) =>
+        (textContent ?? "").replace(/\D/g, ""),
+      );
       if (titles.length === 2) seen.shown.add(titles[0] as string);
       if (titles.length === 1 || (titles.length === 2 && titles[0] !== titles[1])) seen.halves.push(titles.join(" "));
     }).observe(document.body, { subtree: true, childList: true, characterData: true });

@@ -54,68 +54,85 @@ test("W8 offline by the browser's word: it says so at once, keeps what is sent, 
   expect(await sentTexts()).toEqual(["before", "meanwhile"]);
 });
 
-describe.each([["WebSocket", true], ["SSE", false]] as const)("over %s", (name, hasSockets) => {
-  test("W8 a network that holds all bytes is noticed within 25 s, and nothing is lost or said twice", { timeout: 120_000 }, async () => {
-    ({ page } = await open(browser, proxy.url));
-    if (!hasSockets) {
-      await page.addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
-      await page.reload();
-      await online(page);
-      await page.locator(".page-way", { hasText: "SSE" }).waitFor();
-    }
-    await ask(page, "before");
-    await say(page, "toil 20");
-    await page.locator(".arp-step[data-state=running] arp-elapsed", { hasText: "s" }).waitFor();
-    await page.evaluate(() => {
-      const status = document.querySelector(".arp-status") as HTMLElement;
-      const lines: string[] = [];
-      new MutationObserver(() => lines.push(`${document.querySelector(".page-link")?.getAttribute("data-phase")}: ${status.textContent}`)).observe(status, { childList: true, characterData: true, subtree: true });
-      Object.assign(globalThis, { lines });
-    });
-    proxy.hold();
-    const began = Date.now();
-    await say(page, "meanwhile");
-    await outgoing("meanwhile").getByText("Not delivered yet").waitFor({ timeout: 4000 });
-    expect(await outgoing("meanwhile").getByText("Not delivered yet").isVisible()).toBe(true);
-    await away().waitFor({ timeout: TRUTH_MS });
-    const took = Date.now() - began;
-    const reason = await page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.store.status.get().reason);
-    console.log(`${name}: noticed after ${took} ms: ${reason}`);
-    expect(took).toBeLessThan(TRUTH_MS);
-    await page.locator("arp-banner .arp-banner").waitFor();
-    await outgoing("meanwhile").getByText("Waiting for the connection").waitFor();
-    expect(await page.locator(".arp-step[data-state=running] arp-elapsed").isVisible()).toBe(false); // nobody knows
+describe.each([
+  ["WebSocket", true],
+  ["SSE", false],
+] as const)("over %s", (name, hasSockets) => {
+  test(
+    "W8 a network that holds all bytes is noticed within 25 s, and nothing is lost or said twice",
+    { timeout: 120_000 },
+    async () => {
+      ({ page } = await open(browser, proxy.url));
+      if (!hasSockets) {
+        await page.addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
+        await page.reload();
+        await online(page);
+        await page.locator(".page-way", { hasText: "SSE" }).waitFor();
+      }
+      await ask(page, "before");
+      await say(page, "toil 20");
+      await page.locator(".arp-step[data-state=running] arp-elapsed", { hasText: "s" }).waitFor();
+      await page.evaluate(() => {
+        const status = document.querySelector(".arp-status") as HTMLElement;
+        const lines: string[] = [];
+        new MutationObserver(() =>
+          lines.push(`${document.querySelector(".page-link")?.getAttribute("data-phase")}: ${status.textContent}`),
+        ).observe(status, { childList: true, characterData: true, subtree: true });
+        Object.assign(globalThis, { lines });
+      });
+      proxy.hold();
+      const began = Date.now();
+      await say(page, "meanwhile");
+      await outgoing("meanwhile").getByText("Not delivered yet").waitFor({ timeout: 4000 });
+      expect(await outgoing("meanwhile").getByText("Not delivered yet").isVisible()).toBe(true);
+      await away().waitFor({ timeout: TRUTH_MS });
+      const took = Date.now() - began;
+      const reason = await page.evaluate(
+        () => document.querySelector("arp-chat")?.activeClient?.store.status.get().reason,
+      );
+      console.log(`${name}: noticed after ${took} ms: ${reason}`);
+      expect(took).toBeLessThan(TRUTH_MS);
+      await page.locator("arp-banner .arp-banner").waitFor();
+      await outgoing("meanwhile").getByText("Waiting for the connection").waitFor();
+      expect(await page.locator(".arp-step[data-state=running] arp-elapsed").isVisible()).toBe(false); // nobody knows
 
-    await page.waitForTimeout(Math.max(0, 30_000 - (Date.now() - began)));
-    expect(await link().innerText()).not.toBe("Connected");
-    await shot(`dead-network-30s-${hasSockets ? "websocket" : "sse"}`);
-    proxy.letGo();
-    await online(page);
-    await log(page).getByText("You said: meanwhile").waitFor({ timeout: 20_000 });
-    expect(await sentTexts()).toEqual(["before", "toil 20", "meanwhile"]);
-    expect(await log(page).getByText("You said: meanwhile").count()).toBe(1);
-    expect(await log(page).getByText("Found it.").count()).toBe(1);
-    const lines = await page.evaluate(() => (globalThis as unknown as { lines: string[] }).lines);
-    expect(lines.filter((line) => /Still working/.test(line) && !line.startsWith("online"))).toEqual([]);
-  });
-
-  test("W8 a silent connection that lives stays, for as long as nobody says anything", { timeout: 90_000 }, async () => {
-    ({ page } = await open(browser, proxy.url));
-    if (!hasSockets) {
-      await page.addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
-      await page.reload();
+      await page.waitForTimeout(Math.max(0, 30_000 - (Date.now() - began)));
+      expect(await link().innerText()).not.toBe("Connected");
+      await shot(`dead-network-30s-${hasSockets ? "websocket" : "sse"}`);
+      proxy.letGo();
       await online(page);
-    }
-    await page.evaluate(() => {
-      const phases: string[] = [];
-      const link = document.querySelector("arp-link-state") as HTMLElement;
-      new MutationObserver(() => phases.push(link.querySelector(".page-link")?.getAttribute("data-phase") ?? "")).observe(link, { attributes: true, childList: true, subtree: true });
-      Object.assign(globalThis, { phases });
-    });
-    await page.waitForTimeout(45_000);
-    expect(await page.evaluate(() => (globalThis as unknown as { phases: string[] }).phases)).toEqual([]);
-    await ask(page, "after");
-  });
+      await log(page).getByText("You said: meanwhile").waitFor({ timeout: 20_000 });
+      expect(await sentTexts()).toEqual(["before", "toil 20", "meanwhile"]);
+      expect(await log(page).getByText("You said: meanwhile").count()).toBe(1);
+      expect(await log(page).getByText("Found it.").count()).toBe(1);
+      const lines = await page.evaluate(() => (globalThis as unknown as { lines: string[] }).lines);
+      expect(lines.filter((line) => /Still working/.test(line) && !line.startsWith("online"))).toEqual([]);
+    },
+  );
+
+  test(
+    "W8 a silent connection that lives stays, for as long as nobody says anything",
+    { timeout: 90_000 },
+    async () => {
+      ({ page } = await open(browser, proxy.url));
+      if (!hasSockets) {
+        await page.addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
+        await page.reload();
+        await online(page);
+      }
+      await page.evaluate(() => {
+        const phases: string[] = [];
+        const link = document.querySelector("arp-link-state") as HTMLElement;
+        new MutationObserver(() =>
+          phases.push(link.querySelector(".page-link")?.getAttribute("data-phase") ?? ""),
+        ).observe(link, { attributes: true, childList: true, subtree: true });
+        Object.assign(globalThis, { phases });
+      });
+      await page.waitForTimeout(45_000);
+      expect(await page.evaluate(() => (globalThis as unknown as { phases: string[] }).phases)).toEqual([]);
+      await ask(page, "after");
+    },
+  );
 });
 
 test("W8 what was sent before a reload and never arrived shows as not sent, and is sent once", async () => {

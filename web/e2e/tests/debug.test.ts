@@ -27,7 +27,9 @@ test("a traceback is folded behind Details, with the error that everyone gets; a
   expect(await card.count()).toBe(1);
   expect(await card.locator("pre").isVisible()).toBe(false);
   await card.locator("summary", { hasText: "Details" }).click();
-  expect(await card.locator("pre").innerText()).toMatch(/^Traceback \(most recent call last\):\n {2}File ".+app\.py", line \d+, in agent\n/);
+  expect(await card.locator("pre").innerText()).toMatch(
+    /^Traceback \(most recent call last\):\n {2}File ".+app\.py", line \d+, in agent\n/,
+  );
   await card.getByRole("button", { name: "Try again" }).waitFor();
   await page.reload();
   await online(page);
@@ -40,5 +42,7 @@ test("the inspector marks the session as failed, and shows the same traceback, a
   await page.goto(`${server.url}/_inspect#session=${session}`);
   await page.locator("#session-list li", { hasText: "failed" }).locator(".dot.bad").waitFor();
   await page.locator("#traceback summary").click();
-  expect(await page.locator("#traceback-text").innerText()).toMatch(/^Traceback \(most recent call last\):\n {2}File ".+app\.py", line \d+, in agent\n/);
+  expect(await page.locator("#traceback-text").innerText()).toMatch(
+    /^Traceback \(most recent call last\):\n {2}File ".+app\.py", line \d+, in agent\n/,
+  );
 });

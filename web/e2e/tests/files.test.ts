@@ -38,7 +38,12 @@ async function kept(): Promise<void> {
 
 test("W29 W53 a picture that the agent kept shows, and its link opens the file, without a token in any address", async () => {
   await kept();
-  expect(await page.context().request.get((await picture().getAttribute("src")) as string, { headers: { cookie: "" } }).then((answer) => answer.status())).toBe(401);
+  expect(
+    await page
+      .context()
+      .request.get((await picture().getAttribute("src")) as string, { headers: { cookie: "" } })
+      .then((answer) => answer.status()),
+  ).toBe(401);
   const link = log(page).getByRole("link", { name: "report" });
   const [file] = await Promise.all([downloaded(), link.click()]);
   expect(await readFile(await file.path(), "utf8")).toBe("Nothing to report.");

@@ -24,7 +24,9 @@ test.each([
   await expect.poll(placeholder).toBe("Answer above, or write a message");
   if (name === "form") await page.getByLabel("Name").fill("Ada");
   await button().click();
-  await log(page).getByText(/Hello Ada|It is done|It was changed/).waitFor();
+  await log(page)
+    .getByText(/Hello Ada|It is done|It was changed/)
+    .waitFor();
   await expect.poll(placeholder).toBe("Write a message");
 });
 

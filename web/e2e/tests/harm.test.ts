@@ -43,8 +43,10 @@ describe("pictures from elsewhere", () => {
   beforeAll(async () => {
     pictures = createServer(({ url: path = "", headers: { referer, cookie } }, response) => {
       requested.push({ path, referer, cookie });
-      if (path === "/away.png") response.writeHead(302, { location: `http://127.0.0.1:${new URL(place).port}/tracker.png` }).end();
-      else if (path === "/page.html") response.writeHead(200, { "content-type": "text/html" }).end("<script>parent.document.title='broken'</script>");
+      if (path === "/away.png")
+        response.writeHead(302, { location: `http://127.0.0.1:${new URL(place).port}/tracker.png` }).end();
+      else if (path === "/page.html")
+        response.writeHead(200, { "content-type": "text/html" }).end("<script>parent.document.title='broken'</script>");
       else if (path.endsWith(".png")) response.writeHead(200, { "content-type": "image/png" }).end(png(240, 160));
       else response.writeHead(404).end();
     });
@@ -54,16 +56,28 @@ describe("pictures from elsewhere", () => {
   afterAll(() => new Promise((resolve) => pictures.close(resolve)));
 
   const show = (...components: object[]) => ask(page, `show ${JSON.stringify(components)}`);
-  const image = (path: string, more: object = {}) => ({ type: "image", props: { src: place + path, alt: "A map", ...more } });
-  const allow = () => page.getByRole("button", { name: /^Load image/ }).first().click();
+  const image = (path: string, more: object = {}) => ({
+    type: "image",
+    props: { src: place + path, alt: "A map", ...more },
+  });
+  const allow = () =>
+    page
+      .getByRole("button", { name: /^Load image/ })
+      .first()
+      .click();
   /** Complaints besides that the picture itself was asked for, which the reader wanted. */
-  const complaints = () => faults.lines.filter((line) => line !== `asked for ${place}/map.png` && line !== `asked for ${place}/other.png`);
+  const complaints = () =>
+    faults.lines.filter((line) => line !== `asked for ${place}/map.png` && line !== `asked for ${place}/other.png`);
 
   test("W53 W79 nothing is fetched before the reader allows it; then the picture shows, under the page's own policy", async () => {
     requested = [];
     await begin();
     await show(image("/map.png"), image("/other.png"));
-    expect(await log(page).getByText(`Image from ${new URL(place).host} is blocked.`).count()).toBe(2);
+    expect(
+      await log(page)
+        .getByText(`Image from ${new URL(place).host} is blocked.`)
+        .count(),
+    ).toBe(2);
     expect(requested).toEqual([]);
     await allow();
     const frames = page.locator("arp-picture iframe");
@@ -71,10 +85,16 @@ describe("pictures from elsewhere", () => {
     await expect.poll(() => requested.map(({ path }) => path).sort()).toEqual(["/map.png", "/other.png"]);
     await expect.poll(async () => (await frames.first().boundingBox())?.width).toBe(240);
     expect((await frames.first().boundingBox())?.height).toBe(160);
-    const shown = await page.frames().find((frame) => frame.url().includes("map.png"))?.evaluate(() => document.querySelector("img")?.naturalWidth);
+    const shown = await page
+      .frames()
+      .find((frame) => frame.url().includes("map.png"))
+      ?.evaluate(() => document.querySelector("img")?.naturalWidth);
     expect(shown).toBe(240);
     // The page is not named to where the picture lies, and nothing that belongs to it is sent.
-    expect(requested.map(({ referer, cookie }) => [referer, cookie])).toEqual([[undefined, undefined], [undefined, undefined]]);
+    expect(requested.map(({ referer, cookie }) => [referer, cookie])).toEqual([
+      [undefined, undefined],
+      [undefined, undefined],
+    ]);
     expect(await page.getByRole("img", { name: "A map" }).count()).toBe(2);
     expect(complaints()).toEqual([]);
   });
@@ -136,7 +156,9 @@ describe("huge and hostile texts", () => {
   /** All of it is drawn; of the longest text, which takes its time, a good part. */
   const drawn = () =>
     page.waitForFunction(
-      () => document.querySelectorAll("arp-prose p").length > 3000 || [...document.querySelectorAll("arp-prose")].every((prose) => !(prose as unknown as { busy: boolean }).busy),
+      () =>
+        document.querySelectorAll("arp-prose p").length > 3000 ||
+        [...document.querySelectorAll("arp-prose")].every((prose) => !(prose as unknown as { busy: boolean }).busy),
       null,
       { timeout: 60_000 },
     );
@@ -150,23 +172,29 @@ describe("huge and hostile texts", () => {
     ["brackets without end", "brackets"],
     ["backticks of growing length", "ticks"],
     ["pipes and dashes", "pipes"],
-  ])("W81 the page responds within a second while it is given %s, and after a reload", { timeout: 240_000 }, async (_name, kind) => {
-    await begin();
-    const slow = await slowness(page);
-    const live = await longest(async () => {
-      await ask(page, `huge ${kind}`);
-      await drawn();
-    });
-    await page.reload();
-    const again = await longest(async () => {
-      await page.locator("arp-message[data-status=completed]").waitFor({ timeout: 30_000 });
-      await drawn();
-      await box(page).fill("hello");
-    });
-    console.log(`W81 ${kind}: ${live.toFixed(0)} ms live, ${again.toFixed(0)} ms after a reload, slow ${slow.toFixed(1)}`);
-    expect(Math.max(live, again)).toBeLessThanOrEqual(1000 * slow);
-    await page.locator(".arp-send").click();
-    await log(page).getByText("You said: hello").waitFor({ timeout: 30_000 });
-    expect(faults.lines).toEqual([]);
-  });
+  ])(
+    "W81 the page responds within a second while it is given %s, and after a reload",
+    { timeout: 240_000 },
+    async (_name, kind) => {
+      await begin();
+      const slow = await slowness(page);
+      const live = await longest(async () => {
+        await ask(page, `huge ${kind}`);
+        await drawn();
+      });
+      await page.reload();
+      const again = await longest(async () => {
+        await page.locator("arp-message[data-status=completed]").waitFor({ timeout: 30_000 });
+        await drawn();
+        await box(page).fill("hello");
+      });
+      console.log(
+        `W81 ${kind}: ${live.toFixed(0)} ms live, ${again.toFixed(0)} ms after a reload, slow ${slow.toFixed(1)}`,
+      );
+      expect(Math.max(live, again)).toBeLessThanOrEqual(1000 * slow);
+      await page.locator(".arp-send").click();
+      await log(page).getByText("You said: hello").waitFor({ timeout: 30_000 });
+      expect(faults.lines).toEqual([]);
+    },
+  );
 });

@@ -49,8 +49,11 @@ describe("without eyes", () => {
   test("W63 landmarks are there; each message is a labelled article; the log is silent while text grows", async () => {
     await begin();
     await ask(page, "hello");
-    for (const role of ["banner", "main", "navigation", "form"] as const) expect(await page.getByRole(role).count(), role).toBeGreaterThan(0);
-    expect(await page.getByRole("article").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")))).toEqual(["You said", "Agent said"]);
+    for (const role of ["banner", "main", "navigation", "form"] as const)
+      expect(await page.getByRole(role).count(), role).toBeGreaterThan(0);
+    expect(
+      await page.getByRole("article").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label"))),
+    ).toEqual(["You said", "Agent said"]);
     expect(await page.getByRole("log", { name: "Messages" }).getAttribute("aria-live")).toBe("off");
   });
 
@@ -60,7 +63,11 @@ describe("without eyes", () => {
       const lines: string[] = [];
       Object.assign(globalThis, { lines });
       for (const place of document.querySelectorAll(".arp-status, .arp-spoken")) {
-        new MutationObserver(() => lines.push(place.textContent ?? "")).observe(place, { childList: true, subtree: true, characterData: true });
+        new MutationObserver(() => lines.push(place.textContent ?? "")).observe(place, {
+          childList: true,
+          subtree: true,
+          characterData: true,
+        });
       }
     });
     await ask(page, "count 100");
@@ -95,14 +102,26 @@ describe("looks", () => {
     await begin({ viewport: { width: 320, height: 640 } });
     await ask(page, "mixed");
     await page.locator("arp-table table").waitFor();
-    expect(await page.evaluate(() => [document.documentElement.scrollWidth, (document.querySelector(".arp-scroller")?.scrollWidth ?? 999) <= 320])).toEqual([320, true]);
+    expect(
+      await page.evaluate(() => [
+        document.documentElement.scrollWidth,
+        (document.querySelector(".arp-scroller")?.scrollWidth ?? 999) <= 320,
+      ]),
+    ).toEqual([320, true]);
   });
 
   test("W69 with reduced motion nothing moves", async () => {
     await begin();
     await say(page, "count 100");
     await page.locator("arp-message[data-status=running]").waitFor();
-    expect(await page.evaluate(() => document.getAnimations().filter((animation) => Number(animation.effect?.getComputedTiming().duration ?? 0) > 0).length)).toBe(0);
+    expect(
+      await page.evaluate(
+        () =>
+          document
+            .getAnimations()
+            .filter((animation) => Number(animation.effect?.getComputedTiming().duration ?? 0) > 0).length,
+      ),
+    ).toBe(0);
   });
 
   test("W70 the theme is chosen, kept, and the same in another tab", async () => {
@@ -111,7 +130,8 @@ describe("looks", () => {
     await other.goto(server.url);
     await page.getByRole("button", { name: "Settings" }).click();
     await page.getByRole("menuitemradio", { name: "Dark" }).click();
-    const ground = (where: Page) => where.locator("arp-chat").evaluate((chat) => getComputedStyle(chat).backgroundColor);
+    const ground = (where: Page) =>
+      where.locator("arp-chat").evaluate((chat) => getComputedStyle(chat).backgroundColor);
     expect(await ground(page)).toBe("rgb(20, 22, 24)");
     await expect.poll(() => ground(other)).toBe("rgb(20, 22, 24)");
     await page.reload();
@@ -123,7 +143,10 @@ describe("looks", () => {
     await page.getByRole("button", { name: "Settings" }).click();
     await page.getByRole("menuitemradio", { name: "العربية" }).click();
     await page.getByRole("button", { name: "الإعدادات" }).waitFor();
-    expect(await page.evaluate(() => [document.documentElement.dir, document.documentElement.lang])).toEqual(["rtl", "ar"]);
+    expect(await page.evaluate(() => [document.documentElement.dir, document.documentElement.lang])).toEqual([
+      "rtl",
+      "ar",
+    ]);
     await ask(page, "hello");
     const bubble = await page.locator(".arp-bubble").boundingBox();
     expect((bubble?.x ?? 999) < 500).toBe(true);
@@ -137,7 +160,11 @@ describe("looks", () => {
     await page.keyboard.press("Escape");
     await page.locator(".page-side").waitFor({ state: "hidden" });
     expect(await box(page).evaluate((element) => getComputedStyle(element).fontSize)).toBe("16px");
-    const sizes = await page.locator(".page-head button, .page-head a, .arp-composer button:visible").evaluateAll((all) => all.map((one) => Math.min(one.getBoundingClientRect().width, one.getBoundingClientRect().height)));
+    const sizes = await page
+      .locator(".page-head button, .page-head a, .arp-composer button:visible")
+      .evaluateAll((all) =>
+        all.map((one) => Math.min(one.getBoundingClientRect().width, one.getBoundingClientRect().height)),
+      );
     expect(Math.min(...sizes)).toBeGreaterThanOrEqual(44);
   });
 
@@ -145,8 +172,11 @@ describe("looks", () => {
     await begin();
     await ask(page, "count 60");
     await page.emulateMedia({ media: "print" });
-    for (const name of [".page-side", ".page-head", "arp-composer"]) expect(await page.locator(name).isVisible(), name).toBe(false);
-    expect(await page.locator(".arp-scroller").evaluate((element) => element.scrollHeight <= element.clientHeight + 1)).toBe(true);
+    for (const name of [".page-side", ".page-head", "arp-composer"])
+      expect(await page.locator(name).isVisible(), name).toBe(false);
+    expect(
+      await page.locator(".arp-scroller").evaluate((element) => element.scrollHeight <= element.clientHeight + 1),
+    ).toBe(true);
     const pdf = await page.pdf();
     expect(pdf.length).toBeGreaterThan(5000);
   });
@@ -159,8 +189,12 @@ describe("harm", () => {
     await log(page).getByText("bank.example").waitFor();
     expect(await page.title()).toBe("Harbour");
     expect(await page.locator(".arp-reply :is(script, img, iframe, object, embed)").count()).toBe(0);
-    expect(await page.locator(".arp-reply a").evaluateAll((all) => all.map((link) => link.getAttribute("href")))).toEqual(["https://evil.example/login"]);
-    const handlers = await page.locator(".arp-reply *").evaluateAll((all) => all.flatMap((one) => one.getAttributeNames().filter((name) => /^on|srcdoc/.test(name))));
+    expect(
+      await page.locator(".arp-reply a").evaluateAll((all) => all.map((link) => link.getAttribute("href"))),
+    ).toEqual(["https://evil.example/login"]);
+    const handlers = await page
+      .locator(".arp-reply *")
+      .evaluateAll((all) => all.flatMap((one) => one.getAttributeNames().filter((name) => /^on|srcdoc/.test(name))));
     expect(handlers).toEqual([]);
   });
 });

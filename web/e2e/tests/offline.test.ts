@@ -20,16 +20,23 @@ afterEach(async () => {
   await page.context().close();
   await proxy.stop();
   // The browser reports each try that found no server.
-  expect(faults.lines.filter((line) => !/net::ERR_(?:CONNECTION_REFUSED|INTERNET_DISCONNECTED|INCOMPLETE_CHUNKED_ENCODING)/.test(line))).toEqual([]);
+  expect(
+    faults.lines.filter(
+      (line) => !/net::ERR_(?:CONNECTION_REFUSED|INTERNET_DISCONNECTED|INCOMPLETE_CHUNKED_ENCODING)/.test(line),
+    ),
+  ).toEqual([]);
 });
 
 /** Opens the page; before each try it waits for this part of the longest time. */
 async function begin(part: number, hasSockets: boolean): Promise<void> {
   ({ page, faults } = await open(browser, proxy.url));
-  await page.addInitScript((given) => {
-    Math.random = () => given.part;
-    if (!given.hasSockets) Object.assign(globalThis, { WebSocket: undefined });
-  }, { part, hasSockets });
+  await page.addInitScript(
+    (given) => {
+      Math.random = () => given.part;
+      if (!given.hasSockets) Object.assign(globalThis, { WebSocket: undefined });
+    },
+    { part, hasSockets },
+  );
   await page.reload();
   await online(page);
 }
@@ -70,7 +77,8 @@ test("W8 a wait of many seconds ends at once when the network is back or the pag
     const took = await page.evaluate(async (name) => {
       const began = performance.now();
       (name === "visibilitychange" ? document : globalThis).dispatchEvent(new Event(name));
-      while (!document.querySelector('.page-link[data-phase="online"]')) await new Promise((resolve) => setTimeout(resolve, 10));
+      while (!document.querySelector('.page-link[data-phase="online"]'))
+        await new Promise((resolve) => setTimeout(resolve, 10));
       return performance.now() - began;
     }, event);
     expect(took, event).toBeLessThan(1500);

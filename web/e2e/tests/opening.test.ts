@@ -15,7 +15,8 @@ const early = (page: Page) => page.locator(".page-early textarea");
 const looks = (page: Page, box: string) =>
   page.locator(box).evaluate((area) =>
     [area, area.closest(".arp-composer"), area.closest(".arp-dock")].map((part) => {
-      const { color, backgroundColor, borderRadius, borderWidth, boxShadow, boxSizing, font, padding, margin } = getComputedStyle(part as Element);
+      const { color, backgroundColor, borderRadius, borderWidth, boxShadow, boxSizing, font, padding, margin } =
+        getComputedStyle(part as Element);
       return { color, backgroundColor, borderRadius, borderWidth, boxShadow, boxSizing, font, padding, margin };
     }),
   );
@@ -37,7 +38,10 @@ describe("before the script has come", () => {
     page = await context.newPage();
     faults = watched(page, server.url);
     const released = new Promise<void>((resolve) => (release = resolve));
-    await page.addInitScript(([key, value]) => localStorage.setItem(key, value), [SETTINGS, JSON.stringify(settings)] as const);
+    await page.addInitScript(([key, value]) => localStorage.setItem(key, value), [
+      SETTINGS,
+      JSON.stringify(settings),
+    ] as const);
     await page.route("**/_static/page-*.js", async (route) => {
       await released;
       await route.continue();
@@ -111,12 +115,22 @@ describe("before the script has come", () => {
 test("W60 a long conversation shows its end, then all its turns, and stays at the end", async () => {
   await begin();
   await converse(opened, 40);
-  const ids = await opened.evaluate(() => [...(document.querySelector("arp-chat")?.activeClient?.store.turnIds.get() ?? [])]);
+  const ids = await opened.evaluate(() => [
+    ...(document.querySelector("arp-chat")?.activeClient?.store.turnIds.get() ?? []),
+  ]);
   await opened.reload();
   await log(opened).getByText("turn 40", { exact: true }).first().waitFor();
   await expect.poll(() => log(opened).locator("arp-message").count()).toBe(40);
-  const drawn = await log(opened).locator("arp-message").evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.turn));
+  const drawn = await log(opened)
+    .locator("arp-message")
+    .evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.turn));
   expect(drawn).toEqual(ids);
-  await expect.poll(() => opened.locator(".arp-scroller").evaluate((place) => Math.round(place.scrollHeight - place.scrollTop - place.clientHeight))).toBeLessThanOrEqual(4);
+  await expect
+    .poll(() =>
+      opened
+        .locator(".arp-scroller")
+        .evaluate((place) => Math.round(place.scrollHeight - place.scrollTop - place.clientHeight)),
+    )
+    .toBeLessThanOrEqual(4);
   await opened.context().close();
 });

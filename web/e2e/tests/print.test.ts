@@ -32,36 +32,46 @@ async function onPaper(page: Page): Promise<void> {
 test.each([
   ["wide", { width: 1600, height: 900 }],
   ["narrow", { width: 390, height: 844 }],
-])("every column is on the sheet, charts are drawn for it, and no tooltip shows; from a %s window", async (_name, viewport) => {
-  const { page } = await open(browser, server.url, { viewport });
-  await ask(page, "print");
-  await page.locator("arp-chart svg").first().waitFor();
-  await page.locator(".arp-chart-place").hover();
-  await page.locator(".arp-tip").waitFor();
-  const before = await page.locator(".arp-chart-place > svg").getAttribute("width");
-  await onPaper(page);
-  const seen = await page.evaluate(() => ({
-    beyond: [...document.querySelectorAll("arp-chat :is(th, td, svg, pre, figure)")].filter((one) => one.getClientRects().length > 0 && one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.textContent),
-    heads: [...document.querySelectorAll(".arp-log table")].map((table) => [...table.querySelectorAll("th")].filter((one) => one.getBoundingClientRect().width > 10).length),
-    rows: [...document.querySelectorAll("arp-table")].map((table) => table.querySelectorAll("tbody tr").length),
-    cut: [...document.querySelectorAll(".arp-log :is(th, td)")].filter((one) => one.scrollWidth > one.clientWidth + 1).length,
-    chart: Number(document.querySelector(".arp-chart-place > svg")?.getAttribute("width")),
-    drawn: document.querySelector(".arp-chart-place > svg")?.getBoundingClientRect().width ?? 0,
-    tips: [...document.querySelectorAll(".arp-tip, .arp-cross, .arp-icon-button, arp-composer")].filter((one) => one.getClientRects().length > 0).length,
-  }));
-  expect(seen.beyond).toEqual([]);
-  expect(seen.heads).toEqual([9, 9, 24, 9]);
-  expect(seen.rows).toEqual([4, 300, 3]);
-  expect(seen.cut).toBe(0);
-  expect(seen.tips).toBe(0);
-  expect(seen.chart / seen.drawn).toBeGreaterThan(0.85);
-  expect(seen.chart / seen.drawn).toBeLessThan(1.15);
-  await page.setViewportSize(viewport);
-  await page.emulateMedia({ media: "screen" });
-  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
-  await expect.poll(() => page.locator(".arp-chart-place > svg").getAttribute("width")).toBe(before);
-  await page.context().close();
-});
+])(
+  "every column is on the sheet, charts are drawn for it, and no tooltip shows; from a %s window",
+  async (_name, viewport) => {
+    const { page } = await open(browser, server.url, { viewport });
+    await ask(page, "print");
+    await page.locator("arp-chart svg").first().waitFor();
+    await page.locator(".arp-chart-place").hover();
+    await page.locator(".arp-tip").waitFor();
+    const before = await page.locator(".arp-chart-place > svg").getAttribute("width");
+    await onPaper(page);
+    const seen = await page.evaluate(() => ({
+      beyond: [...document.querySelectorAll("arp-chat :is(th, td, svg, pre, figure)")]
+        .filter((one) => one.getClientRects().length > 0 && one.getBoundingClientRect().right > innerWidth + 1)
+        .map((one) => one.textContent),
+      heads: [...document.querySelectorAll(".arp-log table")].map(
+        (table) => [...table.querySelectorAll("th")].filter((one) => one.getBoundingClientRect().width > 10).length,
+      ),
+      rows: [...document.querySelectorAll("arp-table")].map((table) => table.querySelectorAll("tbody tr").length),
+      cut: [...document.querySelectorAll(".arp-log :is(th, td)")].filter((one) => one.scrollWidth > one.clientWidth + 1)
+        .length,
+      chart: Number(document.querySelector(".arp-chart-place > svg")?.getAttribute("width")),
+      drawn: document.querySelector(".arp-chart-place > svg")?.getBoundingClientRect().width ?? 0,
+      tips: [...document.querySelectorAll(".arp-tip, .arp-cross, .arp-icon-button, arp-composer")].filter(
+        (one) => one.getClientRects().length > 0,
+      ).length,
+    }));
+    expect(seen.beyond).toEqual([]);
+    expect(seen.heads).toEqual([9, 9, 24, 9]);
+    expect(seen.rows).toEqual([4, 300, 3]);
+    expect(seen.cut).toBe(0);
+    expect(seen.tips).toBe(0);
+    expect(seen.chart / seen.drawn).toBeGreaterThan(0.85);
+    expect(seen.chart / seen.drawn).toBeLessThan(1.15);
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ media: "screen" });
+    await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+    await expect.poll(() => page.locator(".arp-chart-place > svg").getAttribute("width")).toBe(before);
+    await page.context().close();
+  },
+);
 
 test("the browser's own PDF has the chart as it is drawn for a sheet, and the window has its own again after it", async () => {
   const { page } = await open(browser, server.url, { viewport: { width: 1440, height: 900 } });

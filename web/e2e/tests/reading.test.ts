@@ -56,7 +56,10 @@ async function latePicture(): Promise<() => void> {
   const isReleased = new Promise<void>((resolve) => (release = resolve));
   await page.route("**/_api/blobs/late", async (route) => {
     await isReleased;
-    await route.fulfill({ contentType: "image/svg+xml", body: '<svg xmlns="http://www.w3.org/2000/svg" width="300" height="500"/>' });
+    await route.fulfill({
+      contentType: "image/svg+xml",
+      body: '<svg xmlns="http://www.w3.org/2000/svg" width="300" height="500"/>',
+    });
   });
   return release;
 }
@@ -93,7 +96,12 @@ test("W17 a card that is opened stays under the pointer, at the bottom of the ch
   await ask(page, "tools");
   const card = page.locator(".arp-step summary").first();
   expect(await moved(card, () => card.click())).toBeLessThanOrEqual(2);
-  expect(await page.locator(".arp-step").first().evaluate((step) => (step as HTMLDetailsElement).open)).toBe(true);
+  expect(
+    await page
+      .locator(".arp-step")
+      .first()
+      .evaluate((step) => (step as HTMLDetailsElement).open),
+  ).toBe(true);
   expect(await moved(card, () => card.press("Enter"))).toBeLessThanOrEqual(2);
 });
 
@@ -108,7 +116,12 @@ test("W17 a card that opens, and an image that comes late, above what is read do
   const read = log(page).getByText("30", { exact: true });
   await scrollTo(read);
   expect(await page.locator("arp-image").evaluate((element) => element.getBoundingClientRect().bottom)).toBeLessThan(0);
-  const opened = await moved(read, () => page.locator(".arp-step summary").first().evaluate((summary) => (summary as HTMLElement).click()));
+  const opened = await moved(read, () =>
+    page
+      .locator(".arp-step summary")
+      .first()
+      .evaluate((summary) => (summary as HTMLElement).click()),
+  );
   expect(opened).toBeLessThanOrEqual(2);
   const shown = await moved(read, async () => {
     release();
@@ -134,16 +147,26 @@ test("W17 an image that comes late does not move the newest text of a reader at 
 
 test("W17 W22 of many components those far out of sight wait to be laid out, and nobody sees it", async () => {
   await begin();
-  const cards = Array.from({ length: 80 }, (_, at) => ({ type: "status-card", props: { status: "info", title: `card ${at}` } }));
+  const cards = Array.from({ length: 80 }, (_, at) => ({
+    type: "status-card",
+    props: { status: "info", title: `card ${at}` },
+  }));
   const small = { type: "table", props: { headers: ["a"], rows: [["1"]] } };
   await ask(page, `show ${JSON.stringify([...cards, small, ...cards.slice(0, 1)])}`);
   const table = page.locator(".arp-reply arp-table");
   await table.locator("table").waitFor();
   const isLaidOut = (at: number) =>
-    page.locator(".arp-reply .arp-status").nth(at).evaluate((card) => card.checkVisibility({ contentVisibilityAuto: true }));
+    page
+      .locator(".arp-reply .arp-status")
+      .nth(at)
+      .evaluate((card) => card.checkVisibility({ contentVisibilityAuto: true }));
   const scroller = page.locator(".arp-scroller");
   await page.getByRole("button", { name: /^Jump to latest/ }).click(); // what came at once is seen from its beginning
-  await expect.poll(() => scroller.evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)).toBeLessThan(2);
+  await expect
+    .poll(() =>
+      scroller.evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight),
+    )
+    .toBeLessThan(2);
   await expect.poll(() => isLaidOut(40)).toBe(false);
   expect(await isLaidOut(0)).toBe(true);
   expect(await isLaidOut(80)).toBe(true);

@@ -74,13 +74,21 @@ type Ending = "SIGKILL" | "SIGTERM" | "SIGTERM twice" | "--reload";
 /** Ends the server; the one that follows has its ledger and its address. */
 async function restart(ending: Ending, meanwhile: () => Promise<void> = async () => {}): Promise<void> {
   const { port } = new URL(server.url);
-  const away = () => Promise.all(pages.map(({ page }) => page.locator('.page-link:not([data-phase="online"])').waitFor()));
+  const away = () =>
+    Promise.all(pages.map(({ page }) => page.locator('.page-link:not([data-phase="online"])').waitFor()));
   if (ending === "--reload") {
     const { atime, mtime } = statSync(watched());
     utimesSync(watched(), atime, new Date(mtime.getTime() + 1000));
     await away();
     await meanwhile();
-    await vi.waitUntil(() => fetch(server.url).then(({ ok }) => ok, () => false), { timeout: 60_000 });
+    await vi.waitUntil(
+      () =>
+        fetch(server.url).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      { timeout: 60_000 },
+    );
   } else {
     await server.stop(...(ending === "SIGTERM twice" ? (["SIGTERM", "SIGTERM"] as const) : [ending]));
     await away();
@@ -96,13 +104,25 @@ async function restart(ending: Ending, meanwhile: () => Promise<void> = async ()
 const card = (where: Page) => where.locator(".arp-permission");
 const button = (where: Page | Locator, name: string) => where.getByRole("button", { name, exact: true });
 /** What the chat shows, apart from how long tools ran, which each page measures. */
-const words = async (where: Page) => (await log(where).locator(".arp-reply, .arp-said, .arp-permission-note, .arp-ending").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").replace(/ [\d.]+s\b/, "").trim());
+const words = async (where: Page) =>
+  (await log(where).locator(".arp-reply, .arp-said, .arp-permission-note, .arp-ending").allInnerTexts()).map((text) =>
+    text
+      .replace(/\s+/g, " ")
+      .replace(/ [\d.]+s\b/, "")
+      .trim(),
+  );
 
 /** Waits until all screens show this once, and the same besides. */
 async function agreed(text: string): Promise<void> {
   const late = await shown(page.url());
   for (const where of [page, other, late]) await log(where).getByText(text).first().waitFor();
-  const all = await Promise.all([page, other, late].map(async (where) => [await log(where).getByText(text).count(), await card(where).count(), await words(where)]));
+  const all = await Promise.all(
+    [page, other, late].map(async (where) => [
+      await log(where).getByText(text).count(),
+      await card(where).count(),
+      await words(where),
+    ]),
+  );
   expect(all[0]?.slice(0, 2)).toEqual([1, 0]);
   expect(all[1]).toEqual(all[0]);
   expect(all[2]).toEqual(all[0]);
@@ -117,7 +137,8 @@ describe.each(["SIGKILL", "SIGTERM", "SIGTERM twice", "--reload"] as const)("aft
     for (const where of [page, other]) {
       await card(where).getByText("Change /etc/hosts?").waitFor();
       await card(where).locator(".arp-permission-arguments").waitFor();
-      for (const name of ["Allow once", "Allow for this chat", "Deny"]) await button(card(where), name).first().waitFor();
+      for (const name of ["Allow once", "Allow for this chat", "Deny"])
+        await button(card(where), name).first().waitFor();
       await where.locator(".arp-permission-note", { hasText: "Waiting for your permission" }).waitFor();
       expect(await where.locator(".arp-stop").count()).toBe(0); // nothing runs
     }
@@ -138,10 +159,14 @@ describe.each(["SIGKILL", "SIGTERM", "SIGTERM twice", "--reload"] as const)("aft
   test.each([
     ["confirm", (where: Page) => button(log(where), "Do it").click(), 'Answered later: "confirm".'],
     ["pick", (where: Page) => button(log(where), "Wind").click(), "You took Wind."],
-    ["form", async (where: Page) => {
-      await where.getByLabel("Name").fill("Ada");
-      await button(log(where), "Go on").click();
-    }, 'Answered later: {"name": "Ada"}.'],
+    [
+      "form",
+      async (where: Page) => {
+        await where.getByLabel("Name").fill("Ada");
+        await button(log(where), "Go on").click();
+      },
+      'Answered later: {"name": "Ada"}.',
+    ],
   ] as const)("a question of the kind %s can be answered", async (text, answer, result) => {
     await say(page, text);
     for (const where of [page, other]) await where.locator("arp-message[data-status=waiting]").waitFor();
@@ -167,7 +192,11 @@ test("permissions of two turns are open at once; each answer goes to its own que
   for (const where of [page, other]) {
     await expect.poll(() => card(where).count()).toBe(0);
     const notes = await where.locator(".arp-permission-note").allInnerTexts();
-    expect(notes.map((text) => text.replace(/\s+/g, " ").trim()).sort()).toEqual(["Change /etc/hosts? Allowed", "Run one? Allowed", "Run two? Denied"]);
+    expect(notes.map((text) => text.replace(/\s+/g, " ").trim()).sort()).toEqual([
+      "Change /etc/hosts? Allowed",
+      "Run one? Allowed",
+      "Run two? Denied",
+    ]);
   }
 });
 
@@ -185,9 +214,17 @@ test("questions that are higher than the window scroll: the message box and each
   expect(sizes.questions).toBeLessThanOrEqual(sizes.window);
   const last = card(page).filter({ hasText: "Run main.py?" });
   const shown = await last.locator(".arp-permission-arguments").innerText();
-  for (const number of [0, 150, 299]) expect(shown).toContain(`src/part-${number}.py": "${number} bytes, sha256 ${number.toString(16).padStart(64, "0")}`);
+  for (const number of [0, 150, 299])
+    expect(shown).toContain(
+      `src/part-${number}.py": "${number} bytes, sha256 ${number.toString(16).padStart(64, "0")}`,
+    );
   const args = last.locator(".arp-permission-arguments");
-  expect(await args.evaluate((one) => { one.scrollTop = one.scrollHeight; return one.scrollHeight - one.scrollTop - one.clientHeight; })).toBeLessThan(2);
+  expect(
+    await args.evaluate((one) => {
+      one.scrollTop = one.scrollHeight;
+      return one.scrollHeight - one.scrollTop - one.clientHeight;
+    }),
+  ).toBeLessThan(2);
   await button(last, "Allow once").click();
   await log(page).getByText("It is allow.").waitFor();
 });

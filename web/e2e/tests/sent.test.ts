@@ -7,7 +7,10 @@ import { begin, faults, page, usePages } from "../src/stage.js";
 
 usePages();
 
-const PIXEL = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg==", "base64");
+const PIXEL = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg==",
+  "base64",
+);
 const shots = process.env.ARP_SHOTS ?? "/tmp";
 
 test("a picture that was sent shows as a picture, while it is on its way and after a reload; another file is named", async () => {
@@ -31,7 +34,9 @@ test("a picture that was sent shows as a picture, while it is on its way and aft
   await log(page).getByText("a map.png: 73 bytes").waitFor();
   await expect.poll(() => sent.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBe(2);
   expect(await sent.getAttribute("alt")).toBe("a map.png");
-  expect(await page.locator("arp-message .arp-said .arp-file").allInnerTexts()).toEqual([expect.stringContaining("notes.txt")]);
+  expect(await page.locator("arp-message .arp-said .arp-file").allInnerTexts()).toEqual([
+    expect.stringContaining("notes.txt"),
+  ]);
   await page.screenshot({ path: `${shots}/sent_picture.png` });
   await page.reload();
   await online(page);
@@ -45,7 +50,12 @@ test("a picture that fails says so, what it was to show, and is tried again on r
   await ask(page, "keep");
   const failed = log(page).locator(".arp-picture-failed");
   await failed.waitFor();
-  expect((await failed.innerText()).split("\n").map((line) => line.trim()).filter(Boolean)).toEqual(["The image could not be loaded.", "A square", "Try again", ": A square"]);
+  expect(
+    (await failed.innerText())
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean),
+  ).toEqual(["The image could not be loaded.", "A square", "Try again", ": A square"]);
   await page.screenshot({ path: `${shots}/failed_picture.png` });
   isThere = true;
   await failed.getByRole("button", { name: /^Try again/ }).click();

@@ -37,32 +37,42 @@ const opener = (): Locator => page.getByRole("button", { name: /^Show the side p
 
 /** Left and right edge of what is in an element's padding. */
 const edges = (selector: string): Promise<[left: number, right: number]> =>
-  page.locator(selector).first().evaluate((element) => {
-    const { left, right } = element.getBoundingClientRect();
-    const { paddingLeft, paddingRight } = getComputedStyle(element);
-    return [left + Number.parseFloat(paddingLeft), right - Number.parseFloat(paddingRight)];
-  });
+  page
+    .locator(selector)
+    .first()
+    .evaluate((element) => {
+      const { left, right } = element.getBoundingClientRect();
+      const { paddingLeft, paddingRight } = getComputedStyle(element);
+      return [left + Number.parseFloat(paddingLeft), right - Number.parseFloat(paddingRight)];
+    });
 
 async function expectLinedUp(): Promise<void> {
   const [text, written] = [await edges(".arp-column"), await edges(".arp-dock-column")];
-  expect(Math.abs(text[0] - written[0]), `left of the text ${text[0]}, of the box ${written[0]}`).toBeLessThanOrEqual(1);
-  expect(Math.abs(text[1] - written[1]), `right of the text ${text[1]}, of the box ${written[1]}`).toBeLessThanOrEqual(1);
+  expect(Math.abs(text[0] - written[0]), `left of the text ${text[0]}, of the box ${written[0]}`).toBeLessThanOrEqual(
+    1,
+  );
+  expect(Math.abs(text[1] - written[1]), `right of the text ${text[1]}, of the box ${written[1]}`).toBeLessThanOrEqual(
+    1,
+  );
 }
 
 const width = async (): Promise<number> => (await panel().boundingBox())?.width as number;
 
-test.each([960, 1100, 1440, 1920])("the message box lines up with the conversation, in a window of %d pixels", async (wide) => {
-  await begin(wide);
-  await ask(page, "side");
-  await panel().waitFor();
-  await expectLinedUp();
-  const [, right] = await edges(".arp-dock-column");
-  expect(right).toBeLessThanOrEqual((await panel().boundingBox())?.x as number);
-  await border().press("End");
-  await expectLinedUp();
-  await page.getByRole("button", { name: "Close: Build status" }).click();
-  await expectLinedUp();
-});
+test.each([960, 1100, 1440, 1920])(
+  "the message box lines up with the conversation, in a window of %d pixels",
+  async (wide) => {
+    await begin(wide);
+    await ask(page, "side");
+    await panel().waitFor();
+    await expectLinedUp();
+    const [, right] = await edges(".arp-dock-column");
+    expect(right).toBeLessThanOrEqual((await panel().boundingBox())?.x as number);
+    await border().press("End");
+    await expectLinedUp();
+    await page.getByRole("button", { name: "Close: Build status" }).click();
+    await expectLinedUp();
+  },
+);
 
 test("it has a title, which is that of its only surface, and its own where there are several", async () => {
   await begin(1440);
@@ -169,7 +179,10 @@ test("a finger moves the border too", async () => {
   const { x, y, width: wide } = (await border().boundingBox()) as { x: number; y: number; width: number };
   const session = await page.context().newCDPSession(page);
   const touch = (type: string, by: number) =>
-    session.send("Input.dispatchTouchEvent", { type: type as "touchStart", touchPoints: type === "touchEnd" ? [] : [{ x: x + wide / 2 - by, y: y + 300 }] });
+    session.send("Input.dispatchTouchEvent", {
+      type: type as "touchStart",
+      touchPoints: type === "touchEnd" ? [] : [{ x: x + wide / 2 - by, y: y + 300 }],
+    });
   await touch("touchStart", 0);
   await touch("touchMove", 20);
   await touch("touchMove", 40);

@@ -36,7 +36,9 @@ async function listening(url = server.url): Promise<{ page: Page; heard: () => P
         const added = isLog ? changes.flatMap(({ addedNodes }) => [...addedNodes]) : [region];
         for (const node of added) {
           const blocks = node instanceof Element && isLog ? [...node.children] : [];
-          heard.push(blocks.length > 0 ? blocks.map(({ textContent }) => textContent).join(" | ") : (node.textContent ?? ""));
+          heard.push(
+            blocks.length > 0 ? blocks.map(({ textContent }) => textContent).join(" | ") : (node.textContent ?? ""),
+          );
         }
       }).observe(region, { childList: true, characterData: true, subtree: true });
     }
@@ -53,21 +55,30 @@ test("an answer is read block by block: no words are glued together, and nothing
       await page.clock.runFor(500);
       return (await heard()).at(-1);
     })
-    .toBe("Tides | High water is at six, low water at noon. | Bring a lamp | Bring oil | in a can | Berth; Ship | North; Ada | print(1) | x = 2 | See the chart.");
+    .toBe(
+      "Tides | High water is at six, low water at noon. | Bring a lamp | Bring oil | in a can | Berth; Ship | North; Ada | print(1) | x = 2 | See the chart.",
+    );
   await page.context().close();
 });
 
-test.each([["permission"], ["busy permission"], ["confirm"]])("nobody hears that the agent works while it waits for an answer: %s", async (text) => {
-  const { page, heard } = await listening();
-  await say(page, text);
-  await page.getByRole("button", { name: "Deny" }).or(page.getByRole("button", { name: "No", exact: true })).first().waitFor();
-  if (text.startsWith("busy")) await log(page).getByText("Meanwhile the lamp burns.").waitFor();
-  const before = (await heard()).length;
-  for (let second = 0; second < 30; second += 5) await page.clock.runFor(5000);
-  expect((await heard()).slice(before)).toEqual([]);
-  expect((await heard()).join()).not.toContain("Still working");
-  await page.context().close();
-});
+test.each([["permission"], ["busy permission"], ["confirm"]])(
+  "nobody hears that the agent works while it waits for an answer: %s",
+  async (text) => {
+    const { page, heard } = await listening();
+    await say(page, text);
+    await page
+      .getByRole("button", { name: "Deny" })
+      .or(page.getByRole("button", { name: "No", exact: true }))
+      .first()
+      .waitFor();
+    if (text.startsWith("busy")) await log(page).getByText("Meanwhile the lamp burns.").waitFor();
+    const before = (await heard()).length;
+    for (let second = 0; second < 30; second += 5) await page.clock.runFor(5000);
+    expect((await heard()).slice(before)).toEqual([]);
+    expect((await heard()).join()).not.toContain("Still working");
+    await page.context().close();
+  },
+);
 
 test("nor while an older turn waits, which a restart has cut off, and another one works", async () => {
   const folder = mkdtempSync(join(tmpdir(), "arp-spoken-"));

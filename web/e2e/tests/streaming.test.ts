@@ -48,7 +48,9 @@ describe("scrolling", () => {
     await jump.focus();
     await page.keyboard.press("Enter");
     await jump.waitFor({ state: "hidden" });
-    expect(await scroller().evaluate((place) => place.scrollHeight - place.scrollTop - place.clientHeight)).toBeLessThanOrEqual(4);
+    expect(
+      await scroller().evaluate((place) => place.scrollHeight - place.scrollTop - place.clientHeight),
+    ).toBeLessThanOrEqual(4);
   });
 
   test("W18 the window itself never scrolls, and a selection survives what comes after", async () => {
@@ -57,7 +59,9 @@ describe("scrolling", () => {
     await page.locator(".arp-reply strong").selectText();
     await page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.sendText("count 80"));
     await log(page).getByText("80", { exact: true }).waitFor({ state: "attached" });
-    expect(await page.evaluate(() => [String(getSelection()), scrollY, document.documentElement.scrollHeight - innerHeight])).toEqual(["hello", 0, 0]);
+    expect(
+      await page.evaluate(() => [String(getSelection()), scrollY, document.documentElement.scrollHeight - innerHeight]),
+    ).toEqual(["hello", 0, 0]);
   });
 });
 
@@ -67,7 +71,9 @@ describe("streaming", () => {
     await page.evaluate(() => {
       const seen = { tasks: [] as number[], frames: [] as number[], last: performance.now() };
       Object.assign(globalThis, { seen });
-      new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+      new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({
+        type: "longtask",
+      });
       const frame = (now: number) => {
         seen.frames.push(now - seen.last);
         seen.last = now;
@@ -78,12 +84,20 @@ describe("streaming", () => {
     await say(page, "burst 10000 1000");
     await page.locator("arp-message[data-status=completed]").waitFor({ timeout: 50_000 });
     await log(page).getByText("The end.").waitFor();
-    const { tasks, frames } = await page.evaluate(() => (globalThis as unknown as { seen: { tasks: number[]; frames: number[] } }).seen);
+    const { tasks, frames } = await page.evaluate(
+      () => (globalThis as unknown as { seen: { tasks: number[]; frames: number[] } }).seen,
+    );
     const sorted = frames.toSorted((one, other) => one - other);
     const p95 = sorted[Math.floor(sorted.length * 0.95)] as number;
-    console.log(`10,000 deltas: ${tasks.length} long tasks (${tasks.map(Math.round).join(", ")}), p95 frame ${p95.toFixed(1)} ms`);
+    console.log(
+      `10,000 deltas: ${tasks.length} long tasks (${tasks.map(Math.round).join(", ")}), p95 frame ${p95.toFixed(1)} ms`,
+    );
     // Figures are for `make bench`: on a busy machine they say nothing. What must hold is the text.
-    expect(await page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.store.turn("t1").get()?.output[0]?.props.content)).toBe(LONG);
+    expect(
+      await page.evaluate(
+        () => document.querySelector("arp-chat")?.activeClient?.store.turn("t1").get()?.output[0]?.props.content,
+      ),
+    ).toBe(LONG);
     const headings = [...LONG.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
     expect(await page.locator("arp-prose .arp-h2").allInnerTexts()).toEqual(headings);
   }, 90_000);
@@ -94,7 +108,11 @@ describe("streaming", () => {
     await log(page).getByText("20", { exact: true }).waitFor();
     await page.evaluate(() => Object.assign(globalThis, { first: document.querySelector(".arp-reply p") }));
     await log(page).getByText("120", { exact: true }).waitFor();
-    expect(await page.evaluate(() => (globalThis as unknown as { first: Node }).first === document.querySelector(".arp-reply p"))).toBe(true);
+    expect(
+      await page.evaluate(
+        () => (globalThis as unknown as { first: Node }).first === document.querySelector(".arp-reply p"),
+      ),
+    ).toBe(true);
   });
 
   test("W21 two components that change together are never seen apart", async () => {
@@ -104,7 +122,9 @@ describe("streaming", () => {
       let looks = 0;
       Object.assign(globalThis, { halves, looks: () => looks });
       new MutationObserver(() => {
-        const titles = [...document.querySelectorAll("arp-status-card .arp-title")].map(({ textContent }) => (textContent ?? "").replace(/\D/g, ""));
+        const titles = [...document.querySelectorAll("arp-status-card .arp-title")].map(({ textContent }) =>
+          (textContent ?? "").replace(/\D/g, ""),
+        );
         looks += 1;
         if (titles.length === 1 || (titles.length === 2 && titles[0] !== titles[1])) halves.push(titles.join(" "));
       }).observe(document.body, { subtree: true, childList: true, characterData: true });
@@ -176,7 +196,10 @@ describe("the connection", () => {
     await page.addInitScript(() => {
       Math.random = () => 1; // its waits are as long as they can be, and there is no other way
       const fetched = fetch;
-      globalThis.fetch = (url, init) => (String(url).includes("/_arp/v1/events") ? Promise.reject(new TypeError("by sockets alone")) : fetched(url, init));
+      globalThis.fetch = (url, init) =>
+        String(url).includes("/_arp/v1/events")
+          ? Promise.reject(new TypeError("by sockets alone"))
+          : fetched(url, init);
     });
     await page.reload();
     await online(page);
@@ -221,7 +244,10 @@ describe("the connection", () => {
   test("W10 after an error the box works, and the card offers to try again", async () => {
     await begin();
     await ask(page, "fail");
-    await page.locator(".arp-trouble", { hasText: "the agent failed" }).getByRole("button", { name: "Try again" }).waitFor();
+    await page
+      .locator(".arp-trouble", { hasText: "the agent failed" })
+      .getByRole("button", { name: "Try again" })
+      .waitFor();
     expect(await log(page).innerText()).not.toContain("secret");
     await ask(page, "after");
     await log(page).getByText("You said: after").waitFor();

@@ -39,11 +39,13 @@ async function watch(): Promise<void> {
   await page.evaluate(() => {
     const seen = new Set<string>();
     const all = (name: string) => [...document.querySelectorAll(name)];
-    const spoken = () => all("arp-chat :is(.arp-status, .arp-urgent, [role=alert])").map(({ textContent }) => textContent ?? "");
+    const spoken = () =>
+      all("arp-chat :is(.arp-status, .arp-urgent, [role=alert])").map(({ textContent }) => textContent ?? "");
     const before = new Set(spoken());
     const look = () => {
       for (const text of spoken()) if (text !== "" && !before.has(text)) seen.add(`spoken: ${text}`);
-      for (const link of all(".page-link")) if ((link as HTMLElement).dataset.phase !== "online") seen.add(`link: ${link.textContent}`);
+      for (const link of all(".page-link"))
+        if ((link as HTMLElement).dataset.phase !== "online") seen.add(`link: ${link.textContent}`);
       for (const banner of all(".arp-banner")) seen.add(`banner: ${banner.textContent}`);
       if (all("arp-chat .arp-skeleton").length > 0) seen.add("skeleton");
       if (all("arp-chat :is(arp-message, .arp-welcome, .arp-skeleton)").length === 0) seen.add("empty");
@@ -59,7 +61,12 @@ async function watch(): Promise<void> {
       observer.disconnect();
       cancelAnimationFrame(frame);
     };
-    (globalThis as unknown as { watching: Watching }).watching = { get seen() { return [...seen]; }, stop };
+    (globalThis as unknown as { watching: Watching }).watching = {
+      get seen() {
+        return [...seen];
+      },
+      stop,
+    };
   });
 }
 
@@ -89,7 +96,9 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await newChat().click();
     await page.locator(".arp-welcome").waitFor();
     await ask(page, "two");
-    await expect.poll(() => page.locator(".arp-session-title").allInnerTexts()).toEqual(expect.arrayContaining(["two", "one"]));
+    await expect
+      .poll(() => page.locator(".arp-session-title").allInnerTexts())
+      .toEqual(expect.arrayContaining(["two", "one"]));
     await expect.poll(() => page.locator("arp-chat .arp-spoken").innerText()).toContain("two"); // the last that is sent of it
     proxy.delay = DELAY_MS;
   }
@@ -124,7 +133,9 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await twoChats();
     await say(page, "count 300");
     await page.locator("arp-message", { hasText: "3" }).last().waitFor();
-    await page.evaluate(() => document.querySelector(".arp-session:not(:has([aria-current])) a")?.setAttribute("data-next", ""));
+    await page.evaluate(() =>
+      document.querySelector(".arp-session:not(:has([aria-current])) a")?.setAttribute("data-next", ""),
+    );
     await open("one");
     expect(await page.locator(".arp-column").evaluate((column) => (column as HTMLElement).inert)).toBe(true);
     await expect.poll(bubbles).toEqual(["one"]);
@@ -172,7 +183,8 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await watch();
     await page.evaluate(() => {
       const shown = new Set<string>();
-      const look = () => document.querySelectorAll("arp-chat .arp-bubble").forEach(({ textContent }) => shown.add(textContent ?? ""));
+      const look = () =>
+        document.querySelectorAll("arp-chat .arp-bubble").forEach(({ textContent }) => shown.add(textContent ?? ""));
       new MutationObserver(look).observe(document, { subtree: true, childList: true, characterData: true });
       Object.assign(globalThis, { shown });
     });
@@ -182,7 +194,11 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await page.waitForTimeout(6 * DELAY_MS + 600);
     expect(await bubbles()).toEqual(["two"]);
     expect(sessionInAddress()).toBe(two);
-    expect(await page.evaluate(() => [...(globalThis as unknown as { shown: Set<string> }).shown].filter((text) => text.includes("one")))).toEqual([]);
+    expect(
+      await page.evaluate(() =>
+        [...(globalThis as unknown as { shown: Set<string> }).shown].filter((text) => text.includes("one")),
+      ),
+    ).toEqual([]);
     expect(await seen()).toEqual([]);
     await say(page, "after");
     await answer("You said: after").waitFor();

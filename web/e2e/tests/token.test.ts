@@ -27,7 +27,9 @@ test("a page without a token says in plain words what is missing, and its field 
   await here.goto(guarded.url);
   await field().waitFor();
   const banner = here.locator("arp-banner");
-  expect(await banner.innerText()).toContain("This server asks for a token. It is at the end of the address that the server printed when it started.");
+  expect(await banner.innerText()).toContain(
+    "This server asks for a token. It is at the end of the address that the server printed when it started.",
+  );
   expect(await here.locator(".arp-notice").count()).toBe(0); // it says so once
   expect(await banner.getByRole("button").allInnerTexts()).toEqual(["Connect"]);
   await expect.poll(() => field().evaluate((input) => input === document.activeElement)).toBe(true);

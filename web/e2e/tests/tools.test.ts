@@ -25,20 +25,38 @@ async function unfold(tool: string): Promise<Locator> {
 
 /** The names and values that are laid out, code without the buttons above it. */
 function values(shown: Locator): Promise<string[][]> {
-  return shown.locator("dl.arp-values").first().evaluate((list) =>
-    [...list.children].map((row) => {
-      const value = row.querySelector("dd") as HTMLElement;
-      return [row.querySelector("dt")?.textContent?.trim() ?? "", (value.querySelector("pre")?.textContent ?? value.innerText).trim()];
-    }),
-  );
+  return shown
+    .locator("dl.arp-values")
+    .first()
+    .evaluate((list) =>
+      [...list.children].map((row) => {
+        const value = row.querySelector("dd") as HTMLElement;
+        return [
+          row.querySelector("dt")?.textContent?.trim() ?? "",
+          (value.querySelector("pre")?.textContent ?? value.innerText).trim(),
+        ];
+      }),
+    );
 }
 
 const SQL = "SELECT name, people\nFROM cities\nWHERE name <> 'O\"slo'\n  AND people > 300";
 
 async function showsSql(shown: Locator): Promise<void> {
-  expect(await values(shown)).toEqual([["sql", SQL], ["limit", "9007199254740993"], ["note", "مدن الشمال"], ["options", '{\n  "explain": false\n}']]);
+  expect(await values(shown)).toEqual([
+    ["sql", SQL],
+    ["limit", "9007199254740993"],
+    ["note", "مدن الشمال"],
+    ["options", '{\n  "explain": false\n}'],
+  ]);
   expect(await shown.locator("table th").allInnerTexts()).toEqual(["name", "people"]);
-  expect(await shown.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.children].map(({ textContent }) => textContent)))).toEqual([["Oslo", "709"], ["Zürich <b>", "443"]]);
+  expect(
+    await shown
+      .locator("tbody tr")
+      .evaluateAll((rows) => rows.map((row) => [...row.children].map(({ textContent }) => textContent))),
+  ).toEqual([
+    ["Oslo", "709"],
+    ["Zürich <b>", "443"],
+  ]);
   expect(await shown.locator("arp-elapsed").innerText()).toMatch(/^1\.[2-9]s$/);
 }
 
@@ -89,7 +107,11 @@ test("W35 a tool that runs shows how far it is, with a bar, without an announcem
     const lines: string[] = [];
     Object.assign(globalThis, { lines });
     for (const place of document.querySelectorAll(".arp-status, .arp-spoken, .arp-urgent")) {
-      new MutationObserver(() => lines.push((place as HTMLElement).innerText)).observe(place, { childList: true, subtree: true, characterData: true });
+      new MutationObserver(() => lines.push((place as HTMLElement).innerText)).observe(place, {
+        childList: true,
+        subtree: true,
+        characterData: true,
+      });
     }
   });
   await say(page, "load 4");
@@ -120,7 +142,10 @@ test("W35 of a long result the beginning shows, and a link opens the whole", asy
   const beginning = await shown.getByRole("group", { name: "Result" }).innerText();
   expect(beginning).toMatch(/^line 0 x+\nline 1 x+\n[^]*…$/);
   expect(beginning.length).toBeLessThanOrEqual(2048);
-  const [file] = await Promise.all([page.waitForEvent("download"), shown.getByRole("link", { name: "Whole result" }).click()]);
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    shown.getByRole("link", { name: "Whole result" }).click(),
+  ]);
   const whole = await readFile(await file.path(), "utf8");
   expect(whole.split("\n")).toHaveLength(200);
   expect(whole.startsWith(beginning.slice(0, -1))).toBe(true);
@@ -131,7 +156,10 @@ test("W35 W80 code has its lines and colours, an error its sentence, and nothing
   await begin();
   await ask(page, "long-result 1");
   const code = await unfold("run_code");
-  expect(await values(code)).toEqual([["language", "python"], ["code", "import sys\n\nfor berth in sys.argv:\n    print(berth)"]]);
+  expect(await values(code)).toEqual([
+    ["language", "python"],
+    ["code", "import sys\n\nfor berth in sys.argv:\n    print(berth)"],
+  ]);
   await code.locator(".arp-k-keyword", { hasText: "import" }).waitFor();
   expect(await code.getByRole("group", { name: "Result" }).innerText()).toBe("berth 1\nberth 2⟨U+202E⟩");
   expect(await code.getByRole("link").count()).toBe(0);
@@ -148,12 +176,26 @@ test("W35 W68 W72 at 320 pixels and from right to left all of it stays inside, a
   for (const tool of ["run_sql", "read_log", "run_code", "shut_gate"]) await unfold(tool);
   const wide = await page.evaluate(() => {
     const within = document.querySelector("arp-chat .arp-log")?.getBoundingClientRect() as DOMRect;
-    const shown = [...document.querySelectorAll(".arp-step, arp-tool-detail > *, .arp-values > div")].map((one) => one.getBoundingClientRect());
-    return [document.documentElement.scrollWidth, shown.filter(({ left, right }) => left < within.left - 1 || right > within.right + 1).length];
+    const shown = [...document.querySelectorAll(".arp-step, arp-tool-detail > *, .arp-values > div")].map((one) =>
+      one.getBoundingClientRect(),
+    );
+    return [
+      document.documentElement.scrollWidth,
+      shown.filter(({ left, right }) => left < within.left - 1 || right > within.right + 1).length,
+    ];
   });
   expect(wide).toEqual([320, 0]);
-  expect(await step("run_sql").locator("pre.arp-pre").evaluate((one) => getComputedStyle(one).direction)).toBe("ltr");
-  expect(await step("run_sql").locator("dl").first().evaluate((one) => getComputedStyle(one).direction)).toBe("rtl");
+  expect(
+    await step("run_sql")
+      .locator("pre.arp-pre")
+      .evaluate((one) => getComputedStyle(one).direction),
+  ).toBe("ltr");
+  expect(
+    await step("run_sql")
+      .locator("dl")
+      .first()
+      .evaluate((one) => getComputedStyle(one).direction),
+  ).toBe("rtl");
   await step("read_log").getByRole("link", { name: "النتيجة كاملة" }).waitFor();
   await say(page, "load 2");
   await page.getByRole("progressbar").waitFor();

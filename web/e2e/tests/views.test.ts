@@ -113,19 +113,24 @@ async function forget(): Promise<void> {
 
 /** Takes away what depends on when one looks: how long something took, and when it was. */
 async function still(page: Page): Promise<void> {
-  await page.waitForFunction(() => [...document.querySelectorAll(".arp time")].every(({ textContent }) => textContent?.trim()));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".arp time")].every(({ textContent }) => textContent?.trim()),
+  );
   await page.evaluate(async () => {
     await document.fonts.ready;
-    for (const one of document.querySelectorAll<HTMLElement>("arp-elapsed, .arp-took, time")) one.style.visibility = "hidden";
+    for (const one of document.querySelectorAll<HTMLElement>("arp-elapsed, .arp-took, time"))
+      one.style.visibility = "hidden";
   });
   await page.mouse.move(1, 1);
   let before = "";
-  await expect.poll(async () => {
-    const now = (await page.screenshot({ animations: "disabled", caret: "hide" })).toString("base64");
-    const isSame = now === before;
-    before = now;
-    return isSame;
-  }).toBe(true);
+  await expect
+    .poll(async () => {
+      const now = (await page.screenshot({ animations: "disabled", caret: "hide" })).toString("base64");
+      const isSame = now === before;
+      before = now;
+      return isSame;
+    })
+    .toBe(true);
 }
 
 describe.each([
@@ -145,15 +150,23 @@ describe.each([
 
   test.each(Object.keys(VIEWS))("the view looks as it did: %s", async (name) => {
     const { options, show } = VIEWS[name] as View;
-    ({ page, faults } = await open(browser, server.url, { viewport: { width: 1000, height: 700 }, deviceScaleFactor: 0.75, colorScheme, locale, ...options }));
+    ({ page, faults } = await open(browser, server.url, {
+      viewport: { width: 1000, height: 700 },
+      deviceScaleFactor: 0.75,
+      colorScheme,
+      locale,
+      ...options,
+    }));
     await show(page);
     await log(page).waitFor({ state: "attached" });
-    if ((await page.locator("arp-message").count()) > 0) await page.locator(".arp-session").first().waitFor({ state: "attached" });
+    if ((await page.locator("arp-message").count()) > 0)
+      await page.locator(".arp-session").first().waitFor({ state: "attached" });
     await still(page);
     const shot = await page.screenshot({ animations: "disabled", caret: "hide" });
     const blank = await page.context().newPage();
     const part = await apart(blank, `${FOLDER}${name}-${colorScheme}-${locale === "ar" ? "rtl" : "ltr"}.png`, shot);
-    if (part === null && !process.env.CI) console.log(`${name}: other letters than those of the pictures; not compared`);
+    if (part === null && !process.env.CI)
+      console.log(`${name}: other letters than those of the pictures; not compared`);
     else expect(part).toBeLessThan(MOST_DIFFERENT);
   });
 });

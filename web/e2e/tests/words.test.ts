@@ -23,7 +23,8 @@ const contrast = (place: Locator) =>
       return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
     };
     let around: Element | null = element.parentElement;
-    while (around !== null && getComputedStyle(around).backgroundColor === "rgba(0, 0, 0, 0)") around = around.parentElement;
+    while (around !== null && getComputedStyle(around).backgroundColor === "rgba(0, 0, 0, 0)")
+      around = around.parentElement;
     const ring = luminance(getComputedStyle(element).outlineColor);
     const ground = luminance(getComputedStyle(around as Element).backgroundColor);
     return (Math.max(ring, ground) + 0.05) / (Math.min(ring, ground) + 0.05);
@@ -35,7 +36,8 @@ const rings = () =>
     const found: string[] = [];
     for (let element = document.activeElement; element !== null; element = element.parentElement) {
       const { outlineStyle, outlineWidth } = getComputedStyle(element);
-      if (outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0) found.push(element.className || element.localName);
+      if (outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0)
+        found.push(element.className || element.localName);
     }
     return found;
   });
@@ -51,7 +53,9 @@ describe("one ring", () => {
     expect(await contrast(page.locator(".arp-sessions-search"))).toBeGreaterThanOrEqual(3);
     await page.emulateMedia({ forcedColors: "active" });
     expect(await rings()).toEqual(["arp-sessions-search"]);
-    expect(await page.locator(".arp-sessions-search").evaluate((element) => getComputedStyle(element).outlineWidth)).toBe("2px");
+    expect(
+      await page.locator(".arp-sessions-search").evaluate((element) => getComputedStyle(element).outlineWidth),
+    ).toBe("2px");
   });
 
   test("every field and button of the page has exactly one, by the keyboard", async () => {
@@ -80,7 +84,9 @@ describe("one ring", () => {
 
   test("a file says its size in bytes, with their plural", async () => {
     await begin();
-    await page.locator('arp-composer input[type="file"]').setInputFiles({ name: "a.txt", mimeType: "text/plain", buffer: Buffer.alloc(78) });
+    await page
+      .locator('arp-composer input[type="file"]')
+      .setInputFiles({ name: "a.txt", mimeType: "text/plain", buffer: Buffer.alloc(78) });
     await page.locator(".arp-file", { hasText: "78 bytes" }).waitFor();
   });
 
@@ -93,7 +99,9 @@ describe("one ring", () => {
       await say(page, "hello");
       const line = page.locator(".arp-outgoing .arp-bad > span");
       await line.waitFor();
-      expect(await line.innerText()).toBe("Not sent: A turn is running; wait for it, or stop it with action arp.cancel.");
+      expect(await line.innerText()).toBe(
+        "Not sent: A turn is running; wait for it, or stop it with action arp.cancel.",
+      );
       await page.goto("about:blank"); // it would tell of each try to find the server again
     } finally {
       await strict.stop();
@@ -112,7 +120,9 @@ describe("a lost connection", () => {
     await opened.page.reload();
     await online(opened.page);
     await proxy.stop();
-    const line = opened.page.locator("arp-banner", { hasText: /Reconnecting in \d+ s \(attempt \d+\)\. Your text is safe\./ });
+    const line = opened.page.locator("arp-banner", {
+      hasText: /Reconnecting in \d+ s \(attempt \d+\)\. Your text is safe\./,
+    });
     await line.waitFor();
     await opened.page.context().close();
     await begin(); // the page that is closed behind each test
@@ -143,7 +153,9 @@ describe("details of a failure", () => {
     expect(await card.locator("pre").isVisible()).toBe(false);
     await card.locator("summary", { hasText: "Details" }).press("Enter");
     const details = card.getByRole("region", { name: "Details" });
-    expect(await details.innerText()).toMatch(/^Traceback \(most recent call last\):\n[\s\S]*RuntimeError: a secret of the server x+$/);
+    expect(await details.innerText()).toMatch(
+      /^Traceback \(most recent call last\):\n[\s\S]*RuntimeError: a secret of the server x+$/,
+    );
     const { font, overflow, fits } = await details.evaluate((element) => {
       const style = getComputedStyle(element);
       return { font: style.fontFamily, overflow: style.overflowY, fits: element.scrollWidth <= element.clientWidth };
@@ -166,4 +178,3 @@ describe("details of a failure", () => {
     expect(await page.content()).not.toContain("a secret of the server");
   });
 });
-

@@ -17,7 +17,12 @@ document.documentElement.lang = locale;
 
 await loadComponents();
 const sent: unknown[] = [];
-const context = createContext({ t, theme, answer: (component, value) => void sent.push({ id: component.id, value }), announce: (text) => void sent.push(text) });
+const context = createContext({
+  t,
+  theme,
+  answer: (component, value) => void sent.push({ id: component.id, value }),
+  announce: (text) => void sent.push(text),
+});
 // What tests look at: what was answered and announced, and the doors of the package.
 Object.assign(globalThis, { gallery: { said: sent, context, createContext, renderComponent, render, html, SAMPLES } });
 

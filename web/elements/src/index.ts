@@ -19,4 +19,4 @@ export {
   type SignIn,
   type SignName,
 } from "./chat/index.js";
-export { ArpMessage } from "./chat/message.js";
+export { ArpMessage } from "./chat/message/message.js";

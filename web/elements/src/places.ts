@@ -9,8 +9,8 @@
 
 import type { Cell, Component, ComponentRegistry } from "@agent-rendering/core";
 import { render } from "lit";
-import type { ArpContext, ComponentFactory, Components } from "./context.js";
-import { failureCard } from "./component_element.js";
+import type { ArpContext, ComponentFactory, Components } from "./base/context.js";
+import { failureCard } from "./base/component_element.js";
 
 /** One component that the framework is to draw. The same object until something in it changes. */
 export interface Place {

@@ -37,7 +37,10 @@ test("colours change the lines that have some, in their boxes; other code begins
   lines.show("plain\nlet a = 1;", "js");
   expect([...place.children]).toEqual(before);
   expect(place.children[0]?.firstChild).toBe(text);
-  expect([...place.querySelectorAll("[class^=arp-k-]")].map((one) => `${one.className} ${one.textContent}`)).toEqual(["arp-k-keyword let", "arp-k-number 1"]);
+  expect([...place.querySelectorAll("[class^=arp-k-]")].map((one) => `${one.className} ${one.textContent}`)).toEqual([
+    "arp-k-keyword let",
+    "arp-k-number 1",
+  ]);
   lines.show("const c = 2;", "js");
   expect(boxes()).toEqual(["const c = 2;\n"]);
   lines.show("words", "");

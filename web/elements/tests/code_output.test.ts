@@ -4,7 +4,8 @@ import { expect, test, vi } from "vitest";
 
 import "../src/code/code.js";
 
-const OUTPUT = "\u001b[31mred\u001b[0m 10%\r100%\n\u001b[2K\u001b[1G\u001b[?25lspinner\r\u001b[Kok\n\u001b]8;;https://example.org\u001b\\link\u001b]8;;\u001b\\\u0001";
+const OUTPUT =
+  "\u001b[31mred\u001b[0m 10%\r100%\n\u001b[2K\u001b[1G\u001b[?25lspinner\r\u001b[Kok\n\u001b]8;;https://example.org\u001b\\link\u001b]8;;\u001b\\\u0001";
 
 test("its colours and links are removed, its lines are as they are in the end, and it is copied like that", async () => {
   const writeText = vi.fn(async (_text: string) => undefined);

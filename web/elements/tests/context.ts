@@ -44,7 +44,8 @@ export async function drawn(shown: Component, context: ArpContext, place = newPl
 /** Waits until all elements of ours in a place have drawn. */
 export async function ready(place: HTMLElement): Promise<void> {
   for (let round = 0; round < 5; round += 1) {
-    for (const one of place.querySelectorAll<HTMLElement & { updateComplete?: Promise<unknown> }>("*")) await one.updateComplete;
+    for (const one of place.querySelectorAll<HTMLElement & { updateComplete?: Promise<unknown> }>("*"))
+      await one.updateComplete;
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
 }

@@ -3,22 +3,22 @@
 import type { ArpClient } from "@agent-rendering/core";
 import { describe, expect, test } from "vitest";
 import { translator } from "@agent-rendering/core/strings";
-import { chartData } from "../src/chart/data.js";
-import { cut, namesBelow, widthOf, type Names } from "../src/chart/names.js";
-import { figure, percent } from "../src/chart/numbers.js";
-import { nearestPoint, walked } from "../src/chart/pick.js";
-import { slicesOf } from "../src/chart/pie.js";
-import { scaleOver, tickFormat } from "../src/chart/scale.js";
-import { areaPath, linePath, lookOf, thinned, type Point } from "../src/chart/shapes.js";
+import { chartData } from "../src/components/chart/data.js";
+import { cut, namesBelow, widthOf, type Names } from "../src/components/chart/names.js";
+import { figure, percent } from "../src/components/chart/numbers.js";
+import { nearestPoint, walked } from "../src/components/chart/pick.js";
+import { slicesOf } from "../src/components/chart/pie.js";
+import { scaleOver, tickFormat } from "../src/components/chart/scale.js";
+import { areaPath, linePath, lookOf, thinned, type Point } from "../src/components/chart/shapes.js";
 import { codeFileName } from "../src/components/code_block.js";
 import { partOf } from "../src/components/layout.js";
-import { difference, patchOf } from "../src/diff/rows.js";
-import { fileName } from "../src/clipboard.js";
+import { difference, patchOf } from "../src/components/diff/rows.js";
+import { fileName } from "../src/base/clipboard.js";
 import { linesOf } from "../src/code/highlight.js";
-import { missing, tailOf } from "../src/table/decimals.js";
-import { columnKind, numberOf, sorted, type Row } from "../src/table/sort.js";
-import { imageSource, linkTarget } from "../src/url.js";
-import { visible } from "../src/values.js";
+import { missing, tailOf } from "../src/components/table/decimals.js";
+import { columnKind, numberOf, sorted, type Row } from "../src/components/table/sort.js";
+import { imageSource, linkTarget } from "../src/base/url.js";
+import { visible } from "../src/base/values.js";
 
 async function order(rows: Row[], direction: "ascending" | "descending" = "ascending"): Promise<unknown[]> {
   return [...(await sorted(rows, 0, direction, "de"))].map((at) => rows[at]?.[0]);
@@ -31,18 +31,42 @@ describe("W41 sorting", () => {
     expect(await order([["12 %"], ["9 %"], [""]], "descending")).toEqual(["12 %", "9 %", ""]);
   });
   test("dates by time", async () => {
-    expect(await order([["2026-02-01"], ["2025-12-31"], ["2026-01-15T10:00:00Z"]])).toEqual(["2025-12-31", "2026-01-15T10:00:00Z", "2026-02-01"]);
+    expect(await order([["2026-02-01"], ["2025-12-31"], ["2026-01-15T10:00:00Z"]])).toEqual([
+      "2025-12-31",
+      "2026-01-15T10:00:00Z",
+      "2026-02-01",
+    ]);
   });
   test("text by the rules of the language, numbers in it by size", async () => {
-    expect(await order([["Zug"], ["ähnlich"], ["Apfel"], ["Zeile 10"], ["Zeile 9"]])).toEqual(["ähnlich", "Apfel", "Zeile 9", "Zeile 10", "Zug"]);
+    expect(await order([["Zug"], ["ähnlich"], ["Apfel"], ["Zeile 10"], ["Zeile 9"]])).toEqual([
+      "ähnlich",
+      "Apfel",
+      "Zeile 9",
+      "Zeile 10",
+      "Zug",
+    ]);
   });
   test("equal rows keep their order", async () => {
-    const rows: Row[] = [["b", 1], ["a", 2], ["b", 3], ["a", 4]];
+    const rows: Row[] = [
+      ["b", 1],
+      ["a", 2],
+      ["b", 3],
+      ["a", 4],
+    ];
     expect([...(await sorted(rows, 0, "descending", "en"))]).toEqual([0, 2, 1, 3]);
   });
   test("a column is what all of it is", () => {
-    expect([columnKind([["1"], ["x"]], 0), columnKind([["1"], [null], [2]], 0), columnKind([["2026-01"]], 0), columnKind([], 0)]).toEqual(["text", "number", "date", "text"]);
-    expect([numberOf("−1 000,5".replace(",", ".")), numberOf("abc"), numberOf(true)]).toEqual([-1000.5, Number.NaN, Number.NaN]);
+    expect([
+      columnKind([["1"], ["x"]], 0),
+      columnKind([["1"], [null], [2]], 0),
+      columnKind([["2026-01"]], 0),
+      columnKind([], 0),
+    ]).toEqual(["text", "number", "date", "text"]);
+    expect([numberOf("−1 000,5".replace(",", ".")), numberOf("abc"), numberOf(true)]).toEqual([
+      -1000.5,
+      Number.NaN,
+      Number.NaN,
+    ]);
   });
 });
 
@@ -90,27 +114,60 @@ describe("W44 scales", () => {
 });
 
 describe("W44 numbers with units", () => {
-  const received = (value: number, unit: string, locale = "en", format?: Intl.NumberFormatOptions) => figure(value, unit, translator(locale), format).replace(/[\u00a0\u202f]/g, "_");
+  const received = (value: number, unit: string, locale = "en", format?: Intl.NumberFormatOptions) =>
+    figure(value, unit, translator(locale), format).replace(/[\u00a0\u202f]/g, "_");
   test("signs stand where the language has them, other units behind", () => {
-    expect([received(12.5, "%"), received(12.5, "%", "de"), received(20, "°C"), received(-1234.5, "$"), received(1234, "€", "de"), received(5, "kUSD"), received(5, "")]).toEqual(["12.5%", "12,5_%", "20_°C", "-$1,234.50", "1.234_€", "5_kUSD", "5"]);
+    expect([
+      received(12.5, "%"),
+      received(12.5, "%", "de"),
+      received(20, "°C"),
+      received(-1234.5, "$"),
+      received(1234, "€", "de"),
+      received(5, "kUSD"),
+      received(5, ""),
+    ]).toEqual(["12.5%", "12,5_%", "20_°C", "-$1,234.50", "1.234_€", "5_kUSD", "5"]);
     expect(received(20_000, "$", "en", { notation: "compact", maximumFractionDigits: 0 })).toBe("$20K");
     expect(received(1, "constructor")).toBe("1_constructor");
   });
   test("small ones are not shown as nothing, huge ones not in full", () => {
-    expect([received(0.000123456, "kg"), received(1.5e21, ""), received(1234.5678, ""), received(0, "")]).toEqual(["0.0001235_kg", "1.5E21", "1,234.568", "0"]);
-    expect([percent(0.0001, translator("en")), percent(0, translator("en")), percent(0.1234, translator("en"))]).toEqual(["<0.1%", "0%", "12.3%"]);
+    expect([received(0.000123456, "kg"), received(1.5e21, ""), received(1234.5678, ""), received(0, "")]).toEqual([
+      "0.0001235_kg",
+      "1.5E21",
+      "1,234.568",
+      "0",
+    ]);
+    expect([
+      percent(0.0001, translator("en")),
+      percent(0, translator("en")),
+      percent(0.1234, translator("en")),
+    ]).toEqual(["<0.1%", "0%", "12.3%"]);
   });
 });
 
 describe("W44 names below an axis", () => {
   /** The left and right end of each name. */
-  const spans = (names: Names) => names.drawing.map(({ values }) => [Number(values[0]) - widthOf(String(values.at(-1))) / 2, Number(values[0]) + widthOf(String(values.at(-1))) / 2] as const);
+  const spans = (names: Names) =>
+    names.drawing.map(
+      ({ values }) =>
+        [
+          Number(values[0]) - widthOf(String(values.at(-1))) / 2,
+          Number(values[0]) + widthOf(String(values.at(-1))) / 2,
+        ] as const,
+    );
   const drawn = (count: number, name: (at: number) => string, width: number, isEach = false) => {
     const labels = Array.from({ length: count }, (_, at) => name(at));
     const columns = labels.map((_, at) => 50 + ((width - 62) / count) * (at + 0.5));
     return namesBelow(labels, columns, 240, 50, width - 12, isEach);
   };
-  test.each([[3, 40], [12, 12], [12, 30], [40, 5], [200, 20], [1, 60], [30, 2]])("%i of %i letters do not touch at any width", (count, letters) => {
+  test.each([
+    [3, 40],
+    [12, 12],
+    [12, 30],
+    [40, 5],
+    [200, 20],
+    [1, 60],
+    [30, 2],
+  ])("%i of %i letters do not touch at any width", (count, letters) => {
     for (const width of [220, 320, 640, 1200]) {
       const names = drawn(count, (at) => "x".repeat(1 + ((at * 7) % letters)), width);
       const ends = spans(names);
@@ -128,12 +185,24 @@ describe("W44 names below an axis", () => {
     expect(drawn(3, (at) => `A long name, ${"very ".repeat(9)}${at}`, 640, true).more).toBe(0);
   });
   test("a name is cut by what it is wide", () => {
-    expect([cut("abcdef", 100), cut("abcdefghij", 42), cut("日本語日本語", 42), cut("", 5)]).toEqual(["abcdef", "abcde…", "日本…", ""]);
+    expect([cut("abcdef", 100), cut("abcdefghij", 42), cut("日本語日本語", 42), cut("", 5)]).toEqual([
+      "abcdef",
+      "abcde…",
+      "日本…",
+      "",
+    ]);
   });
 });
 
 describe("W45 picking points", () => {
-  const points: Point[][] = [[[10, 100], [12, 10], null], [[60, 12], [200, 100], [14, 95]]];
+  const points: Point[][] = [
+    [[10, 100], [12, 10], null],
+    [
+      [60, 12],
+      [200, 100],
+      [14, 95],
+    ],
+  ];
   test("the nearest is picked by both distances", () => {
     expect(nearestPoint(points, 12, 90)).toEqual({ at: 2, series: 1 });
     expect(nearestPoint(points, 12, 30)).toEqual({ at: 1, series: 0 });
@@ -143,7 +212,12 @@ describe("W45 picking points", () => {
   test("keys reach every point once, from left to right and from low to high", () => {
     const way = (key: string) => {
       const seen: string[] = [];
-      for (let looked = walked(points, null, "Home"), round = 0; looked && round < 9; looked = walked(points, looked, key), round += 1) seen.push(`${looked.series}.${looked.at}`);
+      for (
+        let looked = walked(points, null, "Home"), round = 0;
+        looked && round < 9;
+        looked = walked(points, looked, key), round += 1
+      )
+        seen.push(`${looked.series}.${looked.at}`);
       return [...new Set(seen)];
     };
     expect(way("ArrowRight")).toEqual(["0.0", "0.1", "1.2", "1.0", "1.1"]);
@@ -177,28 +251,47 @@ describe("W44 shapes", () => {
     expect(areaPath([[0, 1], [1, 2], null, [3, 4]], 9)).toBe("M0,9L0,1L1,2L1,9ZM3,9L3,4L3,9Z");
   });
   test("5,000 points keep their highest and lowest", () => {
-    const points: Point[] = Array.from({ length: 5000 }, (_, at) => [at / 10, at === 2500 ? -50 : at === 1234 ? 99 : 5]);
+    const points: Point[] = Array.from({ length: 5000 }, (_, at) => [
+      at / 10,
+      at === 2500 ? -50 : at === 1234 ? 99 : 5,
+    ]);
     const few = thinned(points, 500);
     expect(few.length).toBe(1000);
     expect(few.some((point) => point?.[1] === -50) && few.some((point) => point?.[1] === 99)).toBe(true);
   });
   test("slices are parts of what is above zero", () => {
     const data = chartData({ type: "pie", labels: ["a", "b", "c", "d"], datasets: [{ data: [3, -1, null, 1] }] });
-    expect(slicesOf(data, new Set(), 200).map(({ label, part }) => [label, part])).toEqual([[0, 0.75], [3, 0.25]]);
+    expect(slicesOf(data, new Set(), 200).map(({ label, part }) => [label, part])).toEqual([
+      [0, 0.75],
+      [3, 0.25],
+    ]);
     expect(slicesOf(data, new Set([0]), 200).map(({ label, part }) => [label, part])).toEqual([[3, 1]]);
   });
 });
 
-test.each([1, 2, 5, 8, 9, 12, 13, 16, 17, 24])("W44 of %i parts no two are alike, and none beside one of its colour", (count) => {
-  const looks = Array.from({ length: count }, (_, part) => lookOf(part, count));
-  expect(new Set(looks.map(String)).size).toBe(count);
-  looks.forEach(([colour], at) => count > 1 && expect(colour).not.toBe((looks[(at + 1) % count] as [number, number])[0]));
-});
+test.each([1, 2, 5, 8, 9, 12, 13, 16, 17, 24])(
+  "W44 of %i parts no two are alike, and none beside one of its colour",
+  (count) => {
+    const looks = Array.from({ length: count }, (_, part) => lookOf(part, count));
+    expect(new Set(looks.map(String)).size).toBe(count);
+    looks.forEach(
+      ([colour], at) => count > 1 && expect(colour).not.toBe((looks[(at + 1) % count] as [number, number])[0]),
+    );
+  },
+);
 
 describe("W47 differences", () => {
   const received = async (before: string, after: string) => {
     const { rows, added, removed } = await difference(before, after);
-    return { added, removed, rows: rows.map((row) => (row.kind === "fold" ? `… ${row.lines.length}` : `${row.before ?? ""}|${row.after ?? ""}|${row.kind}|${row.text}`)) };
+    return {
+      added,
+      removed,
+      rows: rows.map((row) =>
+        row.kind === "fold"
+          ? `… ${row.lines.length}`
+          : `${row.before ?? ""}|${row.after ?? ""}|${row.kind}|${row.text}`,
+      ),
+    };
   };
   test("lines have their numbers in both texts, far ones are folded", async () => {
     const lines = Array.from({ length: 12 }, (_, at) => `line ${at + 1}`);
@@ -206,7 +299,18 @@ describe("W47 differences", () => {
     expect(await received(before, before.replace("line 6", "line six"))).toEqual({
       added: 1,
       removed: 1,
-      rows: ["… 2", "3|3|same|line 3", "4|4|same|line 4", "5|5|same|line 5", "6||removed|line 6", "|6|added|line six", "7|7|same|line 7", "8|8|same|line 8", "9|9|same|line 9", "… 3"],
+      rows: [
+        "… 2",
+        "3|3|same|line 3",
+        "4|4|same|line 4",
+        "5|5|same|line 5",
+        "6||removed|line 6",
+        "|6|added|line six",
+        "7|7|same|line 7",
+        "8|8|same|line 8",
+        "9|9|same|line 9",
+        "… 3",
+      ],
     });
   });
   test("all new, all gone, and nothing at all", async () => {
@@ -216,7 +320,9 @@ describe("W47 differences", () => {
     expect((await received("", "")).rows).toEqual([]);
   });
   test("it is copied as a patch", async () => {
-    expect(patchOf(await difference("a\nb\nc\n", "a\nx\nc\n"), "old", "new")).toBe("--- old\n+++ new\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
+    expect(patchOf(await difference("a\nb\nc\n", "a\nx\nc\n"), "old", "new")).toBe(
+      "--- old\n+++ new\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n",
+    );
   });
   test("lines that moved are the same lines where that is the most there is", async () => {
     expect((await received("a\nb\nc\nd\n", "c\nd\na\nb\n")).rows.filter((row) => row.includes("same"))).toHaveLength(2);
@@ -224,8 +330,16 @@ describe("W47 differences", () => {
   test("words that changed are marked in lines that are alike, not in others", async () => {
     const { rows } = await difference("the quick brown fox\n", "the quick red fox\n");
     expect(rows.map((row) => (row.kind === "fold" ? [] : row.segments))).toEqual([
-      [{ text: "the quick ", isChanged: false }, { text: "brown", isChanged: true }, { text: " fox", isChanged: false }],
-      [{ text: "the quick ", isChanged: false }, { text: "red", isChanged: true }, { text: " fox", isChanged: false }],
+      [
+        { text: "the quick ", isChanged: false },
+        { text: "brown", isChanged: true },
+        { text: " fox", isChanged: false },
+      ],
+      [
+        { text: "the quick ", isChanged: false },
+        { text: "red", isChanged: true },
+        { text: " fox", isChanged: false },
+      ],
     ]);
     const other = await difference("one two three\n", "something else entirely here\n");
     expect(other.rows.every((row) => row.kind !== "fold" && row.segments === null)).toBe(true);
@@ -233,35 +347,116 @@ describe("W47 differences", () => {
 });
 
 test("W48 code is saved under its own name, or one for its language", () => {
-  expect([codeFileName("src/answer.py", "python"), codeFileName("My code", "typescript"), codeFileName("", "sql"), codeFileName("../../etc/passwd", ""), codeFileName("", "brainfuck")]).toEqual(["answer.py", "My code.ts", "code.sql", "etc passwd.txt", "code.txt"]);
-  expect([fileName("a/b\\c:d", "csv"), fileName("...", "csv"), fileName("x".repeat(200), "csv").length]).toEqual(["a b c d.csv", "arp.csv", 84]);
-  expect([fileName("안내서 été ✓", "pdf"), fileName("😀".repeat(100), "csv")]).toEqual(["안내서 été ✓.pdf", `${"😀".repeat(80)}.csv`]);
+  expect([
+    codeFileName("src/answer.py", "python"),
+    codeFileName("My code", "typescript"),
+    codeFileName("", "sql"),
+    codeFileName("../../etc/passwd", ""),
+    codeFileName("", "brainfuck"),
+  ]).toEqual(["answer.py", "My code.ts", "code.sql", "etc passwd.txt", "code.txt"]);
+  expect([fileName("a/b\\c:d", "csv"), fileName("...", "csv"), fileName("x".repeat(200), "csv").length]).toEqual([
+    "a b c d.csv",
+    "arp.csv",
+    84,
+  ]);
+  expect([fileName("안내서 été ✓", "pdf"), fileName("😀".repeat(100), "csv")]).toEqual([
+    "안내서 été ✓.pdf",
+    `${"😀".repeat(80)}.csv`,
+  ]);
 });
 
 test("stretches of code fall into lines", () => {
-  expect(linesOf([{ text: "a\nb", kind: "k" }, { text: "c\n", kind: "" }])).toEqual([[{ text: "a", kind: "k" }], [{ text: "b", kind: "k" }, { text: "c", kind: "" }], []]);
+  expect(
+    linesOf([
+      { text: "a\nb", kind: "k" },
+      { text: "c\n", kind: "" },
+    ]),
+  ).toEqual([
+    [{ text: "a", kind: "k" }],
+    [
+      { text: "b", kind: "k" },
+      { text: "c", kind: "" },
+    ],
+    [],
+  ]);
 });
 
 test("W76 W79 addresses that are followed, pictures that are fetched", () => {
-  expect(["https://a.example/x", "mailto:a@b.example", "javascript:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "blob:https://a.example/1"].map((one) => linkTarget(one)?.protocol ?? null)).toEqual(["https:", "mailto:", null, null, null, null, null, null, null]);
-  expect(["data:image/png;base64,AAAA", "data:image/svg+xml;base64,AAAA", "data:text/html;base64,AAAA", "https://a.example/x.png", "//a.example/x.png", "javascript:1", `${location.origin}/_api/blobs/x`].map((one) => imageSource(one)?.kind ?? null)).toEqual(["here", null, null, "remote", "remote", null, "here"]);
+  expect(
+    [
+      "https://a.example/x",
+      "mailto:a@b.example",
+      "javascript:alert(1)",
+      " javascript:alert(1)",
+      "java\nscript:alert(1)",
+      "data:text/html,x",
+      "vbscript:x",
+      "file:///etc/passwd",
+      "blob:https://a.example/1",
+    ].map((one) => linkTarget(one)?.protocol ?? null),
+  ).toEqual(["https:", "mailto:", null, null, null, null, null, null, null]);
+  expect(
+    [
+      "data:image/png;base64,AAAA",
+      "data:image/svg+xml;base64,AAAA",
+      "data:text/html;base64,AAAA",
+      "https://a.example/x.png",
+      "//a.example/x.png",
+      "javascript:1",
+      `${location.origin}/_api/blobs/x`,
+    ].map((one) => imageSource(one)?.kind ?? null),
+  ).toEqual(["here", null, null, "remote", "remote", null, "here"]);
 });
 
 test("W79 of an agent's links to its own server only those to files are followed", () => {
   const file = `_api/blobs/s${"QQ"}/${"0a".repeat(32)}/table-1.csv`;
   const client = (base: string) => ({ client: { address: { base } } as ArpClient });
-  const followed = (base: string | null, ...links: string[]) => links.map((link) => linkTarget(link, base === null ? null : client(base)) !== null);
+  const followed = (base: string | null, ...links: string[]) =>
+    links.map((link) => linkTarget(link, base === null ? null : client(base)) !== null);
   const { origin } = location;
-  const traps = ["/?session=trap#%74oken=OTHER", "?session=trap", "#token=OTHER", `${origin}/`, `//${location.host}/_inspect`, "/_api/chats", `/${file}?x=1`, `/${file}#token=OTHER`, `/${file}/..`, "/_api/blobs/cookie", `/?session=trap&x=/${file}`, `/#token=OTHER&x=/${file}`, `/_api/blobs/sQQ/..%2f..%2f/${"0".repeat(64)}`];
+  const traps = [
+    "/?session=trap#%74oken=OTHER",
+    "?session=trap",
+    "#token=OTHER",
+    `${origin}/`,
+    `//${location.host}/_inspect`,
+    "/_api/chats",
+    `/${file}?x=1`,
+    `/${file}#token=OTHER`,
+    `/${file}/..`,
+    "/_api/blobs/cookie",
+    `/?session=trap&x=/${file}`,
+    `/#token=OTHER&x=/${file}`,
+    `/_api/blobs/sQQ/..%2f..%2f/${"0".repeat(64)}`,
+  ];
   const none = traps.map(() => false);
   expect(followed(null, ...traps)).toEqual(none);
   expect(followed(origin, ...traps)).toEqual(none);
   expect(followed(`${origin}/deep/agent`, ...traps)).toEqual(none);
-  expect(followed(null, `/${file}`, file, `${origin}/${file}`, "https://a.example/#token=x", "mailto:a@b.example")).toEqual([true, true, true, true, true]);
+  expect(
+    followed(null, `/${file}`, file, `${origin}/${file}`, "https://a.example/#token=x", "mailto:a@b.example"),
+  ).toEqual([true, true, true, true, true]);
   // The server is elsewhere: its addresses are refused, those of the page around are not the agent's server.
-  expect(followed("https://agents.example", "https://agents.example/?session=trap", "http://agents.example/?session=trap", `https://agents.example/${file}`, "/orders/12")).toEqual([false, false, true, true]);
+  expect(
+    followed(
+      "https://agents.example",
+      "https://agents.example/?session=trap",
+      "http://agents.example/?session=trap",
+      `https://agents.example/${file}`,
+      "/orders/12",
+    ),
+  ).toEqual([false, false, true, true]);
   // One machine has several names.
-  expect(followed("http://127.0.0.1:8080", "http://localhost:8080/#token=x", "http://127.1.2.3:8080/", "http://[::1]:8080/", "http://0x7f000001:8080/", "http://localhost:3000/")).toEqual([false, false, false, false, true]);
+  expect(
+    followed(
+      "http://127.0.0.1:8080",
+      "http://localhost:8080/#token=x",
+      "http://127.1.2.3:8080/",
+      "http://[::1]:8080/",
+      "http://0x7f000001:8080/",
+      "http://localhost:3000/",
+    ),
+  ).toEqual([false, false, false, false, true]);
 });
 
 test("W80 what deceives the eye is made visible", () => {
@@ -274,9 +469,24 @@ test("a ratio is the first's part, a half if it is none", () => {
 });
 
 test("whole numbers with more digits than a number has are sorted by all of them", async () => {
-  const rows = ["9007199254740993", "-9223372036854775808", "9007199254740992", "9223372036854775807", "9223372036854775806", "9,007,199,254,740,991"].map((cell) => [cell]);
-  const ascending = ["-9223372036854775808", "9,007,199,254,740,991", "9007199254740992", "9007199254740993", "9223372036854775806", "9223372036854775807"];
-  const inOrder = async (direction: "ascending" | "descending") => [...(await sorted(rows, 0, direction, "en"))].map((at) => rows[at]?.[0]);
+  const rows = [
+    "9007199254740993",
+    "-9223372036854775808",
+    "9007199254740992",
+    "9223372036854775807",
+    "9223372036854775806",
+    "9,007,199,254,740,991",
+  ].map((cell) => [cell]);
+  const ascending = [
+    "-9223372036854775808",
+    "9,007,199,254,740,991",
+    "9007199254740992",
+    "9007199254740993",
+    "9223372036854775806",
+    "9223372036854775807",
+  ];
+  const inOrder = async (direction: "ascending" | "descending") =>
+    [...(await sorted(rows, 0, direction, "en"))].map((at) => rows[at]?.[0]);
   expect(columnKind(rows, 0)).toBe("number");
   expect(await inOrder("ascending")).toEqual(ascending);
   expect(await inOrder("descending")).toEqual([...ascending].reverse());

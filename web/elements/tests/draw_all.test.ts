@@ -2,10 +2,10 @@
 
 import { html, type TemplateResult } from "lit";
 import { beforeEach, expect, test } from "vitest";
-import { ComponentElement } from "../src/component_element.js";
-import { ArpElement, define } from "../src/element.js";
+import { ComponentElement } from "../src/base/component_element.js";
+import { ArpElement, define } from "../src/base/element.js";
 import "../src/markdown/prose.js";
-import { drawAll } from "../src/draw_all.js";
+import { drawAll } from "../src/base/draw_all.js";
 
 let drawn: string[];
 

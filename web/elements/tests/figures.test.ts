@@ -3,9 +3,9 @@
 import { translator } from "@agent-rendering/core/strings";
 import { expect, test } from "vitest";
 import { clockText } from "../src/chat/clock.js";
-import { isLong } from "../src/chat/fold.js";
-import { tokenIn } from "../src/chat/token_form.js";
-import { decimalsOf, withoutNoise, written } from "../src/table/figures.js";
+import { isLong } from "../src/chat/message/fold.js";
+import { tokenIn } from "../src/chat/status/token_form.js";
+import { decimalsOf, withoutNoise, written } from "../src/components/table/figures.js";
 
 const shown = (...values: (string | number | null)[]) => {
   const rows = values.map((value) => [value]);
@@ -29,7 +29,14 @@ test("W41 what arithmetic has left behind is not shown, and computed numbers are
 });
 
 test.each([
-  [0, "0:00"], [9.9, "0:09"], [299, "4:59"], [3600, "1:00:00"], [90_061, "25:01:01"], [-3, "0:00"], [172_800, "2 days"], [600_000, "6 days"],
+  [0, "0:00"],
+  [9.9, "0:09"],
+  [299, "4:59"],
+  [3600, "1:00:00"],
+  [90_061, "25:01:01"],
+  [-3, "0:00"],
+  [172_800, "2 days"],
+  [600_000, "6 days"],
 ])("%d seconds are %s", (seconds, expected) => {
   expect(clockText(seconds, translator("en"))).toBe(expected);
 });
@@ -49,5 +56,10 @@ test.each([
 });
 
 test("a text is folded from 25 lines on, or of more than 4,000 characters", () => {
-  expect([isLong("a\n".repeat(23)), isLong("a\n".repeat(24)), isLong("a".repeat(4000)), isLong("a".repeat(4001))]).toEqual([false, true, false, true]);
+  expect([
+    isLong("a\n".repeat(23)),
+    isLong("a\n".repeat(24)),
+    isLong("a".repeat(4000)),
+    isLong("a".repeat(4001)),
+  ]).toEqual([false, true, false, true]);
 });

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createContext } from "../src/context.js";
+import { createContext } from "../src/base/context.js";
 import "../src/components/index.js";
 import { ProseBuilder } from "../src/markdown/builder.js";
 import { lex, noLinks } from "../src/markdown/lexer.js";
@@ -45,10 +45,84 @@ function growing() {
 
 /** Pieces of Markdown that mean something together, or nearly do. */
 const PIECES = [
-  "word", " ", " ", "\n", "\n\n", "two words", "Über, naïve; (so)", "e.g. this.", "你好。", "a-b", "1", "12", ". ", ") ", "- ", "* ", "+ ", "> ", "# ", "### ", "#", "    ", "  ",
-  "```\n", "```js\n", "````\n", "~~~\n", "`", "``", "**", "*", "_", "~~", "[", "]", "](", "](https://example.org/a)", "[d]", "[d]: https://example.org/d\n", "[d]: /x 'title", "'", "!", "![",
-  "|", "| a | b |\n", "|---|---|\n", "| 1 | **2** |\n", "---", "===", "-", "<div", "<b>", "</b>", ">", "<", "&amp", ";", "&", "\\", "$$", "$", "\\(", "www.", "www.example.org", "http://", "x@example.org", ":", "/",
-  "- [ ] ", "- [x] done\n", "\t", "\r\n", "def f():\n", "    return 1\n", "let a = 1;\n", "🙂", "\u202e", "[2]",
+  "word",
+  " ",
+  " ",
+  "\n",
+  "\n\n",
+  "two words",
+  "Über, naïve; (so)",
+  "e.g. this.",
+  "你好。",
+  "a-b",
+  "1",
+  "12",
+  ". ",
+  ") ",
+  "- ",
+  "* ",
+  "+ ",
+  "> ",
+  "# ",
+  "### ",
+  "#",
+  "    ",
+  "  ",
+  "```\n",
+  "```js\n",
+  "````\n",
+  "~~~\n",
+  "`",
+  "``",
+  "**",
+  "*",
+  "_",
+  "~~",
+  "[",
+  "]",
+  "](",
+  "](https://example.org/a)",
+  "[d]",
+  "[d]: https://example.org/d\n",
+  "[d]: /x 'title",
+  "'",
+  "!",
+  "![",
+  "|",
+  "| a | b |\n",
+  "|---|---|\n",
+  "| 1 | **2** |\n",
+  "---",
+  "===",
+  "-",
+  "<div",
+  "<b>",
+  "</b>",
+  ">",
+  "<",
+  "&amp",
+  ";",
+  "&",
+  "\\",
+  "$$",
+  "$",
+  "\\(",
+  "www.",
+  "www.example.org",
+  "http://",
+  "x@example.org",
+  ":",
+  "/",
+  "- [ ] ",
+  "- [x] done\n",
+  "\t",
+  "\r\n",
+  "def f():\n",
+  "    return 1\n",
+  "let a = 1;\n",
+  "🙂",
+  "\u202e",
+  "[2]",
 ];
 const texts = fc.array(fc.constantFrom(...PIECES), { minLength: 1, maxLength: 24 }).map((pieces) => pieces.join(""));
 
@@ -72,24 +146,31 @@ test.each([
 });
 
 describe("whatever it says and wherever it is cut", () => {
-  test("it shows at each moment what the text up to there shows, and in the end the whole", { timeout: 120_000 }, () => {
-    fc.assert(
-      fc.property(texts, cuts, (text, at) => {
-        const show = growing();
-        for (const prefix of prefixes(text, at)) expect(show(prefix, true)).toBe(growing()(prefix, true));
-        expect(show(text, false)).toBe(growing()(text, false));
-      }),
-      { numRuns: Number(process.env.ARP_RUNS ?? 2000) },
-    );
-  });
+  test(
+    "it shows at each moment what the text up to there shows, and in the end the whole",
+    { timeout: 120_000 },
+    () => {
+      fc.assert(
+        fc.property(texts, cuts, (text, at) => {
+          const show = growing();
+          for (const prefix of prefixes(text, at)) expect(show(prefix, true)).toBe(growing()(prefix, true));
+          expect(show(text, false)).toBe(growing()(text, false));
+        }),
+        { numRuns: Number(process.env.ARP_RUNS ?? 2000) },
+      );
+    },
+  );
 });
 
 /** Lines so long together that no slice holds them. */
-const lines = (line: (number: number) => string, length: number) => Array.from({ length: Math.ceil(length / line(0).length) }, (_, number) => line(number)).join("");
+const lines = (line: (number: number) => string, length: number) =>
+  Array.from({ length: Math.ceil(length / line(0).length) }, (_, number) => line(number)).join("");
 const WORDS = "as many words as a line of somebody who explains at length has ".repeat(6).trim();
 const LONG: { readonly [name: string]: (length: number) => string } = {
-  fence: (length) => `\`\`\`js\n${lines((number) => `const a${number} = 1;${number % 7 ? "" : "\n"}\n`, length)}\`\`\`\n`,
-  "fence that shows fences": (length) => `~~~~md\n${lines((number) => `Text ${number}\n\n\`\`\`js\nlet b;\n\`\`\`\n`, length)}~~~~\n`,
+  fence: (length) =>
+    `\`\`\`js\n${lines((number) => `const a${number} = 1;${number % 7 ? "" : "\n"}\n`, length)}\`\`\`\n`,
+  "fence that shows fences": (length) =>
+    `~~~~md\n${lines((number) => `Text ${number}\n\n\`\`\`js\nlet b;\n\`\`\`\n`, length)}~~~~\n`,
   table: (length) => `| a | b |\n|---|---|\n${lines((number) => `| ${number} | **two** ${WORDS} |\n`, length)}`,
   math: (length) => `$$\n${lines((number) => `x_${number} = 1\n\n`, length)}$$\n`,
   html: (length) => `<pre>\n${lines((number) => `line ${number}\n\n`, length)}</pre>\n`,
@@ -98,7 +179,9 @@ const LONG: { readonly [name: string]: (length: number) => string } = {
   indented: (length) => lines((number) => `    code ${number}\n\n`, length),
   prose: (length) => lines((number) => `A paragraph ${number} with *words*: ${WORDS}.\n\n`, length),
 };
-const long = fc.tuple(fc.constantFrom(...Object.keys(LONG)), fc.integer({ min: 10, max: 50_000 })).map(([name, length]) => (LONG[name] as (length: number) => string)(length));
+const long = fc
+  .tuple(fc.constantFrom(...Object.keys(LONG)), fc.integer({ min: 10, max: 50_000 }))
+  .map(([name, length]) => (LONG[name] as (length: number) => string)(length));
 
 function whole(text: string): string {
   const place = document.createElement("div");
@@ -106,20 +189,26 @@ function whole(text: string): string {
   return shown(place);
 }
 
-test.each(Object.keys(LONG))("a block of more than 32,000 characters stays one block, and what comes after it is no part of it: %s", (name) => {
-  const text = `Before.\n\n${(LONG[name] as (length: number) => string)(40_000)}\nAfter *it*.\n\n- one\n\nEnd.`;
-  expect(growing()(text, false)).toBe(whole(text));
-});
+test.each(Object.keys(LONG))(
+  "a block of more than 32,000 characters stays one block, and what comes after it is no part of it: %s",
+  (name) => {
+    const text = `Before.\n\n${(LONG[name] as (length: number) => string)(40_000)}\nAfter *it*.\n\n- one\n\nEnd.`;
+    expect(growing()(text, false)).toBe(whole(text));
+  },
+);
 
-test("a long text has the same blocks in slices as at once, whatever it holds and wherever it is cut", { timeout: 120_000 }, () => {
-  fc.assert(
-    fc.property(fc.array(long, { minLength: 1, maxLength: 3 }), cuts, (blocks, at) => {
-      const text = blocks.join("\n\n");
-      const show = growing();
-      for (const prefix of prefixes(text, at.slice(0, 3))) show(prefix, true);
-      expect(show(text, false)).toBe(whole(text));
-    }),
-    { numRuns: 12 },
-  );
-});
-
+test(
+  "a long text has the same blocks in slices as at once, whatever it holds and wherever it is cut",
+  { timeout: 120_000 },
+  () => {
+    fc.assert(
+      fc.property(fc.array(long, { minLength: 1, maxLength: 3 }), cuts, (blocks, at) => {
+        const text = blocks.join("\n\n");
+        const show = growing();
+        for (const prefix of prefixes(text, at.slice(0, 3))) show(prefix, true);
+        expect(show(text, false)).toBe(whole(text));
+      }),
+      { numRuns: 12 },
+    );
+  },
+);

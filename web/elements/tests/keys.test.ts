@@ -13,7 +13,9 @@ function pressed(shortcut: string | null, init: KeyboardEventInit, inside = "<p>
     if (taken) event.preventDefault();
     counts = isPressed(shortcut, event as unknown as KeyboardEvent);
   });
-  (place.querySelector("[data-here]") ?? place.firstElementChild ?? place).dispatchEvent(new KeyboardEvent("keydown", { bubbles: true, cancelable: true, ...init }));
+  (place.querySelector("[data-here]") ?? place.firstElementChild ?? place).dispatchEvent(
+    new KeyboardEvent("keydown", { bubbles: true, cancelable: true, ...init }),
+  );
   place.remove();
   return counts;
 }
@@ -46,5 +48,10 @@ test("W89 in the message box signs write, other keys count", () => {
 });
 
 test("a key is named as people read it", () => {
-  expect([keyName("Alt+ArrowUp"), keyName("Control+End"), keyName("Escape"), keyName(null)]).toEqual(["Alt Up", "Ctrl End", "Esc", ""]);
+  expect([keyName("Alt+ArrowUp"), keyName("Control+End"), keyName("Escape"), keyName(null)]).toEqual([
+    "Alt Up",
+    "Ctrl End",
+    "Esc",
+    "",
+  ]);
 });

@@ -13,7 +13,7 @@ async function allowed(host: string, frame: string | null): Promise<HTMLElement>
   const place = await drawn(image(host), noting({ pictureFrame: frame }).context);
   expect(place.querySelectorAll("img, iframe").length).toBe(0);
   place.querySelector("button")?.click();
-  await import("../src/picture_frame.js");
+  await import("../src/base/picture_frame.js");
   await ready(place);
   return place;
 }
@@ -33,14 +33,29 @@ test("W53 W79 else it is in a frame that can run nothing of ours, under the name
   const frame = place.querySelector("iframe");
   expect(place.querySelector("img")).toBeNull();
   expect(frame?.getAttribute("src")).toBe("_picture?src=https%3A%2F%2Ftwo.example%2Fmap.png");
-  expect(["sandbox", "role", "title", "tabindex", "referrerpolicy"].map((name) => frame?.getAttribute(name))).toEqual(["allow-scripts", "img", "A map", "-1", "no-referrer"]);
+  expect(["sandbox", "role", "title", "tabindex", "referrerpolicy"].map((name) => frame?.getAttribute(name))).toEqual([
+    "allow-scripts",
+    "img",
+    "A map",
+    "-1",
+    "no-referrer",
+  ]);
 });
 
 test("W53 it is as large as the frame says, whom alone it believes", async () => {
   const place = await allowed("three.example", "_picture");
   const frame = () => place.querySelector("iframe");
   const size = () => [frame()?.getAttribute("width"), frame()?.getAttribute("height")];
-  for (const received of [null, "x", {}, { arpPicture: [1, "2"] }, { arpPicture: [0, 5] }, { arpPicture: [1, 2, 3] }, { arpPicture: [1e9, 1] }]) notify(frame()?.contentWindow ?? null, received);
+  for (const received of [
+    null,
+    "x",
+    {},
+    { arpPicture: [1, "2"] },
+    { arpPicture: [0, 5] },
+    { arpPicture: [1, 2, 3] },
+    { arpPicture: [1e9, 1] },
+  ])
+    notify(frame()?.contentWindow ?? null, received);
   notify(window, { arpPicture: [7, 7] });
   await ready(place);
   expect(size()).toEqual(["320", "180"]);
@@ -58,10 +73,15 @@ test("W53 one that does not come says so in its place", async () => {
 });
 
 test("W53 a product's picture fills its place", async () => {
-  const place = await drawn(component("product-cards", { cards: [{ name: "Lamp", image: "https://five.example/lamp.png" }] }), noting({ pictureFrame: "_picture" }).context);
+  const place = await drawn(
+    component("product-cards", { cards: [{ name: "Lamp", image: "https://five.example/lamp.png" }] }),
+    noting({ pictureFrame: "_picture" }).context,
+  );
   await import("../src/components/product_cards.js");
   await ready(place);
   place.querySelector<HTMLElement>(".arp-picture-place button")?.click();
   await ready(place);
-  expect(place.querySelector("iframe")?.getAttribute("src")).toBe("_picture?src=https%3A%2F%2Ffive.example%2Flamp.png&fit=cover");
+  expect(place.querySelector("iframe")?.getAttribute("src")).toBe(
+    "_picture?src=https%3A%2F%2Ffive.example%2Flamp.png&fit=cover",
+  );
 });

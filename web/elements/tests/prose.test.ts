@@ -1,7 +1,7 @@
 /** Prose that grows: nodes stay, text is whole, nothing is run. */
 
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { createContext } from "../src/context.js";
+import { createContext } from "../src/base/context.js";
 import "../src/components/index.js";
 import { isBearable, lex, safeCut } from "../src/markdown/lexer.js";
 import { decodeEntities } from "../src/markdown/entities.js";
@@ -39,7 +39,12 @@ beforeEach(() => {
 
 /** The tags and words of a place, without what differs between a growing and a finished text. */
 function shape(of: Element): string {
-  return [...of.children].map((child) => `${child.localName}:${child.localName === "arp-code" ? (child as unknown as { code: string }).code : words(child)}`).join("|");
+  return [...of.children]
+    .map(
+      (child) =>
+        `${child.localName}:${child.localName === "arp-code" ? (child as unknown as { code: string }).code : words(child)}`,
+    )
+    .join("|");
 }
 
 test("W20 blocks that are complete keep their nodes, whatever comes after them", () => {
@@ -57,7 +62,9 @@ test("a text that came letter by letter shows as one that came whole", () => {
   for (let end = 1; end <= TEXT.length; end += 1) view.update(TEXT.slice(0, end), true, context);
   view.update(TEXT, false, context);
   expect(shape(place)).toBe(shape(other));
-  expect(shape(place)).toBe("h3:Title|p:First paragraph with a link.|ul:onetwothree|arp-code:const a = 1;|div:ab12|p:Last one.");
+  expect(shape(place)).toBe(
+    "h3:Title|p:First paragraph with a link.|ul:onetwothree|arp-code:const a = 1;|div:ab12|p:Last one.",
+  );
 });
 
 test("W19 while a text is written no mark shows that will not stay", () => {
@@ -112,7 +119,9 @@ test("the blocks of a long text are in parts, a few in each, and a heading with 
   const time = vi.spyOn(performance, "now").mockReturnValue(0); // no slice is too long
   view.update(text, false, context);
   time.mockRestore();
-  expect([...place.querySelectorAll("p")].map((one) => one.textContent)).toEqual(text.split("\n\n").filter((one) => one !== "# Head"));
+  expect([...place.querySelectorAll("p")].map((one) => one.textContent)).toEqual(
+    text.split("\n\n").filter((one) => one !== "# Head"),
+  );
   const parts = [...place.querySelectorAll(".arp-part"), place];
   expect(Math.max(...parts.map(({ childElementCount }) => childElementCount))).toBeLessThanOrEqual(40);
   expect(place.querySelector("h3")?.nextElementSibling?.textContent).toBe("Number 32.");
@@ -155,7 +164,9 @@ test("what is drawn to warm up is laid out where the next will stand, and nothin
   vi.stubGlobal("requestIdleCallback", (act: () => void) => act());
   let drawn = "";
   vi.spyOn(Element.prototype, "getBoundingClientRect").mockImplementation(function (this: Element) {
-    drawn = [...(this.parentElement === place ? this.querySelectorAll("*") : [])].map(({ localName }) => localName).join(" ");
+    drawn = [...(this.parentElement === place ? this.querySelectorAll("*") : [])]
+      .map(({ localName }) => localName)
+      .join(" ");
     return new DOMRect();
   });
   warmProse(place);
@@ -185,7 +196,11 @@ describe("W76 what an agent writes is text", () => {
     view.update(source, false, context);
     expect(words(place)).toBe(shown);
     expect(place.querySelectorAll("script, img, svg, style, b, a[href^='j'], a[href^='d']")).toHaveLength(0);
-    expect([...place.querySelectorAll("*")].flatMap((one) => [...one.attributes]).filter(({ name }) => name.startsWith("on"))).toEqual([]);
+    expect(
+      [...place.querySelectorAll("*")]
+        .flatMap((one) => [...one.attributes])
+        .filter(({ name }) => name.startsWith("on")),
+    ).toEqual([]);
   });
 });
 
@@ -197,7 +212,8 @@ test("W79 a link that leads away opens beside, sends no referrer, and says where
 });
 
 test("money is no math unless somebody wants it", () => {
-  const kinds = (source: string, withDollars: boolean) => (lex(source, {}, withDollars)[0] as { tokens: { type: string }[] }).tokens.map(({ type }) => type);
+  const kinds = (source: string, withDollars: boolean) =>
+    (lex(source, {}, withDollars)[0] as { tokens: { type: string }[] }).tokens.map(({ type }) => type);
   expect(kinds("it costs $5 and $10", false)).toEqual(["text"]);
   expect(kinds("it costs $5 and $10", true)).toEqual(["text"]);
   expect(kinds("so $x^2$ is", true)).toEqual(["text", "math", "text"]);
@@ -216,7 +232,8 @@ test("W81 texts made to stop the page are shown as they are", () => {
 });
 
 test("W81 a table of more columns than anybody reads is shown as it was written", () => {
-  const wide = (columns: number) => `|${" a |".repeat(columns)}\n|${"-|".repeat(columns)}\n|${" 1 |".repeat(columns)}\n`;
+  const wide = (columns: number) =>
+    `|${" a |".repeat(columns)}\n|${"-|".repeat(columns)}\n|${" 1 |".repeat(columns)}\n`;
   view.update(wide(100), false, context);
   expect(place.querySelectorAll("th")).toHaveLength(100);
   view.update(wide(101), false, context);

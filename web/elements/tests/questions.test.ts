@@ -47,29 +47,42 @@ test.each([
   expect(words(place.querySelector("[data-taken]"))).toBe(`Answered: ${shown}`);
 });
 
-test.each([["declined", "Declined"], ["expired", "Expired"], ["cancelled", "Cancelled"]])("a question that is %s says so and is shut", async (state, shown) => {
+test.each([
+  ["declined", "Declined"],
+  ["expired", "Expired"],
+  ["cancelled", "Cancelled"],
+])("a question that is %s says so and is shut", async (state, shown) => {
   const place = await drawn(component("choices", { options: ["a"], state }), noting().context);
   expect(words(place.querySelector(".arp-standing"))).toBe(shown);
   expect(buttons(place)[0]?.disabled).toBe(true);
 });
 
-test.each(["form", "confirm", "choices", "text-input", "table"])("a %s that lets people decline is declined once, by a button of its own", async (type) => {
-  await loadComponents();
-  const props = { form: { fields: [{ name: "n" }] }, confirm: ASKED, choices: { options: ["a"] }, table: { headers: ["a"], rows: [[1]], selectable: "one" } }[type] ?? {};
-  const without = await drawn(component(type, props), noting().context);
-  expect(without.querySelector(".arp-decline")).toBeNull();
-  const declined: string[] = [];
-  const { context, answers, announced } = noting({ decline: ({ id }) => void declined.push(id) });
-  const asked = component(type, { ...props, can_decline: true });
-  const place = await drawn(asked, context);
-  const button = place.querySelector<HTMLButtonElement>(".arp-decline");
-  expect(words(button)).toBe("Decline");
-  button?.click();
-  button?.click();
-  await ready(place);
-  expect([declined, answers, announced]).toEqual([[asked.id], [], ["Answer sent"]]);
-  expect(place.querySelector(".arp-decline")).toBeNull();
-});
+test.each(["form", "confirm", "choices", "text-input", "table"])(
+  "a %s that lets people decline is declined once, by a button of its own",
+  async (type) => {
+    await loadComponents();
+    const props =
+      {
+        form: { fields: [{ name: "n" }] },
+        confirm: ASKED,
+        choices: { options: ["a"] },
+        table: { headers: ["a"], rows: [[1]], selectable: "one" },
+      }[type] ?? {};
+    const without = await drawn(component(type, props), noting().context);
+    expect(without.querySelector(".arp-decline")).toBeNull();
+    const declined: string[] = [];
+    const { context, answers, announced } = noting({ decline: ({ id }) => void declined.push(id) });
+    const asked = component(type, { ...props, can_decline: true });
+    const place = await drawn(asked, context);
+    const button = place.querySelector<HTMLButtonElement>(".arp-decline");
+    expect(words(button)).toBe("Decline");
+    button?.click();
+    button?.click();
+    await ready(place);
+    expect([declined, answers, announced]).toEqual([[asked.id], [], ["Answer sent"]]);
+    expect(place.querySelector(".arp-decline")).toBeNull();
+  },
+);
 
 test("in a recording a question is shut: anyone who looks on cannot answer what was asked then", async () => {
   const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
@@ -89,7 +102,9 @@ test("W50 offline the answer waits in the client, and the question says so", asy
   const place = await drawn(requested, { ...context, answer: (one, value) => client.answer(one, value) });
   buttons(place)[0]?.click();
   await ready(place);
-  expect(client.store.outgoing.get().map(({ message, phase }) => [message.source_component, phase])).toEqual([[requested.id, "waiting"]]);
+  expect(client.store.outgoing.get().map(({ message, phase }) => [message.source_component, phase])).toEqual([
+    [requested.id, "waiting"],
+  ]);
   expect(words(place.querySelector(".arp-standing"))).toBe("Your answer will be sent when the connection is back.");
 });
 
@@ -104,7 +119,10 @@ test("W50 an answer that is sent and not acknowledged says after a second that i
   buttons(place)[0]?.click();
   await ready(place);
   const late = () => place.querySelector<HTMLElement>(".arp-standing arp-late");
-  expect([words(place.querySelector(".arp-standing")), late()?.hidden]).toEqual(["Answer sent · Not delivered yet", true]);
+  expect([words(place.querySelector(".arp-standing")), late()?.hidden]).toEqual([
+    "Answer sent · Not delivered yet",
+    true,
+  ]);
   await vi.waitFor(() => expect(late()?.hidden).toBe(false), { timeout: 3000 });
   FakeSocket.last.notify({ type: "ack", v: 1, id: FakeSocket.last.of("input")[0]?.id });
   client.store.flush();
@@ -123,7 +141,9 @@ test("W50 an answer from before a reload is still on its way", async () => {
 
 test("choices: one is sent as it was offered, a disabled one is not", async () => {
   const { context, answers } = noting();
-  const requested = component("choices", { options: ["sun", { label: "Rain", value: 7 }, { label: "Fog", disabled: true }] });
+  const requested = component("choices", {
+    options: ["sun", { label: "Rain", value: 7 }, { label: "Fog", disabled: true }],
+  });
   const place = await drawn(requested, context);
   buttons(place)[2]?.click();
   buttons(place)[1]?.click();
@@ -170,21 +190,51 @@ test("W56 text input: label, characters left, Enter sends, too long does not", a
 
 test("W49 an answered form is a summary: labels of options, no passwords", async () => {
   await loadComponents("form");
-  const fields = [{ name: "size", field_type: "select", options: [{ label: "Large", value: 2 }] }, { name: "key", label: "Key", field_type: "password" }, { name: "ok", field_type: "checkbox" }];
-  const place = await drawn(component("form", { fields, state: "answered", answer: { size: 2, key: "secret", ok: false } }), noting().context);
+  const fields = [
+    { name: "size", field_type: "select", options: [{ label: "Large", value: 2 }] },
+    { name: "key", label: "Key", field_type: "password" },
+    { name: "ok", field_type: "checkbox" },
+  ];
+  const place = await drawn(
+    component("form", { fields, state: "answered", answer: { size: 2, key: "secret", ok: false } }),
+    noting().context,
+  );
   expect(place.querySelector("input, select, button")).toBeNull();
   expect([...place.querySelectorAll("dl > div")].map(words)).toEqual(["sizeLarge", "Key••••••", "okNo"]);
 });
 
 test("W55 progress: a list in order with a word for each state, and the whole as a bar", async () => {
-  const place = await drawn(component("progress", { title: "Import", steps: [{ name: "Read", status: "done" }, { name: "Check", status: "active" }, { name: "Write", status: "sleeping" }] }), noting().context);
-  expect([...place.querySelectorAll("ol > li")].map(words)).toEqual(["Read, Done", "Check, In progress", "Write, Pending"]);
+  const place = await drawn(
+    component("progress", {
+      title: "Import",
+      steps: [
+        { name: "Read", status: "done" },
+        { name: "Check", status: "active" },
+        { name: "Write", status: "sleeping" },
+      ],
+    }),
+    noting().context,
+  );
+  expect([...place.querySelectorAll("ol > li")].map(words)).toEqual([
+    "Read, Done",
+    "Check, In progress",
+    "Write, Pending",
+  ]);
   expect(place.querySelector("progress")?.getAttribute("aria-label")).toBe("Import: 1 of 3 done");
   expect(place.querySelector("li[aria-current=step]")?.textContent).toContain("Check");
 });
 
 test("W55 facts are a dl", async () => {
-  const place = await drawn(component("key-value", { items: [{ key: "Rows", value: 1461 }, { key: "State", value: "bad", style: "error" }, { key: "None", value: null }] }), noting().context);
+  const place = await drawn(
+    component("key-value", {
+      items: [
+        { key: "Rows", value: 1461 },
+        { key: "State", value: "bad", style: "error" },
+        { key: "None", value: null },
+      ],
+    }),
+    noting().context,
+  );
   expect([...place.querySelectorAll("dl > div")].map(words)).toEqual(["Rows 1,461", "State Error: bad", "None –"]);
 });
 
@@ -201,12 +251,18 @@ test("W84 a component of the host takes the place of ours; one that throws shows
   const { createComponents } = await import("../src/index.js");
   const registry = createComponents({
     "status-card": ({ props }) => document.createTextNode(`mine: ${String(props.title)}`),
-    "text": () => {
+    text: () => {
       throw new Error("broken");
     },
   });
   const { context } = noting({ registry });
-  const group = component("group", { children: [component("status-card", { title: "A" }), component("text", { content: "B" }), component("markdown", { content: "C" })] as never });
+  const group = component("group", {
+    children: [
+      component("status-card", { title: "A" }),
+      component("text", { content: "B" }),
+      component("markdown", { content: "C" }),
+    ] as never,
+  });
   const place = await drawn(group, context);
   const own = [...place.querySelectorAll("arp-own")];
   expect(words(own[0] ?? null)).toBe("mine: A");
@@ -217,10 +273,12 @@ test("W84 a component of the host takes the place of ours; one that throws shows
 
 test("a component that failed is drawn again when it changes", async () => {
   const { createComponents } = await import("../src/index.js");
-  const registry = createComponents({ text: ({ props }) => {
-    if (props.content === "bad") throw new Error("bad");
-    return document.createTextNode("good");
-  } });
+  const registry = createComponents({
+    text: ({ props }) => {
+      if (props.content === "bad") throw new Error("bad");
+      return document.createTextNode("good");
+    },
+  });
   const { context } = noting({ registry });
   const shown = component("text", { content: "bad" });
   const place = await drawn(shown, context);
@@ -229,11 +287,26 @@ test("a component that failed is drawn again when it changes", async () => {
   expect(words(place)).toBe("good");
 });
 
-const PEOPLE = { title: "People", headers: ["name", "age"], rows: [["Cem", 8], ["Ann", 3], ["Bob", 5]], sortable: true, searchable: true };
+const PEOPLE = {
+  title: "People",
+  headers: ["name", "age"],
+  rows: [
+    ["Cem", 8],
+    ["Ann", 3],
+    ["Bob", 5],
+  ],
+  sortable: true,
+  searchable: true,
+};
 
 /** The boxes before the rows, by the name that is read aloud. */
 function boxes(place: Element): Record<string, HTMLInputElement> {
-  return Object.fromEntries([...place.querySelectorAll<HTMLInputElement>(".arp-pick > input")].map((box) => [box.getAttribute("aria-label"), box]));
+  return Object.fromEntries(
+    [...place.querySelectorAll<HTMLInputElement>(".arp-pick > input")].map((box) => [
+      box.getAttribute("aria-label"),
+      box,
+    ]),
+  );
 }
 
 test("rows of a table are selected by their numbers as they came, sorted and filtered or not", async () => {
@@ -244,7 +317,9 @@ test("rows of a table are selected by their numbers as they came, sorted and fil
   const submit = () => buttons(place).find((button) => words(button) === "Submit") as HTMLButtonElement;
   expect(Object.keys(boxes(place))).toEqual(["Cem", "Ann", "Bob"]);
   expect([boxes(place).Ann?.type, submit().disabled]).toEqual(["checkbox", true]);
-  buttons(place).find((button) => words(button) === "name")?.click();
+  buttons(place)
+    .find((button) => words(button) === "name")
+    ?.click();
   await ready(place);
   expect(Object.keys(boxes(place))).toEqual(["Ann", "Bob", "Cem"]);
   boxes(place).Bob?.click();
@@ -276,7 +351,9 @@ test("of a table one row is selected, which its radio button names", async () =>
   boxes(place).Bob?.click();
   await ready(place);
   expect(Object.values(boxes(place)).map(({ checked }) => checked)).toEqual([false, false, true]);
-  buttons(place).find((button) => words(button) === "Submit")?.click();
+  buttons(place)
+    .find((button) => words(button) === "Submit")
+    ?.click();
   expect(answers).toEqual([[requested.id, 2]]);
 });
 
@@ -297,7 +374,10 @@ test.each([
 
 test("a table without selection has no boxes, and rows of tabs have none", async () => {
   for (const selectable of [undefined, "none", "some", 1]) {
-    const place = await drawn(component("table", { ...PEOPLE, ...(selectable !== undefined && { selectable }) }), noting().context);
+    const place = await drawn(
+      component("table", { ...PEOPLE, ...(selectable !== undefined && { selectable }) }),
+      noting().context,
+    );
     expect(boxes(place)).toEqual({});
     expect(place.querySelector(".arp-standing, .arp-actions")).toBeNull();
   }
@@ -321,7 +401,9 @@ test("what is selected stays when rows join, and goes with rows that go", async 
   await drawn(more, context, place);
   expect(Object.values(boxes(place)).map(({ checked }) => checked)).toEqual([false, true, true, false]);
   await drawn({ ...requested, props: { ...requested.props, rows: PEOPLE.rows.slice(0, 2) } }, context, place);
-  buttons(place).find((button) => words(button) === "Submit")?.click();
+  buttons(place)
+    .find((button) => words(button) === "Submit")
+    ?.click();
   expect(answers).toEqual([[requested.id, [1]]]);
 });
 
@@ -341,7 +423,10 @@ test.each([
   expect(place.querySelector(".arp-required") !== null).toBe("required" in given && offered[0] === "–");
 });
 
-test.each([["answered", "Answered"], ["expired", "Expired"]])("an answer that came too late says so at the question that is %s, and is not kept", async (state, shown) => {
+test.each([
+  ["answered", "Answered"],
+  ["expired", "Expired"],
+])("an answer that came too late says so at the question that is %s, and is not kept", async (state, shown) => {
   const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
   client.connect();
   await Promise.resolve();

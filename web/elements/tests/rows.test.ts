@@ -1,16 +1,20 @@
 /** The rows of a long table as it is scrolled: which are drawn, and with which nodes. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createContext } from "../src/context.js";
-import type { ArpTable } from "../src/components/table.js";
-import "../src/components/table.js";
-import { TableRows, type RowLook } from "../src/table/rows.js";
+import { createContext } from "../src/base/context.js";
+import type { ArpTable } from "../src/components/table/table.js";
+import "../src/components/table/table.js";
+import { TableRows, type RowLook } from "../src/components/table/rows.js";
 
 const ROWS = Array.from({ length: 1_000 }, (_, at) => [`name ${at}`, at]);
 const ORDER = ROWS.map((_, at) => at);
 const ROW_PX = 37;
 
-const look = (...marked: number[]): RowLook => ({ classes: ["", "arp-number"], text: (cell) => String(cell), isMarked: (at) => marked.includes(at) });
+const look = (...marked: number[]): RowLook => ({
+  classes: ["", "arp-number"],
+  text: (cell) => String(cell),
+  isMarked: (at) => marked.includes(at),
+});
 
 let body: HTMLTableSectionElement;
 let box: HTMLElement;
@@ -59,7 +63,8 @@ describe("rows of a long table", () => {
 
   test("what a translator put around a cell's text goes with that text", () => {
     new TableRows(body, box).show(ROWS, ORDER, look());
-    for (const row of drawn()) row.cells[0]?.replaceChildren(Object.assign(document.createElement("font"), { textContent: "Name" }));
+    for (const row of drawn())
+      row.cells[0]?.replaceChildren(Object.assign(document.createElement("font"), { textContent: "Name" }));
     scroll(500);
     expect(names()).toEqual(from(500, drawn().length));
   });
@@ -76,16 +81,27 @@ describe("rows of a long table", () => {
   test("a row that is marked looks so wherever one comes from", () => {
     new TableRows(body, box).show(ROWS, ORDER, look(1, 501));
     scroll(500);
-    expect(drawn().filter((row) => row.className === "arp-marked").map((row) => row.querySelector("strong")?.textContent)).toEqual(["name 501"]);
+    expect(
+      drawn()
+        .filter((row) => row.className === "arp-marked")
+        .map((row) => row.querySelector("strong")?.textContent),
+    ).toEqual(["name 501"]);
     scroll(0);
-    expect(drawn().filter((row) => row.querySelector("strong")).map((row) => row.cells[0]?.textContent)).toEqual(["name 1"]);
+    expect(
+      drawn()
+        .filter((row) => row.querySelector("strong"))
+        .map((row) => row.cells[0]?.textContent),
+    ).toEqual(["name 1"]);
     expect(names()).toEqual(from(0, drawn().length));
   });
 
   test("what is selected does not become something else", () => {
     new TableRows(body, box).show(ROWS, ORDER, look());
     const cell = drawn()[3]?.cells[0] as HTMLElement;
-    vi.spyOn(globalThis, "getSelection").mockReturnValue({ isCollapsed: false, containsNode: (node: Node) => node.contains(cell) } as unknown as Selection);
+    vi.spyOn(globalThis, "getSelection").mockReturnValue({
+      isCollapsed: false,
+      containsNode: (node: Node) => node.contains(cell),
+    } as unknown as Selection);
     scroll(500);
     expect(cell.textContent).toBe("name 3");
     expect(names()).toEqual(from(500, drawn().length));
@@ -105,7 +121,11 @@ describe("rows of a long table", () => {
 test("a search finds what the rows say now", async () => {
   vi.useRealTimers();
   const table = document.createElement("arp-table") as ArpTable;
-  const given = (rows: (string | number)[][]) => ({ id: "t", type: "table", props: { headers: ["a"], rows, searchable: true } });
+  const given = (rows: (string | number)[][]) => ({
+    id: "t",
+    type: "table",
+    props: { headers: ["a"], rows, searchable: true },
+  });
   Object.assign(table, { context: createContext(), component: given([["Oslo"], ["Bergen"]]) });
   document.body.append(table);
   const found = async (words: string) => {

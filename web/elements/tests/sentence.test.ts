@@ -6,10 +6,13 @@ import { expect, test } from "vitest";
 
 import { translator } from "@agent-rendering/core/strings";
 
-import { sizeText } from "../src/chat/file_chip.js";
-import { sentence } from "../src/wrong.js";
+import { sizeText } from "../src/chat/message/file_chip.js";
+import { sentence } from "../src/base/wrong.js";
 
-const CASES = JSON.parse(readFileSync(new URL("../../../schemas/cases/sentences.json", import.meta.url), "utf8")) as [string, string][];
+const CASES = JSON.parse(readFileSync(new URL("../../../schemas/cases/sentences.json", import.meta.url), "utf8")) as [
+  string,
+  string,
+][];
 
 test.each(CASES)("%j shows as %j", (text, shown) => {
   expect(sentence(text)).toBe(shown);

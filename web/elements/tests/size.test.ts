@@ -43,7 +43,9 @@ test("the components fit into their budget", { timeout: 120_000 }, async () => {
   for (const { fileName, isEntry } of all.values()) if (isEntry) follow(fileName);
   const sum = [...first].reduce((bytes, name) => bytes + gzipped(all.get(name) as Chunk), 0);
   console.log(`first load of the components: ${(sum / KIB).toFixed(1)} KiB`);
-  expect(sum).toBeLessThanOrEqual(57.05 * KIB); // the styles of text, code and cards are apart, for pages that begin with the chat alone
+  // The styles of text, code and cards are apart, for pages that begin with the chat alone. Subscriptions that survive a
+  // move of the element are 0.25 KiB of it, `<arp-late>` is 0.1.
+  expect(sum).toBeLessThanOrEqual(57.4 * KIB);
   const size = (part: string) => {
     const chunk = [...all.values()].find(({ name, fileName }) => name === part && !first.has(fileName));
     if (chunk === undefined) throw new Error(`${part} is not loaded later`);
@@ -58,24 +60,58 @@ test("the components fit into their budget", { timeout: 120_000 }, async () => {
 });
 
 test("W77 no file of ours gives text to a parser of HTML or code", () => {
-  const parsing = /\b(?:(?:inner|outer)HTML\s*=[^=]|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|unsafeHTML|setHTMLUnsafe|srcdoc)/;
-  expect(sources().filter(([, text]) => parsing.test(text)).map(([name]) => name)).toEqual([]);
+  const parsing =
+    /\b(?:(?:inner|outer)HTML\s*=[^=]|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|unsafeHTML|setHTMLUnsafe|srcdoc)/;
+  expect(
+    sources()
+      .filter(([, text]) => parsing.test(text))
+      .map(([name]) => name),
+  ).toEqual([]);
+});
+
+test("every file that defines an element is named in sideEffects, or bundlers leave it out", () => {
+  const named = (JSON.parse(readFileSync(new URL("../package.json", SOURCE), "utf8")) as { sideEffects: string[] })
+    .sideEffects;
+  const part = (glob: string) => ({ "**/": "(?:.*/)?", "**": ".*", "*": "[^/]*" })[glob] ?? glob.replace(".", "\\.");
+  const patterns = named.map(
+    (glob) =>
+      new RegExp(
+        `^${glob
+          .split(/(\*\*\/|\*\*|\*)/)
+          .map(part)
+          .join("")}$`,
+      ),
+  );
+  const defining = sources().filter(([, text]) => /^\s*(?:define\("|customElements\.define)/m.test(text));
+  expect(defining.length).toBeGreaterThan(40);
+  expect(defining.map(([name]) => name).filter((name) => !patterns.some((one) => one.test(name)))).toEqual([]);
 });
 
 test("no file says any", () => {
   const loose = /(?::|as|<)\s*any\b/;
-  expect(sources().filter(([, text]) => loose.test(text.replace(/\/\*[^]*?\*\/|\/\/.*/g, ""))).map(([name]) => name)).toEqual([]);
+  expect(
+    sources()
+      .filter(([, text]) => loose.test(text.replace(/\/\*[^]*?\*\/|\/\/.*/g, "")))
+      .map(([name]) => name),
+  ).toEqual([]);
 });
 
 test("W75 every rule of our styles begins with a class or an element of ours", () => {
   const styles = readdirSync(new URL("style/", SOURCE)).filter((name) => name.endsWith(".css"));
-  const text = styles.map((name) => readFileSync(new URL(`style/${name}`, SOURCE), "utf8")).join("\n").replace(/\/\*[^]*?\*\//g, "");
-  const selectors = [...text.matchAll(/([^{};]+)\{/g)].map(([, selector]) => (selector as string).trim()).filter((one) => !/^(?:@|to$|from$|\d+%$)/.test(one));
+  const text = styles
+    .map((name) => readFileSync(new URL(`style/${name}`, SOURCE), "utf8"))
+    .join("\n")
+    .replace(/\/\*[^]*?\*\//g, "");
+  const selectors = [...text.matchAll(/([^{};]+)\{/g)]
+    .map(([, selector]) => (selector as string).trim())
+    .filter((one) => !/^(?:@|to$|from$|\d+%$)/.test(one));
   expect(selectors.length).toBeGreaterThan(200);
   expect(selectors.filter((one) => !/arp/.test(one))).toEqual([]);
 });
 
 function sources(): [name: string, text: string][] {
   const names = readdirSync(SOURCE, { recursive: true, encoding: "utf8" });
-  return names.filter((name) => name.endsWith(".ts")).map((name) => [name, readFileSync(new URL(name, SOURCE), "utf8")]);
+  return names
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => [name, readFileSync(new URL(name, SOURCE), "utf8")]);
 }

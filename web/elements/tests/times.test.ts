@@ -4,8 +4,8 @@ import type { TurnState } from "@agent-rendering/core";
 import { translator } from "@agent-rendering/core/strings";
 import { render } from "lit";
 import { expect, test, vi } from "vitest";
-import { turnsOf } from "../src/chat/history.js";
-import { dayLines, timeOf } from "../src/chat/times.js";
+import { turnsOf } from "../src/chat/timeline/history.js";
+import { dayLines, timeOf } from "../src/chat/timeline/times.js";
 import { words } from "./context.js";
 
 const NOW = new Date(2026, 10, 21, 15, 0);
@@ -23,11 +23,21 @@ function drawn(template: unknown): HTMLElement {
 }
 
 test("W38 a line stands where another day begins, none where it continues", async () => {
-  const turns = [turn("a", 2024, 1, 29, 23), turn("b", 2026, 10, 20, 0), turn("c", 2026, 10, 20, 23), turn("d", 2026, 10, 21, 0), turn("e", 2026, 10, 21, 9)];
+  const turns = [
+    turn("a", 2024, 1, 29, 23),
+    turn("b", 2026, 10, 20, 0),
+    turn("c", 2026, 10, 20, 23),
+    turn("d", 2026, 10, 21, 0),
+    turn("e", 2026, 10, 21, 9),
+  ];
   const lines = dayLines([...turns, undefined], translator("en-GB"), NOW);
   const places = [...lines].map(([id, line]) => [id, drawn(line)] as const);
   await vi.waitFor(() => expect(places.map(([, place]) => words(place))).not.toContain(""));
-  const received = places.map(([id, place]) => [id, words(place), place.querySelector("time")?.getAttribute("datetime")]);
+  const received = places.map(([id, place]) => [
+    id,
+    words(place),
+    place.querySelector("time")?.getAttribute("datetime"),
+  ]);
   expect(received).toEqual([
     ["a", expect.stringMatching(/^Thursday,? 29 February 2024$/), "2024-02-29"],
     ["b", "Yesterday", "2026-11-20"],
@@ -37,7 +47,9 @@ test("W38 a line stands where another day begins, none where it continues", asyn
 
 test("W38 what is all of today has no line; turns without a time change nothing", () => {
   const untimed = { ...turn("b", 2026, 10, 21, 10), inputs: [] };
-  expect([...dayLines([turn("a", 2026, 10, 21, 9), untimed, turn("c", 2026, 10, 21, 11)], translator("en"), NOW)]).toEqual([]);
+  expect([
+    ...dayLines([turn("a", 2026, 10, 21, 9), untimed, turn("c", 2026, 10, 21, 11)], translator("en"), NOW),
+  ]).toEqual([]);
 });
 
 test("W38 a time says when in the reader's words, and nothing where it is not known", async () => {
@@ -46,9 +58,14 @@ test("W38 a time says when in the reader's words, and nothing where it is not kn
   const time = drawn(timeOf(at, t)).querySelector("time");
   expect(time?.textContent).toBe("\u00a0"); // the first words in a language come a moment later, and have their place
   await vi.waitFor(() => expect(time?.textContent).toBe("09:05"));
-  expect([time?.getAttribute("datetime"), time?.textContent, time?.title]).toEqual([at, "09:05", "Samstag, 21. November 2026 um 09:05"]);
+  expect([time?.getAttribute("datetime"), time?.textContent, time?.title]).toEqual([
+    at,
+    "09:05",
+    "Samstag, 21. November 2026 um 09:05",
+  ]);
   expect(words(drawn(timeOf(at, t)))).toBe("09:05"); // and then at once
-  for (const none of [null, undefined, "", "yesterday"]) expect(drawn(timeOf(none, translator("de"))).textContent).toBe("");
+  for (const none of [null, undefined, "", "yesterday"])
+    expect(drawn(timeOf(none, translator("de"))).textContent).toBe("");
 });
 
 test("W38 a time that is another one by then says that", async () => {
@@ -91,6 +108,14 @@ test("W34 older turns keep the order of texts, components and tools", () => {
 });
 
 test("W34 a server that sends no order gives the text first", () => {
-  const [turn] = turnsOf([{ role: "assistant", content: "A", turn_id: "t1", timestamp: "", ui_events: [{ tool: "", component: "table", props: {} }] }]);
+  const [turn] = turnsOf([
+    {
+      role: "assistant",
+      content: "A",
+      turn_id: "t1",
+      timestamp: "",
+      ui_events: [{ tool: "", component: "table", props: {} }],
+    },
+  ]);
   expect(turn?.output.map(({ type }) => type)).toEqual(["text", "table"]);
 });

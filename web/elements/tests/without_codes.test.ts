@@ -4,9 +4,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import { withoutCodes } from "../src/values.js";
+import { withoutCodes } from "../src/base/values.js";
 
-const CASES = JSON.parse(readFileSync(new URL("../../../schemas/cases/program_output.json", import.meta.url), "utf8")) as [string, string, string][];
+const CASES = JSON.parse(
+  readFileSync(new URL("../../../schemas/cases/program_output.json", import.meta.url), "utf8"),
+) as [string, string, string][];
 
 test("a message is read in the same way, but for moves of a cursor", () => {
   const same = CASES.filter(([, text]) => !/(?:\x1b\[|\x9b)[\d;]*[A-GJK`]|[\b]/.test(text));

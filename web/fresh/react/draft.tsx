@@ -26,12 +26,33 @@ import {
   type UseArpOptions,
   type UseArpReturn,
 } from "@agent-rendering/react";
-import { Chart, Choices, CodeBlock, Confirm, DEFAULT_COMPONENTS, Diff, Form, KeyValue, ProductCards, Progress, StatusCard, Table } from "@agent-rendering/react/ui";
+import {
+  Chart,
+  Choices,
+  CodeBlock,
+  Confirm,
+  DEFAULT_COMPONENTS,
+  Diff,
+  Form,
+  KeyValue,
+  ProductCards,
+  Progress,
+  StatusCard,
+  Table,
+} from "@agent-rendering/react/ui";
 import { useEffect, type ComponentType } from "react";
 
 const url = new URL("/_arp/v1", location.href).href.replace(/^http/, "ws");
 
-function Widget({ title, _restored, onInput }: { title: string; _restored?: boolean; onInput?: (text: string) => void }) {
+function Widget({
+  title,
+  _restored,
+  onInput,
+}: {
+  title: string;
+  _restored?: boolean;
+  onInput?: (text: string) => void;
+}) {
   return (
     <button disabled={_restored} onClick={() => onInput?.("clicked")}>
       {title}
@@ -39,6 +60,7 @@ function Widget({ title, _restored, onInput }: { title: string; _restored?: bool
   );
 }
 
+// oxlint-disable-next-line typescript/no-explicit-any -- as applications written for the draft declare it
 const components: Record<string, ComponentType<any>> = { ...DEFAULT_COMPONENTS, "x-demo-widget": Widget };
 
 function Headless() {
@@ -96,7 +118,13 @@ function Connected() {
   return (
     <>
       <i>{String(context.connected)}</i>
-      <ArpRenderer event={event} components={context.components} maxDepth={3} restored={false} onInput={(text: string) => (document.title = text)} />
+      <ArpRenderer
+        event={event}
+        components={context.components}
+        maxDepth={3}
+        restored={false}
+        onInput={(text: string) => (document.title = text)}
+      />
     </>
   );
 }

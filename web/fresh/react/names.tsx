@@ -2,7 +2,15 @@
 
 import { ArpChat, type ArpComponentProps } from "@agent-rendering/react";
 
-function Spread({ component, context, answer, action, onInput, _restored, ...props }: ArpComponentProps & { style?: string }) {
+function Spread({
+  component,
+  context,
+  answer,
+  action,
+  onInput,
+  _restored,
+  ...props
+}: ArpComponentProps & { style?: string }) {
   const { style, ...rest } = props;
   return (
     <div data-style={style}>

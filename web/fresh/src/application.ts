@@ -88,7 +88,8 @@ export async function application({ framework, versions, also = {}, pages }: Rec
     serve: (agent, build = "production") => preview(folder, agent, FOLDERS[build]),
     build: (build) => built(folder, build),
     rendered: (build, markup) => writeRendered(join(folder, FOLDERS[build]), markup),
-    script: async (name) => (await run(process.execPath, [name], { cwd: folder, env: { ...process.env, NODE_ENV: "production" } })).stdout,
+    script: async (name) =>
+      (await run(process.execPath, [name], { cwd: folder, env: { ...process.env, NODE_ENV: "production" } })).stdout,
     remove,
   };
 }
@@ -105,7 +106,8 @@ async function writePages(framework: Recipe["framework"], folder: string): Promi
   const pages = join(folder, "src", "pages");
   await mkdir(pages, { recursive: true });
   const names = framework === "react" ? ["draft", "hooks", "names"] : ["Draft", "Hooks", "Names"];
-  for (const name of names) await cp(join(HERE, framework, `${name}.${suffix}`), join(pages, `${name.toLowerCase()}.${suffix}`));
+  for (const name of names)
+    await cp(join(HERE, framework, `${name}.${suffix}`), join(pages, `${name.toLowerCase()}.${suffix}`));
   await cp(join(HERE, framework, entry), join(folder, "src", entry));
   await cp(join(HERE, framework, "server.mjs"), join(folder, "server.mjs"));
   await cp(join(HERE, "parts.mjs"), join(folder, "src", "parts.mjs"));
@@ -118,7 +120,8 @@ async function writePages(framework: Recipe["framework"], folder: string): Promi
   await writeFile(join(folder, "pages.html"), html.replace(/\/src\/main\.tsx?/, `/src/${entry}`));
   await writeFile(join(folder, "hydrate.html"), html.replace(/\/src\/main\.tsx?/, "/src/hydrate.mjs"));
   const config = await readFile(join(folder, "vite.config.ts"), "utf8");
-  const input = 'build: { target: "es2022", rolldownOptions: { input: ["index.html", "pages.html", "hydrate.html"] } }, ';
+  const input =
+    'build: { target: "es2022", rolldownOptions: { input: ["index.html", "pages.html", "hydrate.html"] } }, ';
   await writeFile(join(folder, "vite.config.ts"), config.replace("defineConfig({ ", `defineConfig({ ${input}`));
 }
 
@@ -126,7 +129,10 @@ const FOLDERS: { readonly [build in Build]: string } = { production: "dist", dev
 
 async function built(folder: string, build: Build): Promise<void> {
   const env = { ...process.env, NODE_ENV: build };
-  await run(process.execPath, [viteOf(folder), "build", "--mode", build, "--outDir", FOLDERS[build]], { cwd: folder, env });
+  await run(process.execPath, [viteOf(folder), "build", "--mode", build, "--outDir", FOLDERS[build]], {
+    cwd: folder,
+    env,
+  });
 }
 
 /** The page takes note of its first node, so that one sees whether that stays. */
@@ -134,7 +140,10 @@ async function writeRendered(folder: string, markup: string): Promise<string> {
   const html = await readFile(join(folder, "hydrate.html"), "utf8");
   const note = '<script>given = document.querySelector("#app .arp-host")</script>';
   const name = `rendered-${createHash("sha256").update(markup).digest("hex").slice(0, 8)}.html`;
-  await writeFile(join(folder, name), html.replace('<div id="app"></div>', () => `<div id="app">${markup}</div>${note}`));
+  await writeFile(
+    join(folder, name),
+    html.replace('<div id="app"></div>', () => `<div id="app">${markup}</div>${note}`),
+  );
   return name;
 }
 
@@ -143,10 +152,14 @@ function viteOf(folder: string): string {
 }
 
 async function preview(folder: string, agent: string, built: string): Promise<{ url: string; stop(): Promise<void> }> {
-  const child = spawn(process.execPath, [viteOf(folder), "preview", "--host", "127.0.0.1", "--port", "0", "--outDir", built], {
-    cwd: folder,
-    env: { ...process.env, ARP_URL: agent, NO_COLOR: "1", FORCE_COLOR: "0" },
-  });
+  const child = spawn(
+    process.execPath,
+    [viteOf(folder), "preview", "--host", "127.0.0.1", "--port", "0", "--outDir", built],
+    {
+      cwd: folder,
+      env: { ...process.env, ARP_URL: agent, NO_COLOR: "1", FORCE_COLOR: "0" },
+    },
+  );
   return { url: await addressOf(child), stop: () => ended(child) };
 }
 

@@ -123,7 +123,9 @@ function inApplication(major: string, recipe: Recipe): void {
     await page.getByRole("button", { name: "say", exact: true }).click();
     await page.locator("arp-message", { hasText: "You said" }).first().waitFor();
     await say(page, "hello");
-    await page.waitForFunction(() => document.body.dataset.sent === "hello" && (document.body.dataset.session ?? "") !== "");
+    await page.waitForFunction(
+      () => document.body.dataset.sent === "hello" && (document.body.dataset.session ?? "") !== "",
+    );
     expect(faults).toEqual([]);
     await page.close();
   });
@@ -134,7 +136,9 @@ function inApplication(major: string, recipe: Recipe): void {
     for (let number = 0; number < count; number += 1) {
       const { page, faults, sockets } = await open(browser, `${served.url}pages.html?page=snippet${number}`);
       // A conversation in which nothing was said yet may show nothing.
-      await expect.poll(async () => sockets.size > 0 || (await page.locator("#app > *").count()) > 0, { timeout: 15_000 }).toBe(true);
+      await expect
+        .poll(async () => sockets.size > 0 || (await page.locator("#app > *").count()) > 0, { timeout: 15_000 })
+        .toBe(true);
       await page.waitForLoadState("networkidle");
       expect([number, faults]).toEqual([number, []]);
       await page.close();
@@ -170,29 +174,33 @@ function inApplication(major: string, recipe: Recipe): void {
       const page = await browser.newPage({ javaScriptEnabled: false });
       await page.setContent(markup);
       await page.getByRole("heading", { name: "Sales & Söhne" }).waitFor();
-      for (const words of ["<Ask>", "Hi", "★★★", "away, 0 messages"]) await page.getByText(words, { exact: true }).waitFor();
+      for (const words of ["<Ask>", "Hi", "★★★", "away, 0 messages"])
+        await page.getByText(words, { exact: true }).waitFor();
       await page.close();
     });
 
-    test.each(["production", "development"] as const)("W86: the browser takes it over without a word, and it works: %s", async (build) => {
-      const { url } = build === "production" ? served : developed;
-      const { page, faults, sockets } = await open(browser, `${url}${await app.rendered(build, markup)}`);
-      await page.getByText("online, 0 messages", { exact: true }).waitFor();
-      expect(await page.evaluate(() => (globalThis as unknown as { given: Element }).given.isConnected)).toBe(true);
-      await page.locator("arp-message strong", { hasText: "Bold" }).waitFor();
-      await page.locator("arp-progress li", { hasText: "Load" }).waitFor();
-      await page.locator("arp-table td", { hasText: "Oslo" }).waitFor();
-      await page.locator("arp-chat").getByRole("heading", { name: "Sales & Söhne" }).waitFor();
-      expect(await page.locator(".arp-shell").count()).toBe(0);
-      await page.locator("arp-chat").getByRole("button", { name: "hello" }).click();
-      await answered(page, "You said: hello");
-      await page.getByText("online, 2 messages", { exact: true }).waitFor();
-      await say(page, "rating");
-      await page.locator("arp-chat arp-place button").click();
-      await answered(page, "Heard rate {'stars': 4}");
-      expect([faults.filter(isOurs), sockets.size]).toEqual([[], 1]);
-      await page.close();
-    });
+    test.each(["production", "development"] as const)(
+      "W86: the browser takes it over without a word, and it works: %s",
+      async (build) => {
+        const { url } = build === "production" ? served : developed;
+        const { page, faults, sockets } = await open(browser, `${url}${await app.rendered(build, markup)}`);
+        await page.getByText("online, 0 messages", { exact: true }).waitFor();
+        expect(await page.evaluate(() => (globalThis as unknown as { given: Element }).given.isConnected)).toBe(true);
+        await page.locator("arp-message strong", { hasText: "Bold" }).waitFor();
+        await page.locator("arp-progress li", { hasText: "Load" }).waitFor();
+        await page.locator("arp-table td", { hasText: "Oslo" }).waitFor();
+        await page.locator("arp-chat").getByRole("heading", { name: "Sales & Söhne" }).waitFor();
+        expect(await page.locator(".arp-shell").count()).toBe(0);
+        await page.locator("arp-chat").getByRole("button", { name: "hello" }).click();
+        await answered(page, "You said: hello");
+        await page.getByText("online, 2 messages", { exact: true }).waitFor();
+        await say(page, "rating");
+        await page.locator("arp-chat arp-place button").click();
+        await answered(page, "Heard rate {'stars': 4}");
+        expect([faults.filter(isOurs), sockets.size]).toEqual([[], 1]);
+        await page.close();
+      },
+    );
 
     test("W86: what differs is told, so that silence means something", async () => {
       const differing = await app.rendered("development", markup.replace("★★★", "★★"));

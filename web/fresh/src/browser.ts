@@ -4,7 +4,10 @@ import { chromium, type Browser, type Page, type WebSocket } from "playwright-co
 import { needsChromium } from "../../core/tests/chromium.js";
 
 export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: needsChromium(), args: ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"] });
+  return chromium.launch({
+    executablePath: needsChromium(),
+    args: ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
+  });
 }
 
 /** A page and what went wrong while it was open. */

@@ -27,7 +27,8 @@ export async function packAll(): Promise<{ files: Packed; remove: () => void }> 
   const workspaces = NAMES.flatMap((name) => ["-w", name]);
   for (const name of NAMES) await npm(WEB, "run", "build", "-w", name);
   const { stdout } = await npm(WEB, "pack", ...workspaces, "--json", "--pack-destination", folder);
-  const told = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as { name: string; filename: string }[] | Record<string, { name: string; filename: string }>;
+  const told = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as
+    { name: string; filename: string }[] | Record<string, { name: string; filename: string }>;
   const files = (Array.isArray(told) ? told : Object.values(told)).map(({ name, filename }) => [
     name.replace("@agent-rendering/", ""),
     join(folder, filename),

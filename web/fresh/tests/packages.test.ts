@@ -33,14 +33,16 @@ const manifests = new Map<Name, Manifest>();
 const placeOf = (name: Name) => join(home, "node_modules", "@agent-rendering", name);
 const manifestOf = (name: Name) => manifests.get(name) as Manifest;
 /** What one writes to import it. */
-const entriesOf = (name: Name) => Object.keys(manifestOf(name).exports).map((entry) => join(manifestOf(name).name, entry));
+const entriesOf = (name: Name) =>
+  Object.keys(manifestOf(name).exports).map((entry) => join(manifestOf(name).name, entry));
 
 beforeAll(async () => {
   const files = await pack();
   home = await mkdtemp(join(tmpdir(), "arp-fresh-packages-"));
   await mkdir(join(home, "node_modules", "@agent-rendering"), { recursive: true });
   for (const other of await readdir(MODULES)) {
-    if (other !== "@agent-rendering" && !other.startsWith(".")) await symlink(join(MODULES, other), join(home, "node_modules", other));
+    if (other !== "@agent-rendering" && !other.startsWith("."))
+      await symlink(join(MODULES, other), join(home, "node_modules", other));
   }
   for (const name of NAMES) {
     await mkdir(placeOf(name));
@@ -72,20 +74,41 @@ describe.each(NAMES)("%s", (name) => {
   test("W87 every entry loads in Node.js, where there is no document", async () => {
     const script = `for (const entry of ${JSON.stringify(entriesOf(name).filter((entry) => !entry.endsWith("/standalone")))}) console.log(entry, Object.keys(await import(entry)).length > 0);`;
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script], { cwd: home });
-    expect(stdout.trim().split("\n").filter((line) => !line.endsWith(" true"))).toEqual([]);
+    expect(
+      stdout
+        .trim()
+        .split("\n")
+        .filter((line) => !line.endsWith(" true")),
+    ).toEqual([]);
   });
 });
 
-test.each(["nodenext", "bundler"])("W87 the types of every entry of every package are there and hold, with %s", async (resolution) => {
-  const uses = NAMES.flatMap(entriesOf).map((entry, at) => `import * as entry${at} from "${entry}";\nexport const has${at}: object = entry${at};`);
-  await writeFile(join(home, `${resolution}.ts`), uses.join("\n"));
-  const module = resolution === "nodenext" ? "nodenext" : "esnext";
-  const compilerOptions = { noEmit: true, strict: true, target: "es2022", lib: ["es2023", "dom", "dom.iterable"], module, moduleResolution: resolution, jsx: "react-jsx", types: [] };
-  await writeFile(join(home, `${resolution}.json`), JSON.stringify({ compilerOptions, files: [`${resolution}.ts`] }));
-  const compiler = join(MODULES, "typescript", "bin", "tsc");
-  const told = await run(process.execPath, [compiler, "-p", `${resolution}.json`], { cwd: home }).catch((error: { stdout: string }) => error);
-  expect(told.stdout).toBe("");
-});
+test.each(["nodenext", "bundler"])(
+  "W87 the types of every entry of every package are there and hold, with %s",
+  async (resolution) => {
+    const uses = NAMES.flatMap(entriesOf).map(
+      (entry, at) => `import * as entry${at} from "${entry}";\nexport const has${at}: object = entry${at};`,
+    );
+    await writeFile(join(home, `${resolution}.ts`), uses.join("\n"));
+    const module = resolution === "nodenext" ? "nodenext" : "esnext";
+    const compilerOptions = {
+      noEmit: true,
+      strict: true,
+      target: "es2022",
+      lib: ["es2023", "dom", "dom.iterable"],
+      module,
+      moduleResolution: resolution,
+      jsx: "react-jsx",
+      types: [],
+    };
+    await writeFile(join(home, `${resolution}.json`), JSON.stringify({ compilerOptions, files: [`${resolution}.ts`] }));
+    const compiler = join(MODULES, "typescript", "bin", "tsc");
+    const told = await run(process.execPath, [compiler, "-p", `${resolution}.json`], { cwd: home }).catch(
+      (error: { stdout: string }) => error,
+    );
+    expect(told.stdout).toBe("");
+  },
+);
 
 test("W87 the core has no dependencies", () => {
   const { dependencies, ...manifest } = manifestOf("core");
@@ -103,7 +126,17 @@ async function bundled(line: string): Promise<string> {
   return output.flatMap((one) => (one.type === "chunk" ? [one.code] : [])).join("\n");
 }
 
-const ELEMENTS = ["arp-chat", "arp-message", "arp-composer", "arp-table", "arp-chart", "arp-form", "arp-diff", "arp-prose", "arp-place"];
+const ELEMENTS = [
+  "arp-chat",
+  "arp-message",
+  "arp-composer",
+  "arp-table",
+  "arp-chart",
+  "arp-form",
+  "arp-diff",
+  "arp-prose",
+  "arp-place",
+];
 
 describe("W87 side effects", () => {
   test("the elements are defined by an import that uses nothing of it", async () => {
@@ -128,15 +161,26 @@ describe("W87 side effects", () => {
     const dist = join(placeOf("elements"), "dist");
     const named = manifestOf("elements").sideEffects;
     if (!named) throw new Error("no file is named");
-    const part = (glob: string) => ({ "**/": "(?:.*/)?", "**": ".*", "*": "[^/]*" })[glob] ?? glob.replace(/[.+]/g, "\\$&");
-    const patterns = named.map((glob) => new RegExp(`^${glob.split(/(\*\*\/|\*\*|\*)/).map(part).join("")}$`));
+    const part = (glob: string) =>
+      ({ "**/": "(?:.*/)?", "**": ".*", "*": "[^/]*" })[glob] ?? glob.replace(/[.+]/g, "\\$&");
+    const patterns = named.map(
+      (glob) =>
+        new RegExp(
+          `^${glob
+            .split(/(\*\*\/|\*\*|\*)/)
+            .map(part)
+            .join("")}$`,
+        ),
+    );
     const files = (await readdir(dist, { recursive: true, encoding: "utf8" })).filter((file) => file.endsWith(".js"));
     for (const file of files) {
-      const defines = /^(?:define\(|customElements\.define|if \(typeof customElements)/m.test(await readFile(join(dist, file), "utf8"));
+      const defines = /^(?:define\(|customElements\.define|if \(typeof customElements)/m.test(
+        await readFile(join(dist, file), "utf8"),
+      );
       const isNamed = patterns.some((pattern) => pattern.test(`dist/${file}`));
       if (defines) expect([file, isNamed]).toEqual([file, true]);
     }
     const pure = files.filter((file) => !patterns.some((pattern) => pattern.test(`dist/${file}`)));
-    expect(pure).toEqual(expect.arrayContaining(["context.js", "url.js", "values.js"]));
+    expect(pure).toEqual(expect.arrayContaining(["base/context.js", "base/url.js", "base/values.js"]));
   });
 });

@@ -53,7 +53,8 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => files.listen(0, "127.0.0.1", resolve));
   const origin = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
   [agent, browser] = await Promise.all([ArpServer.start(APP, "--origin", origin), launch()]);
-  for (const name of ["web.md", "theming.md"]) await writeFile(join(folder, `${name}.html`), await fromTheDocs(name, agent.url));
+  for (const name of ["web.md", "theming.md"])
+    await writeFile(join(folder, `${name}.html`), await fromTheDocs(name, agent.url));
   url = `${origin}/?agent=${encodeURIComponent(agent.url)}`;
 });
 
@@ -96,7 +97,12 @@ test("the block of HTML in docs/theming.md colours and shapes the chat", async (
     };
     const [button, card] = [probe("button", "arp-button"), probe("div", "arp-card")];
     const [ofButton, ofCard, ofLog] = [getComputedStyle(button), getComputedStyle(card), of("arp-chat .arp-log")];
-    const found = [ofButton.backgroundColor, ofButton.color, ofLog.fontFamily.split(",")[0], ofCard.borderTopLeftRadius];
+    const found = [
+      ofButton.backgroundColor,
+      ofButton.color,
+      ofLog.fontFamily.split(",")[0],
+      ofCard.borderTopLeftRadius,
+    ];
     button.remove();
     card.remove();
     return found;
@@ -148,8 +154,19 @@ test("W11: a chat has one connection, also when it is moved, and none when it ha
   expect(sockets.size).toBe(1);
   // What was asked stands at the top again, and the answer below it.
   const asked = page.locator(".arp-bubble", { hasText: /^all$/ }).last();
-  await expect.poll(() => asked.evaluate((one) => one.getBoundingClientRect().top - (one.closest(".arp-scroller") as Element).getBoundingClientRect().top)).toBeLessThan(60);
-  expect(await asked.evaluate((one) => one.getBoundingClientRect().top >= (one.closest(".arp-scroller") as Element).getBoundingClientRect().top)).toBe(true);
+  await expect
+    .poll(() =>
+      asked.evaluate(
+        (one) =>
+          one.getBoundingClientRect().top - (one.closest(".arp-scroller") as Element).getBoundingClientRect().top,
+      ),
+    )
+    .toBeLessThan(60);
+  expect(
+    await asked.evaluate(
+      (one) => one.getBoundingClientRect().top >= (one.closest(".arp-scroller") as Element).getBoundingClientRect().top,
+    ),
+  ).toBe(true);
   expect(faults).toEqual([]);
   await page.close();
 });
@@ -161,10 +178,50 @@ test("W78: no name of a prop does anything", async () => {
   const shown = await page.evaluate(() => {
     const [mark, run] = ["<img src=x onerror=\"document.title='broken'\">", "document.title='broken'"];
     // Past the server, which lets no such prop through.
-    const names = JSON.parse(JSON.stringify({ innerHTML: mark, outerHTML: mark, srcdoc: mark, onclick: run, onClick: run, ONCLICK: run, onerror: run, style: "position: fixed", class: "evil", className: "evil", slot: "evil", is: "x-evil", key: "evil", ref: "evil", children: "evil" }).replace("{", '{"__proto__":{"evil":"evil"},'));
-    const types = ["text", "markdown", "status-card", "table", "code-block", "diff", "key-value", "progress", "chart", "image", "product-cards", "form", "confirm", "choices", "text-input", "group", "tabs", "split", "x-nobody-knows"];
+    const names = JSON.parse(
+      JSON.stringify({
+        innerHTML: mark,
+        outerHTML: mark,
+        srcdoc: mark,
+        onclick: run,
+        onClick: run,
+        ONCLICK: run,
+        onerror: run,
+        style: "position: fixed",
+        class: "evil",
+        className: "evil",
+        slot: "evil",
+        is: "x-evil",
+        key: "evil",
+        ref: "evil",
+        children: "evil",
+      }).replace("{", '{"__proto__":{"evil":"evil"},'),
+    );
+    const types = [
+      "text",
+      "markdown",
+      "status-card",
+      "table",
+      "code-block",
+      "diff",
+      "key-value",
+      "progress",
+      "chart",
+      "image",
+      "product-cards",
+      "form",
+      "confirm",
+      "choices",
+      "text-input",
+      "group",
+      "tabs",
+      "split",
+      "x-nobody-knows",
+    ];
     for (const type of types) {
-      const element = Object.assign(document.createElement("arp-component"), { component: { id: type, type, props: names } });
+      const element = Object.assign(document.createElement("arp-component"), {
+        component: { id: type, type, props: names },
+      });
       document.querySelector("arp-chat .arp-log")?.append(element);
     }
     return types.length;
@@ -190,15 +247,77 @@ function looks(): string[] {
 test("W75: our styles change nothing outside of the chat", async () => {
   const { page, faults } = await open(browser, url);
   const tags = [
-    ...["a", "abbr", "article", "aside", "blockquote", "button", "code", "dd", "del", "details", "dialog", "dl", "dt", "em", "fieldset", "figure", "footer", "form"],
-    ...["h1", "h2", "h3", "h4", "header", "hr", "img", "input", "ins", "kbd", "label", "legend", "li", "main", "mark", "meter", "nav", "ol", "p", "pre", "progress"],
-    ...["section", "select", "small", "span", "strong", "summary", "sup", "svg", "table", "tbody", "td", "textarea", "th", "thead", "tr", "ul"],
+    ...[
+      "a",
+      "abbr",
+      "article",
+      "aside",
+      "blockquote",
+      "button",
+      "code",
+      "dd",
+      "del",
+      "details",
+      "dialog",
+      "dl",
+      "dt",
+      "em",
+      "fieldset",
+      "figure",
+      "footer",
+      "form",
+    ],
+    ...[
+      "h1",
+      "h2",
+      "h3",
+      "h4",
+      "header",
+      "hr",
+      "img",
+      "input",
+      "ins",
+      "kbd",
+      "label",
+      "legend",
+      "li",
+      "main",
+      "mark",
+      "meter",
+      "nav",
+      "ol",
+      "p",
+      "pre",
+      "progress",
+    ],
+    ...[
+      "section",
+      "select",
+      "small",
+      "span",
+      "strong",
+      "summary",
+      "sup",
+      "svg",
+      "table",
+      "tbody",
+      "td",
+      "textarea",
+      "th",
+      "thead",
+      "tr",
+      "ul",
+    ],
   ];
   await say(page, "all");
   await answered(page, "That is all.");
   await page.evaluate((tags) => {
     const outside = Object.assign(document.createElement("div"), { id: "outside" });
-    outside.append(...tags.map((tag) => Object.assign(document.createElement(tag), { className: "card button title message table icon chat" })));
+    outside.append(
+      ...tags.map((tag) =>
+        Object.assign(document.createElement(tag), { className: "card button title message table icon chat" }),
+      ),
+    );
     outside.hidden = false;
     document.body.append(outside);
   }, tags);
@@ -214,7 +333,10 @@ test("W75: our styles change nothing outside of the chat", async () => {
   expect(withUs.length).toBe(withoutUs.length);
   const differing = withUs.flatMap((line, at) => {
     const other = new Set((withoutUs[at] as string).split("; "));
-    return line.split("; ").filter((one) => !other.has(one)).map((one) => `${line.split(" ")[0]} ${one}`);
+    return line
+      .split("; ")
+      .filter((one) => !other.has(one))
+      .map((one) => `${line.split(" ")[0]} ${one}`);
   });
   expect(differing).toEqual([]);
   expect(faults).toEqual([]);

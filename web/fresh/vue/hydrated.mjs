@@ -10,18 +10,21 @@ const Rating = defineComponent({
   emits: ["action"],
   setup: (props, { emit }) => {
     const id = useId();
-    return () => h("button", { id, onClick: () => emit("action", "rate", { stars: props.stars }) }, "★".repeat(props.stars));
+    return () =>
+      h("button", { id, onClick: () => emit("action", "rate", { stars: props.stars }) }, "★".repeat(props.stars));
   },
 });
 
 const Reading = defineComponent(() => {
   const { messages, isConnected } = useArpChat();
-  return () => h("p", { class: "reading" }, `${isConnected.value ? "online" : "away"}, ${messages.value.length} messages`);
+  return () =>
+    h("p", { class: "reading" }, `${isConnected.value ? "online" : "away"}, ${messages.value.length} messages`);
 });
 
-export const page = defineComponent(() => () =>
-  h(ArpProvider, { url: "/", components: { "x-demo-rating": Rating } }, () => [
-    h("div", { style: { height: "500px" } }, [h(ArpChat, CHAT)]),
-    ...parts(h, { ArpMessage, ArpRenderer, Table, Reading }),
-  ]),
+export const page = defineComponent(
+  () => () =>
+    h(ArpProvider, { url: "/", components: { "x-demo-rating": Rating } }, () => [
+      h("div", { style: { height: "500px" } }, [h(ArpChat, CHAT)]),
+      ...parts(h, { ArpMessage, ArpRenderer, Table, Reading }),
+    ]),
 );

@@ -13,9 +13,16 @@ export function workflowOf(href: string): string | null {
 }
 
 /** An address with another session and agent, and without what must not be kept in it. */
-export function withSession(href: string, sessionId: string | null, workflow: string | null = workflowOf(href)): string {
+export function withSession(
+  href: string,
+  sessionId: string | null,
+  workflow: string | null = workflowOf(href),
+): string {
   const url = new URL(href);
-  for (const [name, value] of [["session", sessionId], ["workflow", workflow]] as const) {
+  for (const [name, value] of [
+    ["session", sessionId],
+    ["workflow", workflow],
+  ] as const) {
     if (value === null) url.searchParams.delete(name);
     else url.searchParams.set(name, value);
   }
@@ -32,7 +39,10 @@ export function tokenOf(href: string): string | null {
  * The token to use: the one that was kept, else the given one, which is kept then. `other` is a given one that
  * differs from the kept one: an address, which anybody may have written, does not say by itself who the reader is.
  */
-export function tokensOf(given: string | null, storage: Storage | null): { token: string | null; other: string | null } {
+export function tokensOf(
+  given: string | null,
+  storage: Storage | null,
+): { token: string | null; other: string | null } {
   try {
     const kept = storage?.getItem(TOKEN_KEY) ?? null;
     if (kept !== null) return { token: kept, other: given === kept ? null : given };

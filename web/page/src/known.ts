@@ -11,7 +11,9 @@ export async function isMissing(sessionId: string | null, token: string | null):
   if (sessionId === null || isFresh(sessionId)) return false;
   const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
   try {
-    const answer = await fetch(new URL(`_api/chats/${encodeURIComponent(sessionId)}?limit=1`, document.baseURI), { headers });
+    const answer = await fetch(new URL(`_api/chats/${encodeURIComponent(sessionId)}?limit=1`, document.baseURI), {
+      headers,
+    });
     return answer.status === 404;
   } catch {
     return false;

@@ -1,8 +1,8 @@
 /** `<arp-link-state>`: whether there is a connection, in a word and a dot; by which way, in its title. */
 
 import type { ArpClient } from "@agent-rendering/core";
-import { createContext, type ArpContext } from "@agent-rendering/elements/chat";
-import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { CellController, createContext, type ArpContext } from "@agent-rendering/elements/chat";
+import { html, LitElement, nothing, type TemplateResult } from "lit";
 
 const NAMES = { websocket: "WebSocket", sse: "SSE" } as const;
 
@@ -11,7 +11,7 @@ export class ArpLinkState extends LitElement {
 
   declare client: ArpClient | null;
   declare context: ArpContext;
-  #stop: (() => void) | null = null;
+  readonly #cells = new CellController(this);
 
   constructor() {
     super();
@@ -23,22 +23,21 @@ export class ArpLinkState extends LitElement {
     return this;
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#stop?.();
-    this.#stop = null;
-  }
-
-  protected override willUpdate(changed: PropertyValues): void {
-    if (!changed.has("client")) return;
-    this.#stop?.();
-    this.#stop = this.client?.store.status.subscribe(() => this.requestUpdate()) ?? null;
+  protected override willUpdate(): void {
+    this.#cells.observe(...(this.client === null ? [] : [this.client.store.status]));
   }
 
   protected override render(): TemplateResult {
     const { t } = this.context;
     const { phase = "idle", transport = null, attempt = 0 } = this.client?.store.status.get() ?? {};
-    const word = phase === "online" ? t("connected") : phase === "waiting" || (phase === "connecting" && attempt > 0) ? t("reconnecting") : phase === "connecting" ? t("connecting") : t("notConnected");
+    const word =
+      phase === "online"
+        ? t("connected")
+        : phase === "waiting" || (phase === "connecting" && attempt > 0)
+          ? t("reconnecting")
+          : phase === "connecting"
+            ? t("connecting")
+            : t("notConnected");
     const way = phase === "online" && transport !== null ? `${word} · ${NAMES[transport]}` : word;
     return html`<p class="page-link" data-phase=${phase} title=${way}><span class="page-dot" aria-hidden="true"></span><span>${word}</span>${phase === "online" && transport === "sse" ? html`<span class="page-way">SSE</span>` : nothing}</p>`;
   }

@@ -6,7 +6,15 @@
 import { ArpClient, isGreeting, type Wire } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
 import { LOCALES, loadStrings, translator, type Translator } from "@agent-rendering/core/strings";
-import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem, type SignIn } from "@agent-rendering/elements/chat";
+import {
+  createContext,
+  sign,
+  type ArpChat,
+  type ArpComposer,
+  type ArpContext,
+  type MenuItem,
+  type SignIn,
+} from "@agent-rendering/elements/chat";
 import type { ArpSessions } from "@agent-rendering/elements/sessions";
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 
@@ -19,7 +27,13 @@ import { keepSettings, readSettings, SETTINGS_KEY, type Settings, type Theme } f
 
 /** The languages by their own names. */
 const LANGUAGES: { readonly [tag: string]: string } = {
-  en: "English", ar: "العربية", de: "Deutsch", es: "Español", fr: "Français", ja: "日本語", zh: "中文",
+  en: "English",
+  ar: "العربية",
+  de: "Deutsch",
+  es: "Español",
+  fr: "Français",
+  ja: "日本語",
+  zh: "中文",
 };
 /** Some four minutes; then nobody seems to look, and who comes back is connected at once. */
 const MOST_TRIES = 30;
@@ -284,7 +298,11 @@ export class ArpPage extends LitElement {
 
   /** Another agent was chosen; the choice in an empty chat is no step of its own. */
   #chosen = ({ detail }: CustomEvent<{ workflow: string; isEmpty: boolean }>): void => {
-    const href = withSession(location.href, null, detail.workflow === this.app.agents[0]?.name ? null : detail.workflow);
+    const href = withSession(
+      location.href,
+      null,
+      detail.workflow === this.app.agents[0]?.name ? null : detail.workflow,
+    );
     history[detail.isEmpty ? "replaceState" : "pushState"](null, "", href);
     this.current = null;
   };
@@ -353,7 +371,10 @@ export class ArpPage extends LitElement {
       this.#toggle(false);
       return;
     }
-    const isWriting = (event.target as HTMLElement).closest("input, textarea, select, [contenteditable], [role=menu], dialog, .arp-permission") !== null;
+    const isWriting =
+      (event.target as HTMLElement).closest(
+        "input, textarea, select, [contenteditable], [role=menu], dialog, .arp-permission",
+      ) !== null;
     if (isWriting || event.ctrlKey || event.metaKey || event.altKey || !this.settings.singleKeys) return;
     const does: { [key: string]: () => void } = {
       "/": () => this.#chat.focus(),
@@ -422,22 +443,28 @@ export class ArpPage extends LitElement {
       </aside>
       <div class="page-main" ?inert=${narrow && drawer}>
         <header class="page-head arp">
-          ${isOpen && !narrow
-            ? nothing
-            : html`<button type="button" class="arp-icon-button page-menu" aria-expanded=${isOpen ? "true" : "false"} aria-label=${t("openPanel")} title=${t("openPanel")} @click=${() => this.#toggle(true)}>${sign("panel")}</button>
-                <a class="arp-icon-button" href="./" aria-label=${t("newChat")} title=${t("newChat")} @click=${this.#new}>${sign("compose")}</a>`}
+          ${
+            isOpen && !narrow
+              ? nothing
+              : html`<button type="button" class="arp-icon-button page-menu" aria-expanded=${isOpen ? "true" : "false"} aria-label=${t("openPanel")} title=${t("openPanel")} @click=${() => this.#toggle(true)}>${sign("panel")}</button>
+                <a class="arp-icon-button" href="./" aria-label=${t("newChat")} title=${t("newChat")} @click=${this.#new}>${sign("compose")}</a>`
+          }
           <h1 dir="auto">${this.#title}</h1>
           ${app.agents.length < 2 ? nothing : html`<arp-menu class="page-agents" .label=${`${t("agent")}: ${this.#agentTitle}`} .sign=${"forward"} .text=${this.#agentTitle} .items=${this.#agents()}></arp-menu>`}
           <arp-link-state .client=${this.client} .context=${context}></arp-link-state>
-          ${this.adjustable
-            ? html`<button type="button" class="arp-icon-button page-adjust" aria-haspopup="dialog" aria-label=${t("chatSettings")} title=${t("chatSettings")} @click=${() => void this.#adjust()}>${sign("adjust")}<span>${t("chatSettings")}</span></button>`
-            : nothing}
+          ${
+            this.adjustable
+              ? html`<button type="button" class="arp-icon-button page-adjust" aria-haspopup="dialog" aria-label=${t("chatSettings")} title=${t("chatSettings")} @click=${() => void this.#adjust()}>${sign("adjust")}<span>${t("chatSettings")}</span></button>`
+              : nothing
+          }
           <arp-menu .label=${t("settings")} .sign=${"settings"} .items=${this.#menu()}></arp-menu>
         </header>
         <main id="message">
-          ${this.missing
-            ? html`<section class="page-missing arp" role="alert"><p>${t("noSuchChat")}</p><a class="arp-button" href="./" @click=${this.#new}>${t("newChat")}</a></section>`
-            : nothing}
+          ${
+            this.missing
+              ? html`<section class="page-missing arp" role="alert"><p>${t("noSuchChat")}</p><a class="arp-button" href="./" @click=${this.#new}>${t("newChat")}</a></section>`
+              : nothing
+          }
           <arp-chat ?hidden=${this.missing}
             .client=${this.client}
             .theme=${settings.theme}
@@ -474,7 +501,8 @@ export class ArpPage extends LitElement {
   #opened = (event: Event): void => this.#show((event as CustomEvent<{ sessionId: string }>).detail.sessionId);
 
   #deleted = (event: Event): void => {
-    if ((event as CustomEvent<{ sessionId: string }>).detail.sessionId === this.current) this.#show(null, this.#workflow);
+    if ((event as CustomEvent<{ sessionId: string }>).detail.sessionId === this.current)
+      this.#show(null, this.#workflow);
   };
 
   get #agentTitle(): string {
@@ -499,7 +527,9 @@ export class ArpPage extends LitElement {
     const { account } = this;
     if (!account?.user || account.logout_url === null) return [];
     const leave = async () => (await import("./account.js")).signOut(account);
-    return [{ label: this.words("signOut"), group: account.user.display_name || account.user.name, run: () => void leave() }];
+    return [
+      { label: this.words("signOut"), group: account.user.display_name || account.user.name, run: () => void leave() },
+    ];
   }
 
   /** Opens the settings of the chat; an app without them has a command of its own of that name. */

@@ -7,10 +7,20 @@ import { CHAT_STYLES, fileName, STYLES } from "@agent-rendering/elements";
 export type Format = "md" | "json" | "html";
 
 /** Hands a conversation over as a download. `drawn` is where it shows. */
-export async function saveChat(format: Format, title: string, turns: readonly TurnState[], drawn: Element, t: Translator): Promise<void> {
+export async function saveChat(
+  format: Format,
+  title: string,
+  turns: readonly TurnState[],
+  drawn: Element,
+  t: Translator,
+): Promise<void> {
   const { toJson, toMarkdown } = await import("@agent-rendering/core/export");
   const words = { you: t("you"), agent: t("agent"), tool: t("tool"), error: t("error"), result: t("toolResult") };
-  const made = { md: () => toMarkdown(turns, title, words), json: () => toJson(turns, title), html: () => pageOf(title, drawn, t) };
+  const made = {
+    md: () => toMarkdown(turns, title, words),
+    json: () => toJson(turns, title),
+    html: () => pageOf(title, drawn, t),
+  };
   const types = { md: "text/markdown", json: "application/json", html: "text/html" };
   download(fileName(title || "chat", format), new Blob([made[format]()], { type: types[format] }));
 }
@@ -26,7 +36,10 @@ function download(name: string, content: Blob): void {
 /** What shows, as a page that needs nothing else and runs nothing. */
 function pageOf(title: string, drawn: Element, t: Translator): string {
   const copy = drawn.cloneNode(true) as Element;
-  for (const part of copy.querySelectorAll("button, input, textarea, select, details.arp-menu, .arp-doing, .arp-typing")) part.remove();
+  for (const part of copy.querySelectorAll(
+    "button, input, textarea, select, details.arp-menu, .arp-doing, .arp-typing",
+  ))
+    part.remove();
   for (const part of copy.querySelectorAll("details")) part.setAttribute("open", "");
   for (const image of copy.querySelectorAll("img[src^='blob:']")) image.remove();
   const style = `${STYLES}\n${CHAT_STYLES}\nbody{margin:0;background:var(--_arp-ground)}body>.arp-column{min-height:100vh}`;

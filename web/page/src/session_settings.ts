@@ -110,7 +110,11 @@ class PageSessionSettings extends LitElement {
     const { t } = this.#context;
     const { form } = this;
     try {
-      await this.#ask({ method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ fields: emptied(form, value) }) });
+      await this.#ask({
+        method: "PUT",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ fields: emptied(form, value) }),
+      });
     } catch (error) {
       const { payload } = error instanceof ArpError ? error : new ArpError({ error: String(error), code: 0 });
       this.fault = payload.code === 0 ? t("settingsFailed") : payload.error;

@@ -15,7 +15,12 @@ export interface ArpActivityPanelProps {
 const ENGLISH = translator("en");
 
 /** The tools of an answer with their state; nothing while there are none. */
-export function ArpActivityPanel({ toolCards, open, onToggle, t = ENGLISH }: ArpActivityPanelProps): ReactElement | null {
+export function ArpActivityPanel({
+  toolCards,
+  open,
+  onToggle,
+  t = ENGLISH,
+}: ArpActivityPanelProps): ReactElement | null {
   if (toolCards.length === 0) return null;
   const title = t("activity", { count: toolCards.length });
   return (
@@ -27,7 +32,9 @@ export function ArpActivityPanel({ toolCards, open, onToggle, t = ENGLISH }: Arp
         <ol>
           {toolCards.map(({ callId, name, displayName, status, run, elapsed }, at) => (
             <li key={callId || at} data-status={status} title={name}>
-              {t(STATUS[status], { tool: displayName })} {run?.progress?.text && <span dir="auto">{run.progress.text}</span>} {elapsed !== undefined && <span className="arp-caption">{elapsed}</span>}
+              {t(STATUS[status], { tool: displayName })}{" "}
+              {run?.progress?.text && <span dir="auto">{run.progress.text}</span>}{" "}
+              {elapsed !== undefined && <span className="arp-caption">{elapsed}</span>}
             </li>
           ))}
         </ol>

@@ -70,8 +70,36 @@ export interface ArpChatProps extends Partial<Omit<ClientOptions, "components" |
 
 /** A chat that fills its parent. `ref` gives the element: `say`, `stop`, `draft`, `focus`, `jump`. */
 export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat(props, ref) {
-  const { client: given, callbacks, title, description, suggestions, theme, accentColor, strings, placeholder, logo, avatar, keys, signIn, showActivityPanel } = props;
-  const { components, renderMarkdown, className, style, onSend, onSessionChange, onDone, onError, onAction, onFeedback, feedback = onFeedback !== undefined, ...rest } = props;
+  const {
+    client: given,
+    callbacks,
+    title,
+    description,
+    suggestions,
+    theme,
+    accentColor,
+    strings,
+    placeholder,
+    logo,
+    avatar,
+    keys,
+    signIn,
+    showActivityPanel,
+  } = props;
+  const {
+    components,
+    renderMarkdown,
+    className,
+    style,
+    onSend,
+    onSessionChange,
+    onDone,
+    onError,
+    onAction,
+    onFeedback,
+    feedback = onFeedback !== undefined,
+    ...rest
+  } = props;
   const shared = useArpContext();
   const own = useMemo(
     () => ({ ...ownOf({ ...shared.components, ...components }), ...(renderMarkdown && textsBy(renderMarkdown)) }),
@@ -83,7 +111,10 @@ export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat
   const { registry, portals } = useOwnComponents(own);
   const isBrowser = useBrowser();
   return (
-    <div className={className === undefined ? "arp-host" : `arp-host ${className}`} style={{ height: "100%", ...style }}>
+    <div
+      className={className === undefined ? "arp-host" : `arp-host ${className}`}
+      style={{ height: "100%", ...style }}
+    >
       {isBrowser && client !== null ? (
         <CustomElement
           tag="arp-chat"

@@ -11,7 +11,15 @@ import {
 } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
 import type { ArpContext } from "@agent-rendering/elements/components";
-import { createContext, createElement, useContext, useMemo, type ComponentType, type ReactElement, type ReactNode } from "react";
+import {
+  createContext,
+  createElement,
+  useContext,
+  useMemo,
+  type ComponentType,
+  type ReactElement,
+  type ReactNode,
+} from "react";
 import { fixed, useCell } from "./cell.js";
 import { useClient, type ClientOptions } from "./use_client.js";
 

@@ -64,7 +64,12 @@ interface OwnProps {
 }
 
 /** One component of the application's own, behind a wall. */
-export const OwnComponent = memo(function OwnComponent({ own: Own, component, context, onInput }: OwnProps): ReactElement {
+export const OwnComponent = memo(function OwnComponent({
+  own: Own,
+  component,
+  context,
+  onInput,
+}: OwnProps): ReactElement {
   const given = useMemo(
     (): ArpComponentProps => ({
       component,
@@ -121,7 +126,15 @@ class Wall extends ReactComponent<WallProps, WallState> {
   }
 }
 
-function Failure({ component, context, error }: { component: Component; context: ArpContext; error: unknown }): ReactElement {
+function Failure({
+  component,
+  context,
+  error,
+}: {
+  component: Component;
+  context: ArpContext;
+  error: unknown;
+}): ReactElement {
   const node = useRef<HTMLDivElement>(null);
   useBrowserLayoutEffect(() => {
     if (node.current) showFailure(node.current, component, context, error);

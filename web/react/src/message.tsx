@@ -41,7 +41,18 @@ export interface ArpMessageProps {
 
 /** Drawn again only when its own data changes. */
 export const ArpMessage = memo(function ArpMessage(props: ArpMessageProps): ReactElement {
-  const { turn: given, client, components, theme, locale, strings, restored = false, renderMarkdown, avatar = "", onInput } = props;
+  const {
+    turn: given,
+    client,
+    components,
+    theme,
+    locale,
+    strings,
+    restored = false,
+    renderMarkdown,
+    avatar = "",
+    onInput,
+  } = props;
   const { id, role = "assistant", content = "", file, uiEvents, parts, status, error } = props;
   const shared = useArpContext();
   const fallbackId = useId();
@@ -63,7 +74,10 @@ export const ArpMessage = memo(function ArpMessage(props: ArpMessageProps): Reac
   return (
     <div className={`arp-message-host arp-message--${role}`}>
       {isBrowser ? (
-        <CustomElement tag="arp-message" properties={{ turn, client: talker, context, avatar, readonly: restored || given === undefined }} />
+        <CustomElement
+          tag="arp-message"
+          properties={{ turn, client: talker, context, avatar, readonly: restored || given === undefined }}
+        />
       ) : (
         <p className="arp-shell">{content}</p>
       )}

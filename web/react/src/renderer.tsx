@@ -1,6 +1,12 @@
 /** One component, of any type. */
 
-import { questionState, type ArpClient, type Component, type JsonObject, type ToolRenderEvent } from "@agent-rendering/core";
+import {
+  questionState,
+  type ArpClient,
+  type Component,
+  type JsonObject,
+  type ToolRenderEvent,
+} from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
 import { useId, useMemo, type ReactElement } from "react";
@@ -60,5 +66,7 @@ function shownOf(
 ): Component | null {
   const component = given ?? (event && { id, type: event.component, props: event.props as JsonObject });
   if (component === undefined) return null;
-  return restored && questionState(component) !== null ? { ...component, props: { state: "expired", ...component.props } } : component;
+  return restored && questionState(component) !== null
+    ? { ...component, props: { state: "expired", ...component.props } }
+    : component;
 }

@@ -50,7 +50,13 @@ export function useClient(options: ClientOptions | null, callbacks: ArpClientCal
       const { token: given = null } = latest.current.options ?? options;
       return typeof given === "function" ? given() : given;
     };
-    return { key, client: new ArpClient({ ...present(options), token }, relay(() => latest.current.callbacks)) };
+    return {
+      key,
+      client: new ArpClient(
+        { ...present(options), token },
+        relay(() => latest.current.callbacks),
+      ),
+    };
   };
   const [made, setMade] = useState(make);
   let { client } = made;

@@ -37,10 +37,17 @@ export function useArpSurface(name: string, client?: ArpClient | null): UseArpSu
   const components = useCell(used?.store.surface(name) ?? NO_COMPONENTS_CELL, NO_COMPONENTS);
   const info = useCell(used?.store.surfaceInfo(name) ?? NO_INFO_CELL, undefined);
   const close = useCallback(() => void used?.closeSurface(name), [used, name]);
-  const setFocused = useCallback((isFocused: boolean) => used?.tellOfSurface(name, isFocused ? "focus" : "unfocus"), [used, name]);
+  const setFocused = useCallback(
+    (isFocused: boolean) => used?.tellOfSurface(name, isFocused ? "focus" : "unfocus"),
+    [used, name],
+  );
   const setSize = useCallback(
     (width: number, height: number, states: readonly string[] = ["activated"]) =>
-      used?.tellOfSurface(name, "resize", { width: Math.round(width), height: Math.round(height), states: [...states] }),
+      used?.tellOfSurface(name, "resize", {
+        width: Math.round(width),
+        height: Math.round(height),
+        states: [...states],
+      }),
     [used, name],
   );
   return useMemo(

@@ -50,7 +50,11 @@ test("it connects when it is there, sends what it is, and disconnects when it ha
   const { node, unmount } = await mount(<Connection />);
   expect([node.textContent, arp.client?.connected, arp.state.capabilities]).toEqual(["offline", false, null]);
   await welcome();
-  expect([node.textContent, arp.state.connected, arp.state.capabilities?.components]).toEqual(["online", true, ["text"]]);
+  expect([node.textContent, arp.state.connected, arp.state.capabilities?.components]).toEqual([
+    "online",
+    true,
+    ["text"],
+  ]);
   await unmount();
   expect(FakeSocket.last.closed).toBe(true);
 });
@@ -96,7 +100,11 @@ test("another address takes another client, another session the same one", async
   await show(<Connection sessionId="other" />);
   expect([arp.client === before, arp.client?.sessionId]).toEqual([true, "other"]);
   await show(<Connection url="http://elsewhere.example" />);
-  expect([arp.client === before, first?.closed, FakeSocket.last.url]).toEqual([false, true, "ws://elsewhere.example/_arp/v1"]);
+  expect([arp.client === before, first?.closed, FakeSocket.last.url]).toEqual([
+    false,
+    true,
+    "ws://elsewhere.example/_arp/v1",
+  ]);
 });
 
 test("callbacks are those of the newest drawing", async () => {
@@ -227,7 +235,10 @@ test("the list of chats: had, deleted, and why not", async () => {
   await act(() => chat.loadSessions());
   expect(chat.sessions.map(({ id }) => id)).toEqual(["a", "b"]);
   await act(() => chat.deleteSession("b"));
-  expect([chat.sessions.map(({ id }) => id), requested.at(-1)]).toEqual([["a"], "DELETE http://agent.example/_api/chats/b"]);
+  expect([chat.sessions.map(({ id }) => id), requested.at(-1)]).toEqual([
+    ["a"],
+    "DELETE http://agent.example/_api/chats/b",
+  ]);
   isDown = true;
   await act(() => chat.loadSessions());
   expect([chat.sessions.length, chat.sessionsError?.message]).toEqual([1, "TypeError: no network"]);
@@ -247,13 +258,29 @@ test("a permission of a turn that a restart cut off is there, and can be granted
   await mount(<Chat />);
   await welcome();
   await report(
-    { ...message("tool_start", 1, { payload: { tool: "shell", args: '{"command":"ls"}', call_id: "c1" } }), turn_id: "t1" },
-    { ...message("render", null, { components: [{ id: "q", type: "confirm", props: { title: "Run ls?" } }] }), turn_id: "t1" },
-    { ...message("turn", 2, { status: "waiting", permission: { component: "q", tool: "shell", call_id: "c1", digest: "d" } }), turn_id: "t1" },
+    {
+      ...message("tool_start", 1, { payload: { tool: "shell", args: '{"command":"ls"}', call_id: "c1" } }),
+      turn_id: "t1",
+    },
+    {
+      ...message("render", null, { components: [{ id: "q", type: "confirm", props: { title: "Run ls?" } }] }),
+      turn_id: "t1",
+    },
+    {
+      ...message("turn", 2, {
+        status: "waiting",
+        permission: { component: "q", tool: "shell", call_id: "c1", digest: "d" },
+      }),
+      turn_id: "t1",
+    },
     { ...message("commit", 3, { final: true }), turn_id: "t1" },
   );
   const [asked] = chat.permissions;
-  expect([chat.isStreaming, asked?.component.props.title, asked?.run?.args]).toEqual([false, "Run ls?", '{"command":"ls"}']);
+  expect([chat.isStreaming, asked?.component.props.title, asked?.run?.args]).toEqual([
+    false,
+    "Run ls?",
+    '{"command":"ls"}',
+  ]);
   expect(chat.messages.map(({ restored }) => restored)).toEqual([undefined]);
   await act(async () => {
     if (asked) chat.client?.grant(asked.component, "once", asked.permission);

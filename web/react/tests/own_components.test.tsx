@@ -97,8 +97,26 @@ test("W84: one that throws shows the error card, and comes back with the next ve
 });
 
 test("W78: props cannot be markup, handlers, or what React means by a name", async () => {
-  const Spread = (props: object) => <div {...Object.fromEntries(Object.entries(props).filter(([name]) => !/^(answer|action|context|component|onInput|_)/.test(name)))} />;
-  const bad = { dangerouslySetInnerHTML: { __html: "<b>x</b>" }, onClick: "x", ref: "r", key: "k", children: ["x"], className: "c", ONCLICK: "x", SRCDOC: "x", STYLE: "position:fixed", ".innerHTML": "x", title: "T" };
+  const Spread = (props: object) => (
+    <div
+      {...Object.fromEntries(
+        Object.entries(props).filter(([name]) => !/^(answer|action|context|component|onInput|_)/.test(name)),
+      )}
+    />
+  );
+  const bad = {
+    dangerouslySetInnerHTML: { __html: "<b>x</b>" },
+    onClick: "x",
+    ref: "r",
+    key: "k",
+    children: ["x"],
+    className: "c",
+    ONCLICK: "x",
+    SRCDOC: "x",
+    STYLE: "position:fixed",
+    ".innerHTML": "x",
+    title: "T",
+  };
   const { node } = await shown(<ArpRenderer component={map("Ulm", bad)} components={{ "x-acme-map": Spread }} />);
   expect(node.innerHTML).toBe('<div city="Ulm" title="T"></div>');
 });
@@ -118,7 +136,9 @@ test("it answers, acts and says through the client", async () => {
     given.onInput("a");
     given.action("look", { at: 1 });
   });
-  expect(FakeSocket.last.of("input").map(({ input_type, data, source_component }) => [input_type, data, source_component])).toEqual([
+  expect(
+    FakeSocket.last.of("input").map(({ input_type, data, source_component }) => [input_type, data, source_component]),
+  ).toEqual([
     ["selection", { selected: ["a"] }, "c"],
     ["action", { action: "look", payload: { at: 1 } }, "c"],
   ]);
@@ -127,7 +147,10 @@ test("it answers, acts and says through the client", async () => {
 test("an answered question is restored", async () => {
   const Asking = ({ _restored }: ArpComponentProps) => <i>{String(_restored)}</i>;
   const { node } = await shown(
-    <ArpRenderer component={{ id: "c", type: "confirm", props: { title: "?", state: "answered" } }} components={{ confirm: Asking }} />,
+    <ArpRenderer
+      component={{ id: "c", type: "confirm", props: { title: "?", state: "answered" } }}
+      components={{ confirm: Asking }}
+    />,
   );
   expect(node.querySelector("i")?.textContent).toBe("true");
 });
@@ -139,7 +162,11 @@ test("without a client an answer goes to onInput as a text", async () => {
     return null;
   };
   await shown(
-    <ArpRenderer event={{ tool: "ask", component: "confirm", props: { title: "?" } }} components={{ confirm: Asking }} onInput={(text) => received.push(text)} />,
+    <ArpRenderer
+      event={{ tool: "ask", component: "confirm", props: { title: "?" } }}
+      components={{ confirm: Asking }}
+      onInput={(text) => received.push(text)}
+    />,
   );
   given.onInput("yes");
   expect(received).toEqual(["yes"]);
@@ -147,17 +174,30 @@ test("without a client an answer goes to onInput as a text", async () => {
 
 test("a component of the catalog is no override of itself", async () => {
   const { node } = await shown(
-    <ArpRenderer component={{ id: "t", type: "table", props: { headers: [], rows: [] } }} components={DEFAULT_COMPONENTS} />,
+    <ArpRenderer
+      component={{ id: "t", type: "table", props: { headers: [], rows: [] } }}
+      components={DEFAULT_COMPONENTS}
+    />,
   );
   expect(node.querySelectorAll("arp-component, arp-place").length).toBe(1);
-  const other = await shown(<ArpRenderer component={{ id: "t", type: "x-acme-grid", props: { headers: [], rows: [] } }} components={{ "x-acme-grid": Table }} />);
+  const other = await shown(
+    <ArpRenderer
+      component={{ id: "t", type: "x-acme-grid", props: { headers: [], rows: [] } }}
+      components={{ "x-acme-grid": Table }}
+    />,
+  );
   const inner = other.node.querySelector("arp-component") as HTMLElement & { component: Component };
   expect(inner.component.type).toBe("table");
 });
 
 test("a message is drawn from a turn, and from the draft's fields", async () => {
   const { node } = await shown(
-    <ArpMessage role="assistant" content="See" uiEvents={[{ tool: "", component: "x-acme-map", props: { city: "Ulm" } }]} components={own} />,
+    <ArpMessage
+      role="assistant"
+      content="See"
+      uiEvents={[{ tool: "", component: "x-acme-map", props: { city: "Ulm" } }]}
+      components={own}
+    />,
   );
   const element = node.querySelector("arp-message") as HTMLElement & { turn: { output: Component[] } };
   expect(element.turn.output.map(({ type }) => type)).toEqual(["text", "x-acme-map"]);
@@ -176,6 +216,8 @@ test("a place outlives changes of the conversation", async () => {
 });
 
 test("renderMarkdown draws what is sent in place of our Markdown", async () => {
-  const { node } = await shown(<ArpMessage id="m" content="So it is." renderMarkdown={(content) => <u>{content}</u>} />);
+  const { node } = await shown(
+    <ArpMessage id="m" content="So it is." renderMarkdown={(content) => <u>{content}</u>} />,
+  );
   expect([node.querySelector("u")?.textContent, node.querySelector("arp-prose")]).toEqual(["So it is.", null]);
 });

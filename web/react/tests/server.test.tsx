@@ -26,7 +26,16 @@ test("there is no document here", () => {
 });
 
 test("W86: a chat is its heading and suggestions", () => {
-  const chat = <ArpChat url="/" title="Sales" description="Ask" suggestions={["Q1?"]} theme="dark" components={DEFAULT_COMPONENTS} />;
+  const chat = (
+    <ArpChat
+      url="/"
+      title="Sales"
+      description="Ask"
+      suggestions={["Q1?"]}
+      theme="dark"
+      components={DEFAULT_COMPONENTS}
+    />
+  );
   expect(renderToString(chat)).toBe(
     '<div class="arp-host" style="height:100%"><section class="arp arp-shell" aria-busy="true"><h2>Sales</h2><p>Ask</p><ul><li>Q1?</li></ul></section></div>',
   );
@@ -36,7 +45,9 @@ test("W86: a message is its text, a component its place", () => {
   expect(renderToString(<ArpMessage id="m" role="user" content="Hi <b>" />)).toBe(
     '<div class="arp-message-host arp-message--user"><p class="arp-shell">Hi &lt;b&gt;</p></div>',
   );
-  expect(renderToString(<ArpRenderer component={{ id: "t", type: "table", props: {} }} />)).toBe('<div class="arp-component-host"></div>');
+  expect(renderToString(<ArpRenderer component={{ id: "t", type: "table", props: {} }} />)).toBe(
+    '<div class="arp-component-host"></div>',
+  );
   expect(renderToString(<Table headers={["a"]} rows={[]} />)).toBe('<div class="arp-component-host"></div>');
 });
 
@@ -44,24 +55,58 @@ test("W86: hooks give what a client is before it connects", () => {
   const Reading = () => {
     const { client, state, status } = useArp({ url: "/", sessionId: "s" });
     const chat = useArpChat({ url: "/" });
-    const received = [client, state.connected, status.phase, chat.messages.length, chat.client, chat.sendMessage("Hi"), useArpTurnIds().length, useArpTurn("t")];
+    const received = [
+      client,
+      state.connected,
+      status.phase,
+      chat.messages.length,
+      chat.client,
+      chat.sendMessage("Hi"),
+      useArpTurnIds().length,
+      useArpTurn("t"),
+    ];
     return <>{JSON.stringify(received)}</>;
   };
-  expect(renderToString(<ArpProvider url="/"><Reading /></ArpProvider>)).toBe(
-    '[null,false,&quot;idle&quot;,0,null,null,0,null]',
-  );
+  expect(
+    renderToString(
+      <ArpProvider url="/">
+        <Reading />
+      </ArpProvider>,
+    ),
+  ).toBe("[null,false,&quot;idle&quot;,0,null,null,0,null]");
 });
 
 test("W86: an own component is drawn on the server", () => {
   const Map = ({ city }: { city: string }) => <b>{city}</b>;
-  const shown = <ArpRenderer component={{ id: "m", type: "x-acme-map", props: { city: "Ulm" } }} components={{ "x-acme-map": Map }} />;
+  const shown = (
+    <ArpRenderer
+      component={{ id: "m", type: "x-acme-map", props: { city: "Ulm" } }}
+      components={{ "x-acme-map": Map }}
+    />
+  );
   expect(renderToString(shown)).toBe("<b>Ulm</b>");
 });
 
 test("W86: the panel of tools", () => {
-  const card = { name: "query", displayName: "Query", status: "done", startTime: 0, elapsed: "1.0s", callId: "a" } as const;
+  const card = {
+    name: "query",
+    displayName: "Query",
+    status: "done",
+    startTime: 0,
+    elapsed: "1.0s",
+    callId: "a",
+  } as const;
   expect(renderToString(<ArpActivityPanel toolCards={[card]} open />)).toContain("Ran Query");
-  const run = { callId: "b", tool: "load", args: "{}", ok: null, error: null, progress: { call_id: "b", text: "3 of 4 <b>" } };
+  const run = {
+    callId: "b",
+    tool: "load",
+    args: "{}",
+    ok: null,
+    error: null,
+    progress: { call_id: "b", text: "3 of 4 <b>" },
+  };
   const running = { ...card, displayName: "Load", status: "running", callId: "b", run } as const;
-  expect(renderToString(<ArpActivityPanel toolCards={[running]} open />).replaceAll("<!-- -->", "")).toContain('Running Load <span dir="auto">3 of 4 &lt;b&gt;</span>');
+  expect(renderToString(<ArpActivityPanel toolCards={[running]} open />).replaceAll("<!-- -->", "")).toContain(
+    'Running Load <span dir="auto">3 of 4 &lt;b&gt;</span>',
+  );
 });

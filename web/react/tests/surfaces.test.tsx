@@ -57,10 +57,18 @@ test("a surface and a popup are listed and drawn where the application wants the
   expect([names(), node.querySelector("aside")?.children.length]).toEqual(["|", 0]);
   await report(info("side", { role: "toplevel", title: "Orders" }), ...render("side", "three"));
   await report(message("commit", 1, { surface: "side" }));
-  expect([names(), node.querySelector("aside")?.title, node.querySelector("aside p")?.textContent]).toEqual(["side|", "Orders", "three"]);
+  expect([names(), node.querySelector("aside")?.title, node.querySelector("aside p")?.textContent]).toEqual([
+    "side|",
+    "Orders",
+    "three",
+  ]);
 
   const before = drawings;
-  await report(info("pop", { role: "popup", parent: "main" }), ...render("pop", "sure?"), message("commit", 2, { surface: "pop" }));
+  await report(
+    info("pop", { role: "popup", parent: "main" }),
+    ...render("pop", "sure?"),
+    message("commit", 2, { surface: "pop" }),
+  );
   expect([names(), drawings]).toEqual(["side|pop", before]);
 
   await report(message("surface", 3, { payload: {}, closed: "agent", surface: "side" }));
@@ -76,7 +84,11 @@ test("what the user does with a surface goes to the agent", async () => {
   act(() => side.setFocused(false));
   expect(sent()).toMatchObject({ input_type: "unfocus", surface: "side" });
   act(() => side.setSize(320.4, 200));
-  expect(sent()).toMatchObject({ input_type: "resize", surface: "side", data: { width: 320, height: 200, states: ["activated"] } });
+  expect(sent()).toMatchObject({
+    input_type: "resize",
+    surface: "side",
+    data: { width: 320, height: 200, states: ["activated"] },
+  });
   act(() => side.close());
   expect(sent()).toMatchObject({ input_type: "action", surface: "side", data: { action: "arp.close" } });
 });

@@ -30,7 +30,11 @@ export const ArpActivityPanel = defineComponent({
           elapsed === undefined ? null : h("span", { class: "arp-caption" }, ` ${elapsed}`),
         ]);
       return h("aside", { class: "arp arp-activity-panel", "aria-label": title }, [
-        h("button", { type: "button", class: "arp-button arp-quiet", "aria-expanded": open, onClick: () => emit("toggle") }, title),
+        h(
+          "button",
+          { type: "button", class: "arp-button arp-quiet", "aria-expanded": open, onClick: () => emit("toggle") },
+          title,
+        ),
         open ? h("ol", toolCards.map(line)) : null,
       ]);
     };

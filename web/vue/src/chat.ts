@@ -148,7 +148,12 @@ function shell({ title, description, suggestions = [] }: Offered) {
   return h("section", { key: "shell", class: "arp arp-shell", "aria-busy": "true" }, [
     title === undefined ? null : h("h2", title),
     description === undefined ? null : h("p", description),
-    suggestions.length === 0 ? null : h("ul", suggestions.map((text) => h("li", { key: text }, text))),
+    suggestions.length === 0
+      ? null
+      : h(
+          "ul",
+          suggestions.map((text) => h("li", { key: text }, text)),
+        ),
   ]);
 }
 

@@ -97,7 +97,11 @@ function useLoaded(own: () => Component): Readonly<Ref<boolean>> {
     const { __asyncLoader: load, __asyncResolved: resolved } = component as Async;
     isLoaded.value = load === undefined || resolved !== undefined;
     // A failure to load shows where the component is drawn.
-    if (!isLoaded.value) void load?.().then(() => look(own()), () => undefined);
+    if (!isLoaded.value)
+      void load?.().then(
+        () => look(own()),
+        () => undefined,
+      );
   };
   watch(own, look, { immediate: true });
   return isLoaded;
@@ -122,7 +126,12 @@ const Failure = defineComponent({
  * What a component is given. Only what it declares: an undeclared prop would fall through to its
  * root element, where the agent's `style` or `onclick` would take effect.
  */
-function givenTo(own: Component, component: ArpComponent, context: ArpContext, onText?: (text: string) => void): object {
+function givenTo(
+  own: Component,
+  component: ArpComponent,
+  context: ArpContext,
+  onText?: (text: string) => void,
+): object {
   const ours: ArpComponentProps = {
     component,
     context,
@@ -141,7 +150,10 @@ function givenTo(own: Component, component: ArpComponent, context: ArpContext, o
   const emitted = declared(own, "emits");
   const given = Object.entries(props).filter(([name]) => (wanted === null ? name !== "style" : wanted.has(name)));
   const listened = Object.entries(handlers).filter(([name]) => emitted === null || emitted.has(name));
-  return Object.fromEntries([...given, ...listened.map(([name, handler]) => [`on${name.slice(0, 1).toUpperCase()}${name.slice(1)}`, handler])]);
+  return Object.fromEntries([
+    ...given,
+    ...listened.map(([name, handler]) => [`on${name.slice(0, 1).toUpperCase()}${name.slice(1)}`, handler]),
+  ]);
 }
 
 interface Declaring {
@@ -158,7 +170,9 @@ function declared(own: Component, kind: "props" | "emits"): Set<string> | null {
   if (BUILT_IN in own) return null;
   if (names === undefined && typeof options === "function") return null;
   const list = Array.isArray(names) ? (names as string[]) : Object.keys((names ?? {}) as object);
-  const inherited = [options.extends, ...(options.mixins ?? [])].flatMap((other) => (other ? [...(declared(other, kind) ?? [])] : []));
+  const inherited = [options.extends, ...(options.mixins ?? [])].flatMap((other) =>
+    other ? [...(declared(other, kind) ?? [])] : [],
+  );
   return new Set([...list, ...inherited]);
 }
 

@@ -28,6 +28,15 @@ export { ArpMessage } from "./message.js";
 export { ArpRenderer } from "./renderer.js";
 export { ArpActivityPanel } from "./activity_panel.js";
 
-export type { ArpCapabilities, ArpClient, ChatSession, ChatSessionDetail, Component, OpenPermission, ToolRenderEvent, TurnState } from "@agent-rendering/core";
+export type {
+  ArpCapabilities,
+  ArpClient,
+  ChatSession,
+  ChatSessionDetail,
+  Component,
+  OpenPermission,
+  ToolRenderEvent,
+  TurnState,
+} from "@agent-rendering/core";
 export type { ChatMessage, MessagePart, ToolCardState } from "@agent-rendering/core/chat";
 export type { FeedbackSource, Rating, SignIn } from "@agent-rendering/elements";

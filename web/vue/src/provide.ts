@@ -51,12 +51,27 @@ export const ArpClientKey: InjectionKey<MaybeRef<ArpClient | null>> = Symbol("ar
 const NO_COMPONENTS: ArpComponents = {};
 
 /** Provides a client, its state, and own components to all below. */
-export function provideArp(client: MaybeRefOrGetter<ArpClient | null>, components: MaybeRefOrGetter<ArpComponents | undefined>): void {
+export function provideArp(
+  client: MaybeRefOrGetter<ArpClient | null>,
+  components: MaybeRefOrGetter<ArpComponents | undefined>,
+): void {
   const status = useArpStatus(() => toValue(client));
-  provide(ArpClientKey, computed(() => toValue(client)));
-  provide(ArpComponentsKey, computed(() => toValue(components) ?? NO_COMPONENTS));
-  provide(ArpConnectedKey, computed(() => status.value.phase === "online"));
-  provide(ArpCapabilitiesKey, computed(() => capabilitiesOf(status.value)));
+  provide(
+    ArpClientKey,
+    computed(() => toValue(client)),
+  );
+  provide(
+    ArpComponentsKey,
+    computed(() => toValue(components) ?? NO_COMPONENTS),
+  );
+  provide(
+    ArpConnectedKey,
+    computed(() => status.value.phase === "online"),
+  );
+  provide(
+    ArpCapabilitiesKey,
+    computed(() => capabilitiesOf(status.value)),
+  );
 }
 
 /** The client of the nearest provider; `null` on the server. */
@@ -84,7 +99,10 @@ export function useArpTurnIds(client: Given = useArpClient()): Readonly<ShallowR
 }
 
 /** One turn; another value only when something in it changes. */
-export function useArpTurn(id: MaybeRefOrGetter<string>, client: Given = useArpClient()): Readonly<ShallowRef<TurnState | undefined>> {
+export function useArpTurn(
+  id: MaybeRefOrGetter<string>,
+  client: Given = useArpClient(),
+): Readonly<ShallowRef<TurnState | undefined>> {
   return useCell(() => toValue(client)?.store.turn(toValue(id)) ?? NO_TURN);
 }
 

@@ -1,6 +1,12 @@
 /** One component, of any type. */
 
-import { questionState, type ArpClient, type Component, type JsonObject, type ToolRenderEvent } from "@agent-rendering/core";
+import {
+  questionState,
+  type ArpClient,
+  type Component,
+  type JsonObject,
+  type ToolRenderEvent,
+} from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
 import { computed, defineComponent, getCurrentInstance, h, useId, type PropType } from "vue";
@@ -62,7 +68,9 @@ export const ArpRenderer = defineComponent({
         return h(OwnComponent, { own: drawn, component: shown, context: context.value, ...(onText && { onText }) });
       }
       return h("div", { class: "arp-component-host" }, [
-        isBrowser.value ? h(CustomElement, { key: "component", tag: "arp-component", properties: properties.value }) : null,
+        isBrowser.value
+          ? h(CustomElement, { key: "component", tag: "arp-component", properties: properties.value })
+          : null,
         ...teleports(),
       ]);
     };

@@ -83,7 +83,8 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
   const status = useArpStatus(client);
   const toolCards = useCell(() => view.value?.tools ?? NO_TOOLS);
   // As a handler of clicks it is given an event, which names no agent.
-  const startNewChat = (workflow?: string | object) => client.value?.setSessionId(null, typeof workflow === "string" ? { workflow } : {});
+  const startNewChat = (workflow?: string | object) =>
+    client.value?.setSessionId(null, typeof workflow === "string" ? { workflow } : {});
   const api = computed(() => {
     return options.apiBaseUrl === undefined ? (client.value?.sessions ?? null) : createSessionAPI(options.apiBaseUrl);
   });

@@ -1,7 +1,16 @@
 /** One client for as long as a component is there. */
 
 import { ArpClient, type ArpClientCallbacks, type ArpClientOptions } from "@agent-rendering/core";
-import { getCurrentInstance, onMounted, onScopeDispose, shallowRef, toValue, watch, type MaybeRefOrGetter, type ShallowRef } from "vue";
+import {
+  getCurrentInstance,
+  onMounted,
+  onScopeDispose,
+  shallowRef,
+  toValue,
+  watch,
+  type MaybeRefOrGetter,
+  type ShallowRef,
+} from "vue";
 
 /** As `T`, and `undefined` counts as absent. */
 export type Loose<T> = { [Name in keyof T]: undefined extends T[Name] ? T[Name] | undefined : T[Name] };

@@ -15,7 +15,11 @@ export interface Sessions {
  *
  * @param left Called when the chat that is open has been deleted.
  */
-export function useSessions(api: Readonly<Ref<SessionAPI | null>>, open: () => string | null, left: () => void): Sessions {
+export function useSessions(
+  api: Readonly<Ref<SessionAPI | null>>,
+  open: () => string | null,
+  left: () => void,
+): Sessions {
   const sessions = shallowRef<ChatSession[]>([]);
   const sessionsError = shallowRef<Error | null>(null);
   /** Counts what was asked for, so that a late answer does not replace a newer one. */

@@ -39,7 +39,11 @@ export function useArpSurface(name: MaybeRefOrGetter<string>, client: Given = us
     close: () => void used()?.closeSurface(toValue(name)),
     setFocused: (isFocused) => used()?.tellOfSurface(toValue(name), isFocused ? "focus" : "unfocus"),
     setSize: (width, height, states = ["activated"]) =>
-      used()?.tellOfSurface(toValue(name), "resize", { width: Math.round(width), height: Math.round(height), states: [...states] }),
+      used()?.tellOfSurface(toValue(name), "resize", {
+        width: Math.round(width),
+        height: Math.round(height),
+        states: [...states],
+      }),
   };
 }
 

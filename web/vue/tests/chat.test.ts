@@ -49,7 +49,10 @@ test("a thumb goes to the server of the chat, then to who listens", async () => 
 
 test("without anyone who wants feedback there are no thumbs; an object keeps it elsewhere", async () => {
   expect((await rated({})).querySelector("arp-rating")).toBeNull();
-  const source: FeedbackSource = { of: async () => ({ rating: "down", comment: "long" }), give: vi.fn(async () => undefined) };
+  const source: FeedbackSource = {
+    of: async () => ({ rating: "down", comment: "long" }),
+    give: vi.fn(async () => undefined),
+  };
   await rated({ feedback: source });
   const thumbs = await thumbsOf(2);
   await vi.waitFor(() => expect(thumbs.map((one) => one.getAttribute("aria-pressed"))).toEqual(["false", "true"]));

@@ -33,7 +33,11 @@ const Connection = component(() => {
 
 const Chat = component(() => {
   chat = useArpChat(WORLD);
-  return () => h("ol", chat.messages.value.map(({ id, role, content }) => h("li", { key: id }, `${role}: ${content}`)));
+  return () =>
+    h(
+      "ol",
+      chat.messages.value.map(({ id, role, content }) => h("li", { key: id }, `${role}: ${content}`)),
+    );
 });
 
 const lines = (node: HTMLElement) => [...node.querySelectorAll("li")].map((line) => line.textContent);
@@ -42,7 +46,11 @@ test("it connects when it is there, sends what it is, and disconnects when it ha
   const { node, unmount } = await mount(Connection);
   expect([node.textContent, arp.client.value?.connected, arp.capabilities.value]).toEqual(["offline", false, null]);
   await welcome();
-  expect([node.textContent, arp.capabilities.value?.components, FakeSocket.made.length]).toEqual(["online", ["text"], 1]);
+  expect([node.textContent, arp.capabilities.value?.components, FakeSocket.made.length]).toEqual([
+    "online",
+    ["text"],
+    1,
+  ]);
   unmount();
   expect(FakeSocket.last.closed).toBe(true);
 });
@@ -63,7 +71,11 @@ test("the address and the session may be refs: another address takes another cli
   expect([arp.client.value === first, first?.sessionId]).toEqual([true, "other"]);
   url.value = "http://elsewhere.example";
   await drawn();
-  expect([arp.client.value === first, FakeSocket.made[0]?.closed, FakeSocket.last.url]).toEqual([false, true, "ws://elsewhere.example/_arp/v1"]);
+  expect([arp.client.value === first, FakeSocket.made[0]?.closed, FakeSocket.last.url]).toEqual([
+    false,
+    true,
+    "ws://elsewhere.example/_arp/v1",
+  ]);
   await welcome();
   expect(arp.connected.value).toBe(true);
 });
@@ -164,11 +176,20 @@ test("a provider gives its client, its state and own components to all below", a
     const client = useArpClient();
     chat = useArpChat();
     return () => {
-      seen = [unref(connected), unref(capabilities)?.components, Object.keys(unref(components)), client.value === chat.client.value];
+      seen = [
+        unref(connected),
+        unref(capabilities)?.components,
+        Object.keys(unref(components)),
+        client.value === chat.client.value,
+      ];
       return null;
     };
   });
-  await mount(component(() => () => h(ArpProvider, { url: WORLD.url, options: WORLD, components: { "x-acme-map": Own } }, () => h(Below))));
+  await mount(
+    component(
+      () => () => h(ArpProvider, { url: WORLD.url, options: WORLD, components: { "x-acme-map": Own } }, () => h(Below)),
+    ),
+  );
   expect(seen).toEqual([false, undefined, ["x-acme-map"], true]);
   await welcome();
   expect(seen).toEqual([true, ["text"], ["x-acme-map"], true]);
@@ -192,7 +213,10 @@ test("the list of chats: had, deleted, and why not", async () => {
   await welcome();
   await chat.loadSessions();
   await chat.deleteSession("b");
-  expect([chat.sessions.value.map(({ id }) => id), requested.at(-1)]).toEqual([["a"], "DELETE http://agent.example/_api/chats/b"]);
+  expect([chat.sessions.value.map(({ id }) => id), requested.at(-1)]).toEqual([
+    ["a"],
+    "DELETE http://agent.example/_api/chats/b",
+  ]);
   isDown = true;
   await chat.loadSessions();
   expect([chat.sessions.value.length, chat.sessionsError.value?.message]).toEqual([1, "TypeError: no network"]);
@@ -202,13 +226,29 @@ test("a permission of a turn that a restart cut off is there, and can be granted
   await mount(Chat);
   await welcome();
   await report(
-    { ...message("tool_start", 1, { payload: { tool: "shell", args: '{"command":"ls"}', call_id: "c1" } }), turn_id: "t1" },
-    { ...message("render", null, { components: [{ id: "q", type: "confirm", props: { title: "Run ls?" } }] }), turn_id: "t1" },
-    { ...message("turn", 2, { status: "waiting", permission: { component: "q", tool: "shell", call_id: "c1", digest: "d" } }), turn_id: "t1" },
+    {
+      ...message("tool_start", 1, { payload: { tool: "shell", args: '{"command":"ls"}', call_id: "c1" } }),
+      turn_id: "t1",
+    },
+    {
+      ...message("render", null, { components: [{ id: "q", type: "confirm", props: { title: "Run ls?" } }] }),
+      turn_id: "t1",
+    },
+    {
+      ...message("turn", 2, {
+        status: "waiting",
+        permission: { component: "q", tool: "shell", call_id: "c1", digest: "d" },
+      }),
+      turn_id: "t1",
+    },
     { ...message("commit", 3, { final: true }), turn_id: "t1" },
   );
   const [asked] = chat.permissions.value;
-  expect([chat.isStreaming.value, asked?.component.props.title, asked?.run?.args]).toEqual([false, "Run ls?", '{"command":"ls"}']);
+  expect([chat.isStreaming.value, asked?.component.props.title, asked?.run?.args]).toEqual([
+    false,
+    "Run ls?",
+    '{"command":"ls"}',
+  ]);
   expect(chat.messages.value.map(({ restored }) => restored)).toEqual([undefined]);
   if (asked) chat.client.value?.grant(asked.component, "once", asked.permission);
   chat.client.value?.store.flush();

@@ -13,13 +13,14 @@ const Reading = component(() => {
   return () => h("p", { class: "reading" }, `${isConnected.value} ${isStreaming.value} ${messages.value.length}`);
 });
 
-const page = component(() => () =>
-  h(ArpProvider, { url: WORLD.url, options: WORLD }, () => [
-    h(ArpChat, { title: "Sales", suggestions: ["Q1?"] }),
-    h(ArpMessage, { id: "m", role: "user", content: "Hi" }),
-    h(ArpRenderer, { component: { id: "t", type: "table", props: {} } }),
-    h(Reading),
-  ]),
+const page = component(
+  () => () =>
+    h(ArpProvider, { url: WORLD.url, options: WORLD }, () => [
+      h(ArpChat, { title: "Sales", suggestions: ["Q1?"] }),
+      h(ArpMessage, { id: "m", role: "user", content: "Hi" }),
+      h(ArpRenderer, { component: { id: "t", type: "table", props: {} } }),
+      h(Reading),
+    ]),
 );
 
 test("W86: hydration has no warning, and the chat is there afterwards", async () => {

@@ -28,9 +28,17 @@ const own = { "x-acme-map": Map };
 const shown = (props: object): Promise<Mounted> => mount(component(() => () => h(ArpRenderer, props)));
 
 /** A renderer whose component the test changes. */
-async function changing(first: ArpComponent, components: Record<string, Component>): Promise<[Mounted, (next: ArpComponent) => Promise<void>]> {
+async function changing(
+  first: ArpComponent,
+  components: Record<string, Component>,
+): Promise<[Mounted, (next: ArpComponent) => Promise<void>]> {
   const now = shallowRef(first);
-  const mounted = await mount(component(() => () => [h(ArpRenderer, { component: now.value, components }), h("p", { class: "other" }, "unharmed")]));
+  const mounted = await mount(
+    component(() => () => [
+      h(ArpRenderer, { component: now.value, components }),
+      h("p", { class: "other" }, "unharmed"),
+    ]),
+  );
   return [
     mounted,
     (next) => {
@@ -64,7 +72,10 @@ test("what is provided reaches into places", async () => {
   const { node } = await mount(
     component(() => {
       provide("colour", "red");
-      return () => h(ArpProvider, { components: { "x-acme-map": Painted } }, () => h(ArpRenderer, { component: below(map("Ulm")) }));
+      return () =>
+        h(ArpProvider, { components: { "x-acme-map": Painted } }, () =>
+          h(ArpRenderer, { component: below(map("Ulm")) }),
+        );
     }),
   );
   expect(node.querySelector("arp-place i")?.textContent).toBe("red");
@@ -120,17 +131,20 @@ test("it answers, acts and says through the client", async () => {
     },
   });
   const { node } = await mount(
-    component(() => () =>
-      h(ArpProvider, { url: WORLD.url, options: WORLD, components: { choices: Asking } }, () =>
-        h(ArpRenderer, { component: { id: "c", type: "choices", props: { title: "?", options: ["a", "b"] } } }),
-      ),
+    component(
+      () => () =>
+        h(ArpProvider, { url: WORLD.url, options: WORLD, components: { choices: Asking } }, () =>
+          h(ArpRenderer, { component: { id: "c", type: "choices", props: { title: "?", options: ["a", "b"] } } }),
+        ),
     ),
   );
   await welcome();
   node.querySelector("input")?.dispatchEvent(new Event("input", { bubbles: true }));
   emitted("input", "a");
   emitted("action", "look", { at: 1 });
-  expect(FakeSocket.last.of("input").map(({ input_type, data, source_component }) => [input_type, data, source_component])).toEqual([
+  expect(
+    FakeSocket.last.of("input").map(({ input_type, data, source_component }) => [input_type, data, source_component]),
+  ).toEqual([
     ["selection", { selected: ["a"] }, "c"],
     ["action", { action: "look", payload: { at: 1 } }, "c"],
   ]);

@@ -3,7 +3,17 @@
 import { createSSRApp, h, type Component } from "vue";
 import { renderToString } from "vue/server-renderer";
 import { afterEach, expect, test, vi } from "vitest";
-import { ArpActivityPanel, ArpChat, ArpMessage, ArpProvider, ArpRenderer, useArp, useArpChat, useArpTurn, useArpTurnIds } from "../src/index.js";
+import {
+  ArpActivityPanel,
+  ArpChat,
+  ArpMessage,
+  ArpProvider,
+  ArpRenderer,
+  useArp,
+  useArpChat,
+  useArpTurn,
+  useArpTurnIds,
+} from "../src/index.js";
 import { DEFAULT_COMPONENTS, Table } from "../src/ui.js";
 import { component } from "./server_component.js";
 
@@ -20,7 +30,16 @@ test("there is no document here", () => {
 });
 
 test("W86: a chat is its heading and suggestions", async () => {
-  const chat = component(() => () => h(ArpChat, { url: "/", title: "Sales", description: "Ask", suggestions: ["Q1?"], components: DEFAULT_COMPONENTS }));
+  const chat = component(
+    () => () =>
+      h(ArpChat, {
+        url: "/",
+        title: "Sales",
+        description: "Ask",
+        suggestions: ["Q1?"],
+        components: DEFAULT_COMPONENTS,
+      }),
+  );
   expect((await render(chat)).replaceAll(/<!--[^>]*-->/g, "")).toBe(
     '<div class="arp-host" style="height:100%;"><section class="arp arp-shell" aria-busy="true"><h2>Sales</h2><p>Ask</p><ul><li>Q1?</li></ul></section></div>',
   );
@@ -43,7 +62,16 @@ test("W86: composables give what a client is before it connects", async () => {
     const chat = useArpChat({ url: "/" });
     const ids = useArpTurnIds();
     const turn = useArpTurn("t");
-    return () => JSON.stringify([client.value, connected.value, status.value.phase, chat.messages.value.length, chat.sendMessage("Hi"), ids.value.length, turn.value]);
+    return () =>
+      JSON.stringify([
+        client.value,
+        connected.value,
+        status.value.phase,
+        chat.messages.value.length,
+        chat.sendMessage("Hi"),
+        ids.value.length,
+        turn.value,
+      ]);
   });
   const page = component(() => () => h(ArpProvider, { url: "/" }, () => h(Reading)));
   expect((await render(page)).replaceAll(/<!--[^>]*-->/g, "")).toBe("[null,false,&quot;idle&quot;,0,null,0,null]");
@@ -51,14 +79,36 @@ test("W86: composables give what a client is before it connects", async () => {
 
 test("W86: an own component is drawn on the server", async () => {
   const Map = { props: ["city"], render: ({ city }: { city: string }) => h("b", city) } as Component;
-  const page = component(() => () => h(ArpRenderer, { component: { id: "m", type: "x-acme-map", props: { city: "Ulm" } }, components: { "x-acme-map": Map } }));
+  const page = component(
+    () => () =>
+      h(ArpRenderer, {
+        component: { id: "m", type: "x-acme-map", props: { city: "Ulm" } },
+        components: { "x-acme-map": Map },
+      }),
+  );
   expect(await render(page)).toBe("<b>Ulm</b>");
 });
 
 test("W86: the panel of tools", async () => {
-  const card = { name: "query", displayName: "Query", status: "done", startTime: 0, elapsed: "1.0s", callId: "a" } as const;
-  expect(await render(component(() => () => h(ArpActivityPanel, { toolCards: [card], open: true })))).toContain("Ran Query");
-  const run = { callId: "b", tool: "load", args: "{}", ok: null, error: null, progress: { call_id: "b", text: "3 of 4 <b>" } };
+  const card = {
+    name: "query",
+    displayName: "Query",
+    status: "done",
+    startTime: 0,
+    elapsed: "1.0s",
+    callId: "a",
+  } as const;
+  expect(await render(component(() => () => h(ArpActivityPanel, { toolCards: [card], open: true })))).toContain(
+    "Ran Query",
+  );
+  const run = {
+    callId: "b",
+    tool: "load",
+    args: "{}",
+    ok: null,
+    error: null,
+    progress: { call_id: "b", text: "3 of 4 <b>" },
+  };
   const running = { ...card, displayName: "Load", status: "running", callId: "b", run } as const;
   const shown = await render(component(() => () => h(ArpActivityPanel, { toolCards: [running], open: true })));
   expect(shown.replaceAll(/<!--[^>]*-->/g, "")).toContain('Running Load <span dir="auto">3 of 4 &lt;b&gt;</span>');

@@ -49,9 +49,21 @@ test("a surface and a popup are listed and drawn where the application wants the
   const node = await shown();
   const names = () => node.querySelector("b")?.textContent;
   expect([names(), node.querySelector("aside")?.children.length]).toEqual(["|", 0]);
-  await report(info("side", { role: "toplevel", title: "Orders" }), render("side", "three"), message("commit", 1, { surface: "side" }));
-  expect([names(), node.querySelector("aside")?.title, node.querySelector("aside p")?.textContent]).toEqual(["side|", "Orders", "three"]);
-  await report(info("pop", { role: "popup", parent: "main" }), render("pop", "sure?"), message("commit", 2, { surface: "pop" }));
+  await report(
+    info("side", { role: "toplevel", title: "Orders" }),
+    render("side", "three"),
+    message("commit", 1, { surface: "side" }),
+  );
+  expect([names(), node.querySelector("aside")?.title, node.querySelector("aside p")?.textContent]).toEqual([
+    "side|",
+    "Orders",
+    "three",
+  ]);
+  await report(
+    info("pop", { role: "popup", parent: "main" }),
+    render("pop", "sure?"),
+    message("commit", 2, { surface: "pop" }),
+  );
   expect(names()).toBe("side|pop");
   await report(message("surface", 3, { payload: {}, closed: "agent", surface: "side" }));
   expect([names(), side.components.value, side.info.value]).toEqual(["|pop", [], undefined]);
@@ -66,7 +78,11 @@ test("what the user does with a surface goes to the agent", async () => {
   side.setFocused(false);
   expect(sent()).toMatchObject({ input_type: "unfocus", surface: "side" });
   side.setSize(320.4, 200);
-  expect(sent()).toMatchObject({ input_type: "resize", surface: "side", data: { width: 320, height: 200, states: ["activated"] } });
+  expect(sent()).toMatchObject({
+    input_type: "resize",
+    surface: "side",
+    data: { width: 320, height: 200, states: ["activated"] },
+  });
   side.close();
   expect(sent()).toMatchObject({ input_type: "action", surface: "side", data: { action: "arp.close" } });
 });

@@ -12,7 +12,8 @@ export const DE: Strings = {
   refused: "Der Server hat diese Seite nicht zugelassen.",
   retry: "Erneut versuchen",
   noConnection: "Keine Verbindung. Es wird versucht, sie wiederherzustellen. Ihr Text bleibt erhalten.",
-  needsToken: "Dieser Server verlangt ein Token. Es steht am Ende der Adresse, die der Server beim Start ausgegeben hat.",
+  needsToken:
+    "Dieser Server verlangt ein Token. Es steht am Ende der Adresse, die der Server beim Start ausgegeben hat.",
   token: "Token",
   tokenHint: "Token oder ganze Adresse einfügen",
   tokenRefused: "Der Server nimmt dieses Token nicht an.",
@@ -33,7 +34,8 @@ export const DE: Strings = {
   signInNeeded: "Sie sind nicht angemeldet.",
   signOut: "Abmelden",
   otherToken: "Ein anderes Token?",
-  otherTokenAsked: "Die geöffnete Adresse bringt ein anderes Token mit. Damit sind Sie hier vielleicht jemand anderes, und was Sie schreiben, kann diese Person lesen.",
+  otherTokenAsked:
+    "Die geöffnete Adresse bringt ein anderes Token mit. Damit sind Sie hier vielleicht jemand anderes, und was Sie schreiben, kann diese Person lesen.",
   keepToken: "Meines behalten",
   takeToken: "Das andere verwenden",
   noSuchChat: "Diesen Chat gibt es nicht, oder er gehört Ihnen nicht.",

@@ -32,7 +32,8 @@ export const EN = {
   signInNeeded: "You are not signed in.",
   signOut: "Sign out",
   otherToken: "Use another token?",
-  otherTokenAsked: "This link contains another token. With it you may be signed in as somebody else, who can read what you write.",
+  otherTokenAsked:
+    "This link contains another token. With it you may be signed in as somebody else, who can read what you write.",
   keepToken: "Keep mine",
   takeToken: "Use this one",
   noSuchChat: "This chat does not exist, or it is not yours.",

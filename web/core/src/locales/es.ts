@@ -33,7 +33,8 @@ export const ES: Strings = {
   signInNeeded: "No ha iniciado sesión.",
   signOut: "Cerrar sesión",
   otherToken: "¿Otro token?",
-  otherTokenAsked: "La dirección que se abrió trae otro token. Con él puede que aquí sea otra persona, y lo que escriba podrá leerlo ella.",
+  otherTokenAsked:
+    "La dirección que se abrió trae otro token. Con él puede que aquí sea otra persona, y lo que escriba podrá leerlo ella.",
   keepToken: "Conservar el mío",
   takeToken: "Usar el otro",
   noSuchChat: "Este chat no existe o no es suyo.",

@@ -33,7 +33,8 @@ export const FR: Strings = {
   signInNeeded: "Vous n’êtes pas connecté.",
   signOut: "Se déconnecter",
   otherToken: "Un autre jeton ?",
-  otherTokenAsked: "L’adresse ouverte apporte un autre jeton. Avec lui, vous êtes peut-être ici quelqu’un d’autre, qui pourra lire ce que vous écrivez.",
+  otherTokenAsked:
+    "L’adresse ouverte apporte un autre jeton. Avec lui, vous êtes peut-être ici quelqu’un d’autre, qui pourra lire ce que vous écrivez.",
   keepToken: "Garder le mien",
   takeToken: "Utiliser l’autre",
   noSuchChat: "Cette conversation n’existe pas, ou n’est pas à vous.",

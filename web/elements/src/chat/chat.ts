@@ -20,38 +20,44 @@ import { DRAWN } from "@agent-rendering/core/chat";
 import type { Strings, Translator } from "@agent-rendering/core/strings";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 
-import { componentsOf, createContext, showsRecording, type ArpContext, type ComponentFactory } from "../context.js";
-import { ArpElement, define } from "../element.js";
-import type { agentPicker } from "./agent_picker.js";
-import { Announcer } from "./announcer.js";
-import { asksNow, isAwaited, waitsForAnswer } from "./awaited.js";
-import { LastInput } from "./last_input.js";
-import { UNAUTHENTICATED, type SignIn } from "./banner.js";
-import type { ArpComposer, ComposerHost } from "./composer.js";
-import "./composer.js";
-import type { Command } from "./command_list.js";
-import { Drafts, browserStorage } from "./drafts.js";
-import { Follow } from "./follow.js";
-import { Older } from "./older.js";
+import {
+  componentsOf,
+  createContext,
+  showsRecording,
+  type ArpContext,
+  type ComponentFactory,
+} from "../base/context.js";
+import { ArpElement, define } from "../base/element.js";
+import type { agentPicker } from "./composer/agent_picker.js";
+import { Announcer } from "./status/announcer.js";
+import { asksNow, isAwaited, waitsForAnswer } from "./status/awaited.js";
+import { LastInput } from "./timeline/last_input.js";
+import { UNAUTHENTICATED, type SignIn } from "./status/banner.js";
+import type { ArpComposer, ComposerHost } from "./composer/composer.js";
+import "./composer/composer.js";
+import type { Command } from "./composer/command_list.js";
+import { Drafts, browserStorage } from "./composer/drafts.js";
+import { Follow } from "./timeline/follow.js";
+import { Older } from "./timeline/older.js";
 import { icon } from "./icons.js";
-import { keepPlace, toEnd } from "./keep_place.js";
+import { keepPlace, toEnd } from "./timeline/keep_place.js";
 import { CHAT_KEYS, isPressed, type ChatKeys } from "./keys.js";
-import type { MessageActions } from "./message.js";
-import { Moments } from "./moments.js";
-import { jumpButton, noticeList, type Notice } from "./notices.js";
-import { showsItsError } from "./outgoing.js";
-import { endLine, openFiles } from "./outcome.js";
-import { Recent } from "./recent.js";
+import type { MessageActions } from "./message/message.js";
+import { Moments } from "./timeline/moments.js";
+import { jumpButton, noticeList, type Notice } from "./status/notices.js";
+import { showsItsError } from "./composer/outgoing.js";
+import { endLine, openFiles } from "./message/outcome.js";
+import { Recent } from "./timeline/recent.js";
 import { adoptChatStyles } from "./styles.js";
-import type { FeedbackSource } from "./rating.js";
-import { serverFeedback } from "./server_feedback.js";
-import { popups, sidePanel } from "./surfaces.js";
-import { isUnused, loadMessages, timeline } from "./timeline.js";
-import { lastInput, NO_ACTIONS, turnActions } from "./turn_actions.js";
-import { walk } from "./walk.js";
-import { introduced, welcome } from "./welcome.js";
+import type { FeedbackSource } from "./message/rating.js";
+import { serverFeedback } from "./message/server_feedback.js";
+import { popups, sidePanel } from "./surfaces/surfaces.js";
+import { isUnused, loadMessages, timeline } from "./timeline/timeline.js";
+import { lastInput, NO_ACTIONS, turnActions } from "./message/turn_actions.js";
+import { walk } from "./timeline/walk.js";
+import { introduced, welcome } from "./status/welcome.js";
 import { wordsFor, wordsNow } from "./words.js";
-import { sentence } from "../wrong.js";
+import { sentence } from "../base/wrong.js";
 
 type Agent = Wire.Workflow;
 
@@ -174,7 +180,8 @@ export class ArpChat extends ArpElement {
     this.dropping = this.isFilling = false;
     this.showActivity = true;
     this.#announcer = new Announcer(this.words);
-    this.#announcer.isAsking = () => this.#active !== null && (this.#active.store.permissions.get().length > 0 || isAwaited(this.#active));
+    this.#announcer.isAsking = () =>
+      this.#active !== null && (this.#active.store.permissions.get().length > 0 || isAwaited(this.#active));
   }
 
   // -- for the host ------------------------------------------------------------------------------
@@ -192,7 +199,9 @@ export class ArpChat extends ArpElement {
   /** The turns that show, oldest first; of those that the connection did not tell, what was asked for. */
   get turns(): readonly TurnState[] {
     const store = this.#active?.store;
-    return this.#older.among(store?.turnIds.get() ?? [], (id) => store?.turn(id).get()).filter((turn) => turn !== undefined);
+    return this.#older
+      .among(store?.turnIds.get() ?? [], (id) => store?.turn(id).get())
+      .filter((turn) => turn !== undefined);
   }
 
   override focus(): void {
@@ -222,7 +231,12 @@ export class ArpChat extends ArpElement {
 
   /** Sends a text, as if it had been written. */
   say(text: string, files: readonly File[] = []): void {
-    const event = new CustomEvent("arp-send", { detail: { text, files }, bubbles: true, composed: true, cancelable: true });
+    const event = new CustomEvent("arp-send", {
+      detail: { text, files },
+      bubbles: true,
+      composed: true,
+      cancelable: true,
+    });
     if (!this.dispatchEvent(event)) return;
     const id = this.#active?.sendText(text, { files });
     this.#follow?.jump();
@@ -285,7 +299,10 @@ export class ArpChat extends ArpElement {
     dark.addEventListener("change", themed);
     this.addEventListener("keydown", this.#key);
     for (const name of DRAGS) this.addEventListener(name, this.#drag);
-    this.#leaving.push(() => dark.removeEventListener("change", themed), () => this.removeEventListener("keydown", this.#key));
+    this.#leaving.push(
+      () => dark.removeEventListener("change", themed),
+      () => this.removeEventListener("keydown", this.#key),
+    );
     this.#leaving.push(() => DRAGS.forEach((name) => this.removeEventListener(name, this.#drag)));
     void this.#loadWords();
     if (!this.hasUpdated) return;
@@ -301,7 +318,8 @@ export class ArpChat extends ArpElement {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    if (["theme", "isDark", "words", "components", "pictureFrame"].some((name) => changed.has(name))) this.#context = null;
+    if (["theme", "isDark", "words", "components", "pictureFrame"].some((name) => changed.has(name)))
+      this.#context = null;
     if (changed.has("words")) this.#announcer.t = this.words;
     const isNew = ["url", "token", "client"].some((name) => changed.has(name));
     if (!this.isConnected) return; // it opens where it is put
@@ -338,13 +356,18 @@ export class ArpChat extends ArpElement {
     const client = this.client ?? this.#newClient();
     if (client === null) return;
     this.#active = client;
-    this.#actions = turnActions(client, (error) => this.#note(error), (id) => this.#asks(id));
+    this.#actions = turnActions(
+      client,
+      (error) => this.#note(error),
+      (id) => this.#asks(id),
+    );
     this.#takeFeedback(client);
     this.#context = null;
     this.#drafts = new Drafts(this.storage, client.address.base);
     this.#shownSession = client.sessionId;
     const { store } = client;
-    const watchCell = (cell: { subscribe(listener: () => void): () => void }, listener: () => void) => this.#stops.push(cell.subscribe(listener));
+    const watchCell = (cell: { subscribe(listener: () => void): () => void }, listener: () => void) =>
+      this.#stops.push(cell.subscribe(listener));
     watchCell(store.turnIds, () => this.#turnsChanged());
     watchCell(store.outgoing, () => this.requestUpdate());
     watchCell(store.surfaceNames, () => this.requestUpdate());
@@ -369,7 +392,11 @@ export class ArpChat extends ArpElement {
   #newClient(): ArpClient | null {
     if (this.url === undefined) return null;
     const { session, workflow, token, locale } = this;
-    const own = Object.fromEntries(this.#registry()?.list().map((type) => [type, 1]) ?? []);
+    const own = Object.fromEntries(
+      this.#registry()
+        ?.list()
+        .map((type) => [type, 1]) ?? [],
+    );
     return new ArpClient({
       url: this.url === "" ? document.baseURI.replace(/[?#].*$/, "") : this.url,
       sessionId: session ?? null,
@@ -440,12 +467,18 @@ export class ArpChat extends ArpElement {
   }
 
   async #introduce(client: ArpClient): Promise<void> {
-    let { title = "", workflows: agents = [] }: { title?: string; workflows?: readonly Agent[] } = this.#capabilities ?? {};
+    let { title = "", workflows: agents = [] }: { title?: string; workflows?: readonly Agent[] } =
+      this.#capabilities ?? {};
     // A server that does not say so in its hello is asked for its list; one of the draft has none.
     if (agents.length === 0) {
       const listed = await client.sessions.workflows().catch(() => []);
       title = listed[0]?.app_title ?? "";
-      agents = listed.map(({ name, title = name, description = "", suggestions = [] }) => ({ name, title, description, suggestions }));
+      agents = listed.map(({ name, title = name, description = "", suggestions = [] }) => ({
+        name,
+        title,
+        description,
+        suggestions,
+      }));
     }
     if (client !== this.#active) return;
     this.agents = agents;
@@ -453,7 +486,7 @@ export class ArpChat extends ArpElement {
     this.#agent = undefined;
     this.#look(client.store.status.get());
     if (agents.length < 2) return;
-    this.#picker = (await import("./agent_picker.js")).agentPicker;
+    this.#picker = (await import("./composer/agent_picker.js")).agentPicker;
     this.requestUpdate();
   }
 
@@ -514,7 +547,8 @@ export class ArpChat extends ArpElement {
     this.#shownSession = sessionId;
     this.#announcer.clear();
     this.#isTurning = true;
-    if (before === null && sessionId !== null && !loading) this.#drafts.name(sessionId); // the same chat
+    if (before === null && sessionId !== null && !loading)
+      this.#drafts.name(sessionId); // the same chat
     else this.#isOther = true;
     void this.#restoreDraft();
     this.#emit("arp-session", { sessionId });
@@ -537,7 +571,8 @@ export class ArpChat extends ArpElement {
   /** Loads their windows; the place of these is there. */
   #permissionsChanged(): void {
     this.requestUpdate(); // the message box says that they wait
-    if (this.#active?.store.permissions.get().length) void import("./permissions.js").catch(() => undefined); // tried again with the next change
+    if (this.#active?.store.permissions.get().length)
+      void import("./permissions/permissions.js").catch(() => undefined); // tried again with the next change
   }
 
   #turnsChanged(): void {
@@ -565,7 +600,7 @@ export class ArpChat extends ArpElement {
 
   /** Has an answer read aloud, as it shows. */
   async #read(turn: TurnState, line: string): Promise<void> {
-    const { drawnText } = await import("./drawn_text.js");
+    const { drawnText } = await import("./message/drawn_text.js");
     const lines = await drawnText(this, turn);
     this.#announcer.finish(line, turn.status === "completed" ? lines : []);
   }
@@ -650,11 +685,16 @@ export class ArpChat extends ArpElement {
     const look = () => {
       if (!this.#follow?.following && scroller.scrollTop < 400) void this.#loadOlder();
     };
-    const fill = ({ type, target }: FocusEvent) => (this.isFilling = type === "focusin" && (target as Element).matches("input, textarea, select"));
+    const fill = ({ type, target }: FocusEvent) =>
+      (this.isFilling = type === "focusin" && (target as Element).matches("input, textarea, select"));
     scroller.addEventListener("scroll", look, { passive: true });
     scroller.addEventListener("focusin", fill);
     scroller.addEventListener("focusout", fill);
-    this.#leaving.push(() => scroller.removeEventListener("scroll", look), () => scroller.removeEventListener("focusin", fill), () => scroller.removeEventListener("focusout", fill));
+    this.#leaving.push(
+      () => scroller.removeEventListener("scroll", look),
+      () => scroller.removeEventListener("focusin", fill),
+      () => scroller.removeEventListener("focusout", fill),
+    );
   }
 
   /** Draws more of the turns; what is read stays where it is. */
@@ -703,7 +743,10 @@ export class ArpChat extends ArpElement {
     if (event.defaultPrevented || isForField || !event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault(); // else the browser opens the file in place of the page
     const isTaken = offered(this.#active?.capabilities).files;
-    this.dropping = isTaken && (event.type === "dragover" || (event.type === "dragleave" && within.contains(event.relatedTarget as Node | null)));
+    this.dropping =
+      isTaken &&
+      (event.type === "dragover" ||
+        (event.type === "dragleave" && within.contains(event.relatedTarget as Node | null)));
     if (event.type === "drop") this.#composer?.addFiles([...event.dataTransfer.files]);
   }
 
@@ -763,7 +806,9 @@ export class ArpChat extends ArpElement {
       actions: showsRecording(client) || !offered(client.capabilities).turns ? NO_ACTIONS : this.#actions,
       welcome: (isGreeted) => {
         const agent = this.#agent ?? { title: this.#title };
-        const picker = this.#picker?.(this.getRootNode(), this.agents, this.#agent?.name, context.t, (name) => this.choose(name));
+        const picker = this.#picker?.(this.getRootNode(), this.agents, this.#agent?.name, context.t, (name) =>
+          this.choose(name),
+        );
         return welcome(introduced(this, agent), context, (text) => this.say(text), picker, isGreeted);
       },
       loadOlder: (gap) => void this.#loadOlder(gap),

@@ -14,9 +14,19 @@ export interface ChatKeys {
   readonly newest: string | null;
 }
 
-export const CHAT_KEYS: ChatKeys = { stop: "Escape", previous: "Alt+ArrowUp", next: "Alt+ArrowDown", newest: "Control+End" };
+export const CHAT_KEYS: ChatKeys = {
+  stop: "Escape",
+  previous: "Alt+ArrowUp",
+  next: "Alt+ArrowDown",
+  newest: "Control+End",
+};
 
-const MODIFIERS = [["Alt", "altKey"], ["Control", "ctrlKey"], ["Meta", "metaKey"], ["Shift", "shiftKey"]] as const;
+const MODIFIERS = [
+  ["Alt", "altKey"],
+  ["Control", "ctrlKey"],
+  ["Meta", "metaKey"],
+  ["Shift", "shiftKey"],
+] as const;
 const FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable=false])";
 
 /**
@@ -36,10 +46,16 @@ function isMeant(shortcut: string, event: KeyboardEvent): boolean {
   const key = parts.pop() || "+";
   const isSign = key.length === 1; // what Shift makes of a key differs from keyboard to keyboard
   const isKey = isSign ? event.key.toLowerCase() === key.toLowerCase() : event.key === key;
-  return isKey && MODIFIERS.every(([name, held]) => (isSign && name === "Shift") || parts.includes(name) === event[held]);
+  return (
+    isKey && MODIFIERS.every(([name, held]) => (isSign && name === "Shift") || parts.includes(name) === event[held])
+  );
 }
 
 /** A key as people read it; empty for none. */
 export function keyName(shortcut: string | null): string {
-  return (shortcut ?? "").replace("Escape", "Esc").replace("Control", "Ctrl").replaceAll("Arrow", "").replaceAll("+", " ");
+  return (shortcut ?? "")
+    .replace("Escape", "Esc")
+    .replace("Control", "Ctrl")
+    .replaceAll("Arrow", "")
+    .replaceAll("+", " ");
 }

@@ -1,7 +1,7 @@
 /** The style sheet of the chat, given to each document or shadow root that shows one. */
 
 import { adoptStyles, Sheet } from "../style/sheet.js";
-import bubbles from "./bubbles.css?inline";
+import bubbles from "./message/bubbles.css?inline";
 import chat from "./chat.css?inline";
 
 const ours = new Sheet({ bubbles, message: "", chat, permissions: "" });

@@ -6,7 +6,7 @@
 import { noChange } from "lit";
 import { directive, Directive, type ElementPart } from "lit/directive.js";
 
-import type { Translate } from "../context.js";
+import type { Translate } from "../base/context.js";
 
 /** Returns the text of an element, and its title. */
 type Words = (t: Translate) => readonly [text: string, title?: string];

@@ -1,11 +1,11 @@
 /** Code with its tools: copy, wrap, line numbers, save. */
 
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { saveFile } from "../clipboard.js";
-import { NOWHERE, type ArpContext } from "../context.js";
-import { ArpElement, define } from "../element.js";
+import { saveFile } from "../base/clipboard.js";
+import { NOWHERE, type ArpContext } from "../base/context.js";
+import { ArpElement, define } from "../base/element.js";
 import "../style/content.js";
-import { copyButton, iconButton } from "../toolbar.js";
+import { copyButton, iconButton } from "../base/toolbar.js";
 import { hasGrammars, turnToColour, wantsColours } from "./highlight.js";
 import { CodeLines } from "./lines.js";
 
@@ -47,7 +47,15 @@ export class ArpCode extends ArpElement {
 
   constructor() {
     super();
-    Object.assign(this, { code: "", language: "", name: "", heading: "", unfinished: false, wraps: false, numbered: false });
+    Object.assign(this, {
+      code: "",
+      language: "",
+      name: "",
+      heading: "",
+      unfinished: false,
+      wraps: false,
+      numbered: false,
+    });
     this.context = NOWHERE;
   }
 
@@ -92,7 +100,10 @@ export class ArpCode extends ArpElement {
     this.#text = this.#shown = this.code;
     if (!CONTROLS.test(this.code)) return;
     if (reader === null) {
-      void import("@agent-rendering/core/printed").then((loaded) => ((reader = loaded), this.requestUpdate()), () => undefined);
+      void import("@agent-rendering/core/printed").then(
+        (loaded) => ((reader = loaded), this.requestUpdate()),
+        () => undefined,
+      );
       return;
     }
     this.#text = reader.printed(this.code);

@@ -29,10 +29,40 @@ import yaml from "highlight.js/lib/languages/yaml";
 import { createLowlight } from "lowlight";
 
 const lowlight = createLowlight({
-  bash, c, cpp, csharp, css, diff, dockerfile, go, ini, java, javascript, json, kotlin, makefile, markdown, php, python, r,
-  ruby, rust, shell, sql, swift, typescript, xml, yaml,
+  bash,
+  c,
+  cpp,
+  csharp,
+  css,
+  diff,
+  dockerfile,
+  go,
+  ini,
+  java,
+  javascript,
+  json,
+  kotlin,
+  makefile,
+  markdown,
+  php,
+  python,
+  r,
+  ruby,
+  rust,
+  shell,
+  sql,
+  swift,
+  typescript,
+  xml,
+  yaml,
 });
-lowlight.registerAlias({ bash: ["zsh", "console"], ini: ["env"], json: ["jsonc", "json5"], typescript: ["tsx"], xml: ["vue", "svelte"] });
+lowlight.registerAlias({
+  bash: ["zsh", "console"],
+  ini: ["env"],
+  json: ["jsonc", "json5"],
+  typescript: ["tsx"],
+  xml: ["vue", "svelte"],
+});
 
 /** A stretch of code of one kind; `kind` is what highlight.js calls it, outermost first. */
 export interface Stretch {

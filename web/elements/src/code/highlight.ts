@@ -11,7 +11,15 @@ let loading: Promise<void> | null = null;
 const LONGEST = 60_000;
 
 /** Names that grammars do not know themselves. */
-const NAMES: { readonly [language: string]: string } = { "c++": "cpp", "c#": "csharp", "objective-c": "c", "text": "", "plaintext": "", "plain": "", "txt": "" };
+const NAMES: { readonly [language: string]: string } = {
+  "c++": "cpp",
+  "c#": "csharp",
+  "objective-c": "c",
+  text: "",
+  plaintext: "",
+  plain: "",
+  txt: "",
+};
 
 /** Loads the grammars once; it never fails, then code stays plain. */
 export function loadGrammars(): Promise<void> {

@@ -60,7 +60,8 @@ export class CodeLines {
 
   #colour(whole: string, language: string): void {
     linesOf(read(whole, language)).forEach((line, at) => {
-      if (line.some(({ kind }) => kind !== "")) this.#place.children[at]?.replaceChildren(...line.map(stretchNode), "\n");
+      if (line.some(({ kind }) => kind !== ""))
+        this.#place.children[at]?.replaceChildren(...line.map(stretchNode), "\n");
     });
   }
 }

@@ -2,9 +2,9 @@
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { define } from "../element.js";
-import { givenIcon, icon } from "../icons.js";
-import { isObject, list, oneOf, text } from "../values.js";
+import { define } from "../base/element.js";
+import { givenIcon, icon } from "../base/icons.js";
+import { isObject, list, oneOf, text } from "../base/values.js";
 import { QuestionElement } from "./question.js";
 
 interface Choice {
@@ -73,7 +73,8 @@ export class ArpChoices extends QuestionElement {
 
   #submit(choices: readonly Choice[]): unknown {
     const { t, ticked } = this;
-    const values = () => [...ticked].sort((one, other) => one - other).flatMap((at) => (choices[at] ? [choices[at].value] : []));
+    const values = () =>
+      [...ticked].sort((one, other) => one - other).flatMap((at) => (choices[at] ? [choices[at].value] : []));
     return html`<div class="arp-actions">
       <button type="button" class="arp-button" ?disabled=${!this.open || ticked.length === 0} @click=${() => this.reply(values())}>${t("submit")}</button>
       <span class="arp-note" role="status">${ticked.length === 0 ? nothing : t("chosen", { count: ticked.length })}</span>
@@ -82,8 +83,20 @@ export class ArpChoices extends QuestionElement {
 }
 
 function choiceOf(given: Json): Choice {
-  const { label, value, description, icon: sign, disabled }: JsonObject = isObject(given) ? given : { label: text(given) };
-  return { label: text(label), value: value ?? text(label), description: text(description), icon: text(sign), isDisabled: disabled === true };
+  const {
+    label,
+    value,
+    description,
+    icon: sign,
+    disabled,
+  }: JsonObject = isObject(given) ? given : { label: text(given) };
+  return {
+    label: text(label),
+    value: value ?? text(label),
+    description: text(description),
+    icon: text(sign),
+    isDisabled: disabled === true,
+  };
 }
 
 define("arp-choices", ArpChoices);

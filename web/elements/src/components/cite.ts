@@ -4,24 +4,29 @@
  */
 
 import { html, LitElement, nothing, type TemplateResult } from "lit";
-import { NOWHERE, type ArpContext } from "../context.js";
-import type { Source } from "../citations.js";
-import { define } from "../element.js";
-import { linkTarget } from "../url.js";
-import { freshId, visible } from "../values.js";
+import { CellController } from "../base/cell_controller.js";
+import { NOWHERE, type ArpContext } from "../base/context.js";
+import type { Source } from "../base/citations.js";
+import { define } from "../base/element.js";
+import { linkTarget } from "../base/url.js";
+import { freshId, visible } from "../base/values.js";
 
 /** The card and the window's edge. */
 const MARGIN_PX = 8;
 
 export class ArpCite extends LitElement {
-  static override properties = { number: { attribute: false }, context: { attribute: false }, isShown: { state: true } };
+  static override properties = {
+    number: { attribute: false },
+    context: { attribute: false },
+    isShown: { state: true },
+  };
 
   /** From 1. */
   declare number: number;
   declare context: ArpContext;
   declare protected isShown: boolean;
   readonly #card = freshId("cited");
-  #stop: (() => void) | null = null;
+  readonly #cells = new CellController(this);
 
   constructor() {
     super();
@@ -39,16 +44,14 @@ export class ArpCite extends LitElement {
     return this;
   }
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this.#stop = this.context.citations?.subscribe(() => this.requestUpdate()) ?? null;
-    this.requestUpdate();
-  }
-
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.#stop?.();
     this.#hide();
+  }
+
+  protected override willUpdate(): void {
+    const { citations } = this.context;
+    this.#cells.observe(...(citations ? [citations] : []));
   }
 
   protected override render(): TemplateResult {
@@ -70,9 +73,9 @@ export class ArpCite extends LitElement {
     const host = linkTarget(source.url, this.context)?.host ?? "";
     return html`<span class="arp-cite-card" id=${this.#card} role="tooltip" popover="manual"
       ><span class="arp-cite-inner"
-        ><strong dir="auto">${nameOf(source)}</strong>${host === "" || source.url === "" ? nothing : html`<span class="arp-host" dir="ltr">${host}</span>`}${source.excerpt === ""
-          ? nothing
-          : html`<span class="arp-excerpt" dir="auto">${source.excerpt}</span>`}</span
+        ><strong dir="auto">${nameOf(source)}</strong>${host === "" || source.url === "" ? nothing : html`<span class="arp-host" dir="ltr">${host}</span>`}${
+          source.excerpt === "" ? nothing : html`<span class="arp-excerpt" dir="auto">${source.excerpt}</span>`
+        }</span
       ></span
     >`;
   }

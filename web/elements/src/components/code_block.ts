@@ -2,20 +2,35 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, type PropertyDeclarations } from "lit";
-import { fileName } from "../clipboard.js";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { tabList } from "../tablist.js";
-import { freshId, objects, text } from "../values.js";
+import { fileName } from "../base/clipboard.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { tabList } from "../base/tablist.js";
+import { freshId, objects, text } from "../base/values.js";
 
 const EXTENSIONS: { readonly [language: string]: string } = {
-  "bash": "sh", "shell": "sh", "c++": "cpp", "c#": "cs", "csharp": "cs", "javascript": "js", "typescript": "ts", "python": "py", "ruby": "rb", "rust": "rs",
-  "markdown": "md", "yaml": "yaml", "json": "json", "html": "html", "kotlin": "kt", "dockerfile": "dockerfile",
+  bash: "sh",
+  shell: "sh",
+  "c++": "cpp",
+  "c#": "cs",
+  csharp: "cs",
+  javascript: "js",
+  typescript: "ts",
+  python: "py",
+  ruby: "rb",
+  rust: "rs",
+  markdown: "md",
+  yaml: "yaml",
+  json: "json",
+  html: "html",
+  kotlin: "kt",
+  dockerfile: "dockerfile",
 };
 
 /** What a text of code is saved as: its own name if that looks like a file's, else by its language. */
 export function codeFileName(name: string, language: string): string {
-  if (/^[^\\/:*?"<>|\p{C}]{1,80}\.[\w-]{1,12}$/u.test(name.split("/").at(-1) ?? "")) return name.split("/").at(-1) as string;
+  if (/^[^\\/:*?"<>|\p{C}]{1,80}\.[\w-]{1,12}$/u.test(name.split("/").at(-1) ?? ""))
+    return name.split("/").at(-1) as string;
   const known = language.toLowerCase();
   const extension = Object.hasOwn(EXTENSIONS, known) ? EXTENSIONS[known] : /^[a-z]{1,4}$/.test(known) ? known : "txt";
   return fileName(name || "code", extension as string);
@@ -35,7 +50,8 @@ export class ArpCodeBlock extends ComponentElement {
 
   protected override draw({ title, language, code, tabs }: JsonObject): unknown {
     const files = objects(tabs);
-    if (typeof code === "string" || files.length === 0) return this.#code(text(title), text(title), text(language), text(code));
+    if (typeof code === "string" || files.length === 0)
+      return this.#code(text(title), text(title), text(language), text(code));
     const active = Math.min(this.chosen, files.length - 1);
     const { name, language: own, code: shown } = files[active] as JsonObject;
     return html`<section class="arp-tabbed">

@@ -1,7 +1,7 @@
 /** Any component in one element, for those who do not write Lit templates. */
 
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
 import { renderComponent } from "./render.js";
 
 /** `<arp-component>`: draws its `component`, whatever its type. */

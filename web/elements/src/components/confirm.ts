@@ -2,9 +2,9 @@
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { define } from "../element.js";
-import { icon } from "../icons.js";
-import { isObject, text } from "../values.js";
+import { define } from "../base/element.js";
+import { icon } from "../base/icons.js";
+import { isObject, text } from "../base/values.js";
 import { QuestionElement } from "./question.js";
 
 /** `<arp-confirm>`: what was answered stays marked. */
@@ -15,10 +15,15 @@ export class ArpConfirm extends QuestionElement {
     const button = (value: boolean, label: string, looks: string) => html`<button
       type="button" class="arp-button ${looks}" ?disabled=${!this.open} data-taken=${taken === value ? "" : nothing} @click=${() => this.reply(value)}
     >${taken === value ? html`${icon("check")}<span class="arp-hidden">${t("answered")}: </span>` : nothing}<span dir="auto">${label}</span></button>`;
-    return this.frame(title, message, html`<div class="arp-actions">
+    return this.frame(
+      title,
+      message,
+      html`<div class="arp-actions">
       ${button(true, text(yes) || t("confirm"), destructive === true ? "arp-danger" : "")}
       ${button(false, text(no) || t("deny"), "arp-soft")}
-    </div>`, destructive === true ? "destructive" : "confirm");
+    </div>`,
+      destructive === true ? "destructive" : "confirm",
+    );
   }
 }
 

@@ -2,9 +2,9 @@
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { number, text } from "../values.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { number, text } from "../base/values.js";
 
 /** `<arp-image>`. */
 export class ArpImage extends ComponentElement {

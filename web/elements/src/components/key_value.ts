@@ -2,12 +2,12 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { icon, type IconName } from "../icons.js";
-import { withoutNoise } from "../table/figures.js";
-import { copyButton } from "../toolbar.js";
-import { freshId, objects, oneOf, text } from "../values.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { icon, type IconName } from "../base/icons.js";
+import { withoutNoise } from "./table/figures.js";
+import { copyButton } from "../base/toolbar.js";
+import { freshId, objects, oneOf, text } from "../base/values.js";
 
 const STYLES = ["default", "success", "error", "warning", "muted"] as const;
 
@@ -26,7 +26,8 @@ export class ArpKeyValue extends ComponentElement {
 
   #item({ key, value, style }: JsonObject): unknown {
     const kind = oneOf(style, STYLES);
-    const shownValue = typeof value === "number" ? this.t.number(withoutNoise(value), { maximumFractionDigits: 20 }) : text(value);
+    const shownValue =
+      typeof value === "number" ? this.t.number(withoutNoise(value), { maximumFractionDigits: 20 }) : text(value);
     const isNamed = kind !== "default" && kind !== "muted";
     return html`<div data-state=${kind}>
       <dt dir="auto">${text(key)}</dt>

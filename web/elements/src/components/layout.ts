@@ -2,13 +2,13 @@
 
 import type { Component, JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
-import type { ArpContext } from "../context.js";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { givenIcon } from "../icons.js";
-import { styled } from "../styled.js";
-import { tabList } from "../tablist.js";
-import { components, freshId, isComponent, objects, oneOf, text, whole } from "../values.js";
+import type { ArpContext } from "../base/context.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { givenIcon } from "../base/icons.js";
+import { styled } from "../base/styled.js";
+import { tabList } from "../base/tablist.js";
+import { components, freshId, isComponent, objects, oneOf, text, whole } from "../base/values.js";
 import { renderComponent, renderComponents } from "./render.js";
 
 /** The protocol nests three levels; what is deeper came from somewhere else and is not drawn. */
@@ -116,7 +116,12 @@ export class ArpSplit extends LayoutElement {
   #key(event: KeyboardEvent, part: number): void {
     const isMirrored = getComputedStyle(this).direction === "rtl";
     const more = isMirrored ? "ArrowLeft" : "ArrowRight";
-    const step = { [more]: STEP, [more === "ArrowRight" ? "ArrowLeft" : "ArrowRight"]: -STEP, ArrowDown: STEP, ArrowUp: -STEP }[event.key];
+    const step = {
+      [more]: STEP,
+      [more === "ArrowRight" ? "ArrowLeft" : "ArrowRight"]: -STEP,
+      ArrowDown: STEP,
+      ArrowUp: -STEP,
+    }[event.key];
     const next = event.key === "Home" ? 0.1 : event.key === "End" ? 0.9 : step === undefined ? null : part + step;
     if (next === null) return;
     event.preventDefault();
@@ -138,7 +143,9 @@ export class ArpSplit extends LayoutElement {
       this.#move(isRow && getComputedStyle(frame).direction === "rtl" ? 1 - along : along);
     };
     divider.addEventListener("pointermove", follow);
-    divider.addEventListener("lostpointercapture", () => divider.removeEventListener("pointermove", follow), { once: true });
+    divider.addEventListener("lostpointercapture", () => divider.removeEventListener("pointermove", follow), {
+      once: true,
+    });
     event.preventDefault();
     divider.focus();
   };

@@ -1,8 +1,8 @@
 /** The place of a component that the host draws itself; what its factory throws ends here. */
 
 import { nothing } from "lit";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
 
 /** `<arp-own>`: asks the registry. */
 export class ArpOwn extends ComponentElement {

@@ -2,10 +2,10 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { icon } from "../icons.js";
-import { freshId, objects, oneOf, text, visible, withoutCodes } from "../values.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { icon } from "../base/icons.js";
+import { freshId, objects, oneOf, text, visible, withoutCodes } from "../base/values.js";
 
 const STATES = ["pending", "active", "done", "failed"] as const;
 const SIGNS = { pending: "pending", active: "active", done: "success", failed: "error" } as const;

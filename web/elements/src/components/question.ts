@@ -5,14 +5,15 @@
 
 import { questionState, type Component, type ErrorPayload, type Json, type Outgoing } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from "lit";
-import type { AnswerFile } from "../context.js";
-import { ComponentElement } from "../component_element.js";
-import { icon } from "../icons.js";
-import "../late.js";
-import { freshId, text } from "../values.js";
+import type { AnswerFile } from "../base/context.js";
+import { CellController } from "../base/cell_controller.js";
+import { ComponentElement } from "../base/component_element.js";
+import { icon } from "../base/icons.js";
+import "../base/late.js";
+import { freshId, text } from "../base/values.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/questions.css?inline";
-import { wrong } from "../wrong.js";
+import { wrong } from "../base/wrong.js";
 
 addStyles(styles);
 
@@ -25,8 +26,7 @@ export abstract class QuestionElement extends ComponentElement {
   /** Why an answer from here did not count: another screen was first, or its time was over. */
   declare protected late: ErrorPayload | null;
   protected readonly titleId = freshId("question");
-  #stop: (() => void) | null = null;
-  #watched: unknown = null;
+  readonly #cells = new CellController(this);
 
   constructor() {
     super();
@@ -34,15 +34,10 @@ export abstract class QuestionElement extends ComponentElement {
     this.late = null;
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#stop?.();
-    this.#stop = this.#watched = null;
-  }
-
   protected override willUpdate(changed: PropertyValues): void {
     if (changed.has("component") && this.component && questionState(this.component) !== "open") this.sent = null;
-    this.#watch();
+    const { client } = this.context;
+    this.#cells.observe(...(client === null ? [] : [client.store.outgoing, client.store.status]));
     this.#takeRefusal();
   }
 
@@ -54,16 +49,6 @@ export abstract class QuestionElement extends ComponentElement {
     if (state === "open" || state === null) return;
     this.late = pending.error;
     this.context.client?.discard(pending.id);
-  }
-
-  /** Follows the answer on its way. */
-  #watch(): void {
-    const { client } = this.context;
-    if (!this.isConnected || this.#watched === client) return;
-    this.#stop?.();
-    this.#watched = client;
-    const stops = client === null ? [] : [client.store.outgoing, client.store.status].map((cell) => cell.subscribe(() => this.requestUpdate()));
-    this.#stop = () => stops.forEach((stop) => stop());
   }
 
   /** The answer that is on its way, from here or from before a reload. */
@@ -102,7 +87,9 @@ export abstract class QuestionElement extends ComponentElement {
     const id = send(component) ?? null;
     this.sent = { value, id };
     context.announce(this.t(this.#isOffline() ? "answerQueued" : "answerSent"));
-    this.dispatchEvent(new CustomEvent("arp-action", { bubbles: true, composed: true, detail: { component, name, payload: value } }));
+    this.dispatchEvent(
+      new CustomEvent("arp-action", { bubbles: true, composed: true, detail: { component, name, payload: value } }),
+    );
     void this.updateComplete.then(() => this.#keepFocus());
   }
 
@@ -123,7 +110,8 @@ export abstract class QuestionElement extends ComponentElement {
     const state = component && questionState(component);
     const late = this.late === null ? nothing : this.#refusal(this.late);
     if (state === "answered") return html`${note("check", t("answered"))}${late}`;
-    if (state === "declined" || state === "expired" || state === "cancelled") return html`${note("cross", t(state))}${late}`;
+    if (state === "declined" || state === "expired" || state === "cancelled")
+      return html`${note("cross", t(state))}${late}`;
     if (pending?.phase === "refused") return this.#refusal(pending.error);
     if (pending === null && this.sent === null) return nothing;
     const waits = pending?.phase === "sent" ? html`<arp-late>· ${t("notDelivered")}</arp-late>` : nothing;
@@ -159,4 +147,3 @@ export abstract class QuestionElement extends ComponentElement {
 function note(sign: "check" | "cross", words: string, more: unknown = nothing): TemplateResult {
   return html`<p class="arp-note arp-standing">${icon(sign)}<span>${words} ${more}</span></p>`;
 }
-

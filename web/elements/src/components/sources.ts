@@ -2,11 +2,11 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { sourcesOf, type Source } from "../citations.js";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { leadsAway, linkTarget } from "../url.js";
-import { freshId } from "../values.js";
+import { sourcesOf, type Source } from "../base/citations.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { leadsAway, linkTarget } from "../base/url.js";
+import { freshId } from "../base/values.js";
 import { nameOf } from "./cite.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/sources.css?inline";

@@ -2,11 +2,11 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { icon } from "../icons.js";
-import { copyButton } from "../toolbar.js";
-import { objects, oneOf, text } from "../values.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { icon } from "../base/icons.js";
+import { copyButton } from "../base/toolbar.js";
+import { objects, oneOf, text } from "../base/values.js";
 
 const STATES = ["info", "success", "error", "warning"] as const;
 const STYLES = ["default", "code", "error", "success"] as const;
@@ -25,9 +25,10 @@ export class ArpStatusCard extends ComponentElement {
 
   #section({ label, content, style }: JsonObject): unknown {
     const kind = oneOf(style, STYLES);
-    const shown = kind === "code"
-      ? html`<div class="arp-section-code"><pre dir="ltr" tabindex="0" role="group" aria-label=${text(label) || this.t("code")}>${text(content)}</pre>${copyButton(this.context, this.t("copy"), () => text(content))}</div>`
-      : html`<p class="arp-plain" data-state=${kind}>${kind === "default" ? nothing : html`${icon(kind)}<span class="arp-hidden">${this.t(kind)}: </span>`}<span dir="auto">${text(content)}</span></p>`;
+    const shown =
+      kind === "code"
+        ? html`<div class="arp-section-code"><pre dir="ltr" tabindex="0" role="group" aria-label=${text(label) || this.t("code")}>${text(content)}</pre>${copyButton(this.context, this.t("copy"), () => text(content))}</div>`
+        : html`<p class="arp-plain" data-state=${kind}>${kind === "default" ? nothing : html`${icon(kind)}<span class="arp-hidden">${this.t(kind)}: </span>`}<span dir="auto">${text(content)}</span></p>`;
     return html`<div><dt dir="auto">${text(label)}</dt><dd>${shown}</dd></div>`;
   }
 }

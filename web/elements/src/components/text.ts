@@ -2,14 +2,15 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html } from "lit";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { text } from "../values.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { text } from "../base/values.js";
 
 /** `<arp-text>`: a text as it is, or Markdown if it says so. */
 export class ArpText extends ComponentElement {
   protected override draw({ content, format }: JsonObject): unknown {
-    if (format === "markdown") return html`<arp-prose .text=${text(content)} .streaming=${this.context.streaming} .context=${this.context}></arp-prose>`;
+    if (format === "markdown")
+      return html`<arp-prose .text=${text(content)} .streaming=${this.context.streaming} .context=${this.context}></arp-prose>`;
     return html`<p class="arp-plain" dir="auto">${text(content)}</p>`;
   }
 }

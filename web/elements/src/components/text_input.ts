@@ -2,8 +2,8 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { define } from "../element.js";
-import { number, text } from "../values.js";
+import { define } from "../base/element.js";
+import { number, text } from "../base/values.js";
 import { QuestionElement } from "./question.js";
 
 /** `<arp-text-input>`: a line, or more of them. */
@@ -17,23 +17,40 @@ export class ArpTextInput extends QuestionElement {
     this.draft = "";
   }
 
-  protected override draw({ label, placeholder, max_length: most, multiline, submit_label: submit }: JsonObject): unknown {
+  protected override draw({
+    label,
+    placeholder,
+    max_length: most,
+    multiline,
+    submit_label: submit,
+  }: JsonObject): unknown {
     const { t, open } = this;
     if (!open) {
       const typed = this.given;
-      return this.frame(label, "", typed == null ? nothing : html`<p class="arp-plain arp-answer" dir="auto">${text(typed)}</p>`, "text");
+      return this.frame(
+        label,
+        "",
+        typed == null ? nothing : html`<p class="arp-plain arp-answer" dir="auto">${text(typed)}</p>`,
+        "text",
+      );
     }
     const limit = number(most);
     const left = limit === null ? null : limit - [...this.draft].length;
     const name = text(label) || t("message");
-    const input = multiline === true
-      ? html`<textarea class="arp-input" rows="4" dir="auto" id="${this.titleId}-input" placeholder=${text(placeholder)} .value=${this.draft} @input=${this.#write} @keydown=${this.#key} aria-describedby=${left === null ? nothing : `${this.titleId}-left`}></textarea>`
-      : html`<input class="arp-input" type="text" dir="auto" id="${this.titleId}-input" placeholder=${text(placeholder)} .value=${this.draft} @input=${this.#write} @keydown=${this.#key} aria-describedby=${left === null ? nothing : `${this.titleId}-left`} autocomplete="off" />`;
-    return this.frame("", "", html`
+    const input =
+      multiline === true
+        ? html`<textarea class="arp-input" rows="4" dir="auto" id="${this.titleId}-input" placeholder=${text(placeholder)} .value=${this.draft} @input=${this.#write} @keydown=${this.#key} aria-describedby=${left === null ? nothing : `${this.titleId}-left`}></textarea>`
+        : html`<input class="arp-input" type="text" dir="auto" id="${this.titleId}-input" placeholder=${text(placeholder)} .value=${this.draft} @input=${this.#write} @keydown=${this.#key} aria-describedby=${left === null ? nothing : `${this.titleId}-left`} autocomplete="off" />`;
+    return this.frame(
+      "",
+      "",
+      html`
       <label class="arp-title arp-label" for="${this.titleId}-input" dir="auto">${name}</label>
       <div class="arp-line-input" data-multi=${String(multiline === true)}>${input}
         <button type="button" class="arp-button" ?disabled=${!this.#isFit()} @click=${() => this.#send()}>${text(submit) || t("submit")}</button></div>
-      ${left === null ? nothing : html`<p class="arp-note" id="${this.titleId}-left" data-state=${left < 0 ? "error" : "default"}>${left < 0 ? t("tooLong", { count: limit as number }) : t("charactersLeft", { count: left })}</p>`}`, "text");
+      ${left === null ? nothing : html`<p class="arp-note" id="${this.titleId}-left" data-state=${left < 0 ? "error" : "default"}>${left < 0 ? t("tooLong", { count: limit as number }) : t("charactersLeft", { count: left })}</p>`}`,
+      "text",
+    );
   }
 
   readonly #write = (event: Event): void => {

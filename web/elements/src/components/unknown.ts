@@ -2,9 +2,9 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html } from "lit";
-import { ComponentElement } from "../component_element.js";
-import { define } from "../element.js";
-import { icon } from "../icons.js";
+import { ComponentElement } from "../base/component_element.js";
+import { define } from "../base/element.js";
+import { icon } from "../base/icons.js";
 
 /** `<arp-unknown>`: a quiet card; what came is behind "details". */
 export class ArpUnknown extends ComponentElement {

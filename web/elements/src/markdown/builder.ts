@@ -1,8 +1,8 @@
 /** Tokens to nodes. Everything an agent wrote becomes a text node; addresses go through the list of what may be followed. */
 
 import type { Token, Tokens } from "marked";
-import type { ArpContext } from "../context.js";
-import { leadsAway, linkTarget } from "../url.js";
+import type { ArpContext } from "../base/context.js";
+import { leadsAway, linkTarget } from "../base/url.js";
 import { decodeEntities } from "./entities.js";
 import type { MathToken } from "./lexer.js";
 
@@ -33,7 +33,9 @@ export class ProseBuilder {
 
   /** The nodes of blocks. `isOpen`: the last of them is still being written. `from`: the first row or item of theirs that is made. */
   blocks(tokens: readonly Token[], isOpen = false, from = 0, depth = 0): Node[] {
-    return tokens.flatMap((token, at) => this.#block(token as Tokens.Generic, isOpen && at === tokens.length - 1, from, depth) ?? []);
+    return tokens.flatMap(
+      (token, at) => this.#block(token as Tokens.Generic, isOpen && at === tokens.length - 1, from, depth) ?? [],
+    );
   }
 
   #block(token: Tokens.Generic, isOpen: boolean, from: number, depth: number): Node | Node[] | null {
@@ -50,7 +52,11 @@ export class ProseBuilder {
       case "list":
         return this.#list(token as Tokens.List, isOpen, from, depth);
       case "blockquote":
-        return element("blockquote", { dir: directionOf(token.raw) }, this.blocks(token.tokens ?? [], isOpen, 0, depth + 1));
+        return element(
+          "blockquote",
+          { dir: directionOf(token.raw) },
+          this.blocks(token.tokens ?? [], isOpen, 0, depth + 1),
+        );
       case "code":
         return this.#code(token as Tokens.Code, isOpen);
       case "table":
@@ -71,7 +77,9 @@ export class ProseBuilder {
   #plain(raw: string): HTMLElement {
     if (raw.length <= MOST_PLAIN) return element("p", { dir: "auto", class: "arp-plain" }, [text(raw)]);
     const made = element("p", { dir: "auto", class: "arp-plain" }, [text(`${raw.slice(0, SHOWN_PLAIN)}… `)]);
-    const button = element("button", { type: "button", class: "arp-button arp-quiet" }, [text(this.#context.t("showAll"))]);
+    const button = element("button", { type: "button", class: "arp-button arp-quiet" }, [
+      text(this.#context.t("showAll")),
+    ]);
     button.addEventListener("click", () => made.replaceChildren(text(raw)));
     made.append(button);
     return made;
@@ -86,20 +94,22 @@ export class ProseBuilder {
     const made = element(ordered ? "ol" : "ul", { dir: directionOf(raw), ...(loose && { class: "arp-loose" }) });
     if (ordered && typeof start === "number" && start !== 1) made.setAttribute("start", String(start));
     made.append(
-      ...items.slice(from).map((item) =>
-        element(
-          "li",
-          { dir: "auto", ...(item.task && { class: "arp-task" }) },
-          this.blocks(item.tokens, isOpen && item === items.at(-1), 0, depth + 1),
+      ...items
+        .slice(from)
+        .map((item) =>
+          element(
+            "li",
+            { dir: "auto", ...(item.task && { class: "arp-task" }) },
+            this.blocks(item.tokens, isOpen && item === items.at(-1), 0, depth + 1),
+          ),
         ),
-      ),
     );
     return made;
   }
 
   #checkbox({ checked }: Tokens.Checkbox): Node[] {
     const { t } = this.#context;
-    const mark = element("span", { "class": "arp-check", "data-checked": String(checked), "aria-hidden": "true" });
+    const mark = element("span", { class: "arp-check", "data-checked": String(checked), "aria-hidden": "true" });
     return [mark, element("bdi", { class: "arp-hidden" }, [text(`${t(checked ? "done" : "pending")}: `)])];
   }
 
@@ -118,13 +128,30 @@ export class ProseBuilder {
     const { t } = this.#context;
     const cell = (tag: string, { tokens }: Tokens.TableCell, at: number) => {
       const side = align[at];
-      return element(tag, { dir: "auto", ...(tag === "th" && { scope: "col" }), ...(side && { class: `arp-${side}` }) }, this.inline(tokens));
+      return element(
+        tag,
+        { dir: "auto", ...(tag === "th" && { scope: "col" }), ...(side && { class: `arp-${side}` }) },
+        this.inline(tokens),
+      );
     };
-    const head = element("tr", {}, header.map((one, at) => cell("th", one, at)));
-    const body = rows.slice(from).map((row) => element("tr", {}, row.map((one, at) => cell("td", one, at))));
-    const table = element("table", { dir: directionOf(raw) }, [element("thead", {}, [head]), element("tbody", {}, body)]);
+    const head = element(
+      "tr",
+      {},
+      header.map((one, at) => cell("th", one, at)),
+    );
+    const body = rows.slice(from).map((row) =>
+      element(
+        "tr",
+        {},
+        row.map((one, at) => cell("td", one, at)),
+      ),
+    );
+    const table = element("table", { dir: directionOf(raw) }, [
+      element("thead", {}, [head]),
+      element("tbody", {}, body),
+    ]);
     const label = t("rows", { count: rows.length });
-    return element("div", { "class": "arp-scroll", "tabindex": "0", "role": "group", "aria-label": label }, [table]);
+    return element("div", { class: "arp-scroll", tabindex: "0", role: "group", "aria-label": label }, [table]);
   }
 
   #math({ text: source, display }: MathToken): HTMLElement {
@@ -215,7 +242,11 @@ function seemsToLeadTo(label: string, target: URL): boolean {
 function directionOf(source: string): "ltr" | "rtl" | "auto" {
   const first = /\p{L}/u.exec(source)?.[0];
   if (first === undefined) return "auto";
-  return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u.test(first) ? "rtl" : "ltr";
+  return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u.test(
+    first,
+  )
+    ? "rtl"
+    : "ltr";
 }
 
 function text(value: string): Text {

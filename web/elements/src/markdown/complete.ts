@@ -18,7 +18,8 @@ function heldBack(source: string): string {
   const line = source.slice(start);
   const isUndecided =
     /^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,9}[.)]?)(?:\s+\[[ xX]?\]?)?|#{1,6}|[-=*_]+|`{1,2}|~{1,2})\s*$/.test(line) ||
-    /^\s*(?:>\s*)+$/.test(line) || /^\s*(?:\$|\\)$/.test(line);
+    /^\s*(?:>\s*)+$/.test(line) ||
+    /^\s*(?:\$|\\)$/.test(line);
   return isUndecided ? source.slice(0, start) : source;
 }
 
@@ -173,7 +174,7 @@ function runOf(source: string, at: number): number {
 
 /** Behind the next run of exactly so many backticks, or -1. */
 function closingRun(source: string, from: number, length: number): number {
-  for (let at = source.indexOf("`", from); at >= 0; ) {
+  for (let at = source.indexOf("`", from); at >= 0;) {
     const run = runOf(source, at);
     if (run === length) return at + run;
     at = source.indexOf("`", at + run);

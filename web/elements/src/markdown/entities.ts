@@ -1,23 +1,91 @@
 /** HTML's character references, decoded without a parser: those that people and models write. */
 
 const NAMED: { readonly [name: string]: string } = {
-  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", reg: "®", trade: "™", hellip: "…",
-  ndash: "–", mdash: "—", lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”", laquo: "«", raquo: "»", bull: "•",
-  middot: "·", times: "×", divide: "÷", plusmn: "±", minus: "−", deg: "°", micro: "µ", para: "¶", sect: "§",
-  euro: "€", pound: "£", yen: "¥", cent: "¢", larr: "←", rarr: "→", uarr: "↑", darr: "↓", harr: "↔", rArr: "⇒",
-  le: "≤", ge: "≥", ne: "≠", asymp: "≈", infin: "∞", sum: "∑", radic: "√", frac12: "½", frac14: "¼", frac34: "¾",
-  sup2: "²", sup3: "³", alpha: "α", beta: "β", gamma: "γ", delta: "δ", lambda: "λ", mu: "μ", pi: "π", sigma: "σ",
-  omega: "ω", auml: "ä", ouml: "ö", uuml: "ü", szlig: "ß", eacute: "é", egrave: "è", ensp: "\u2002", emsp: "\u2003",
-  thinsp: "\u2009", check: "✓", checkmark: "✓", cross: "✗", star: "☆", hearts: "♥",
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: "\u00a0",
+  copy: "©",
+  reg: "®",
+  trade: "™",
+  hellip: "…",
+  ndash: "–",
+  mdash: "—",
+  lsquo: "‘",
+  rsquo: "’",
+  ldquo: "“",
+  rdquo: "”",
+  laquo: "«",
+  raquo: "»",
+  bull: "•",
+  middot: "·",
+  times: "×",
+  divide: "÷",
+  plusmn: "±",
+  minus: "−",
+  deg: "°",
+  micro: "µ",
+  para: "¶",
+  sect: "§",
+  euro: "€",
+  pound: "£",
+  yen: "¥",
+  cent: "¢",
+  larr: "←",
+  rarr: "→",
+  uarr: "↑",
+  darr: "↓",
+  harr: "↔",
+  rArr: "⇒",
+  le: "≤",
+  ge: "≥",
+  ne: "≠",
+  asymp: "≈",
+  infin: "∞",
+  sum: "∑",
+  radic: "√",
+  frac12: "½",
+  frac14: "¼",
+  frac34: "¾",
+  sup2: "²",
+  sup3: "³",
+  alpha: "α",
+  beta: "β",
+  gamma: "γ",
+  delta: "δ",
+  lambda: "λ",
+  mu: "μ",
+  pi: "π",
+  sigma: "σ",
+  omega: "ω",
+  auml: "ä",
+  ouml: "ö",
+  uuml: "ü",
+  szlig: "ß",
+  eacute: "é",
+  egrave: "è",
+  ensp: "\u2002",
+  emsp: "\u2003",
+  thinsp: "\u2009",
+  check: "✓",
+  checkmark: "✓",
+  cross: "✗",
+  star: "☆",
+  hearts: "♥",
 };
 
 /** A text with its character references replaced by what they mean; unknown ones stay as they are. */
 export function decodeEntities(value: string): string {
   if (!value.includes("&")) return value;
-  return value.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-zA-Z]\w{1,10}));/g, (whole, decimal?: string, hex?: string, name?: string) => {
-    if (name !== undefined) return Object.hasOwn(NAMED, name) ? (NAMED[name] as string) : whole;
-    return character(decimal === undefined ? Number.parseInt(hex as string, 16) : Number(decimal));
-  });
+  return value.replace(
+    /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-zA-Z]\w{1,10}));/g,
+    (whole, decimal?: string, hex?: string, name?: string) => {
+      if (name !== undefined) return Object.hasOwn(NAMED, name) ? (NAMED[name] as string) : whole;
+      return character(decimal === undefined ? Number.parseInt(hex as string, 16) : Number(decimal));
+    },
+  );
 }
 
 /** A character by number; what is none, or not to be shown, is the sign for that. */

@@ -88,7 +88,7 @@ function plain(raw: string): Tokens.Generic {
 
 /** Whether the lexer will be done with a text in reasonable time. */
 export function isBearable(source: string): boolean {
-  for (let start = 0; start < source.length; ) {
+  for (let start = 0; start < source.length;) {
     const newline = source.indexOf("\n", start);
     const end = newline < 0 ? source.length : newline;
     if (end - start > LONGEST_LINE || depthOf(source, start, end) > DEEPEST) return false;
@@ -139,9 +139,11 @@ export function roughCut(source: string, most: number): number {
 }
 
 /** The lines of a text, and whether each is in a fence or ends one. */
-function* linesOf(source: string): Generator<{ readonly start: number; readonly line: string; readonly isInFence: boolean }> {
+function* linesOf(
+  source: string,
+): Generator<{ readonly start: number; readonly line: string; readonly isInFence: boolean }> {
   let fence = "";
-  for (let start = 0; start < source.length; ) {
+  for (let start = 0; start < source.length;) {
     const newline = source.indexOf("\n", start);
     const end = newline < 0 ? source.length : newline;
     const line = source.slice(start, end);

@@ -1,7 +1,7 @@
 /** Math as MathML; what makes it is loaded with the first formula. */
 
 import { html, type PropertyDeclarations } from "lit";
-import { ArpElement, define } from "../element.js";
+import { ArpElement, define } from "../base/element.js";
 import "../style/content.js";
 
 type Render = (source: string, place: HTMLElement, options: object) => void;
@@ -12,7 +12,9 @@ const LONGEST = 5_000;
 
 /** Loads the renderer once. */
 async function renderer(): Promise<Render> {
-  loading ??= import("temml").then(({ default: temml }) => (loaded = (source, place, options) => temml.render(source, place, options)));
+  loading ??= import("temml").then(
+    ({ default: temml }) => (loaded = (source, place, options) => temml.render(source, place, options)),
+  );
   return loading;
 }
 
@@ -39,13 +41,23 @@ export class ArpMath extends ArpElement {
   #formula(): Node | null {
     if (this.source.length > LONGEST) return null;
     if (loaded === null) {
-      void renderer().then(() => this.requestUpdate(), () => undefined); // without it the source stays
+      void renderer().then(
+        () => this.requestUpdate(),
+        () => undefined,
+      ); // without it the source stays
       return null;
     }
     try {
       const place = document.createElement("span");
       // maxExpand and maxSize bound what a formula may do; trust: false leaves out links and raw attributes.
-      loaded(this.source, place, { displayMode: this.display, throwOnError: true, trust: false, annotate: true, maxExpand: 200, maxSize: [20, 50] });
+      loaded(this.source, place, {
+        displayMode: this.display,
+        throwOnError: true,
+        trust: false,
+        annotate: true,
+        maxExpand: 200,
+        maxSize: [20, 50],
+      });
       return place;
     } catch {
       return null;

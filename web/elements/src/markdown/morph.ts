@@ -38,7 +38,8 @@ function becomes(old: Node, made: Node): boolean {
     return true;
   }
   for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
-  for (const { name, value } of [...made.attributes]) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  for (const { name, value } of [...made.attributes])
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   morph(old, [...old.childNodes], [...made.childNodes]);
   return true;
 }

@@ -1,8 +1,8 @@
 /** Prose as an element. */
 
 import { noChange, type PropertyDeclarations } from "lit";
-import { NOWHERE, type ArpContext } from "../context.js";
-import { ArpElement, define } from "../element.js";
+import { NOWHERE, type ArpContext } from "../base/context.js";
+import { ArpElement, define } from "../base/element.js";
 import "../style/content.js";
 import { ProseView } from "./view.js";
 

@@ -138,6 +138,11 @@ function endsInText(token: Token | undefined): boolean {
 
 function openFence(source: string, node: Node | undefined): Fence | null {
   const [opening = "", mark = ""] = /^(`{3,}|~{3,})[^\n]*\n/.exec(source) ?? [];
-  if (opening === "" || node?.nodeName !== "ARP-CODE" || !(node as Node & { unfinished?: boolean }).unfinished) return null;
-  return { element: node as Fence["element"], closing: new RegExp(`^ {0,3}${mark}${mark[0]}* *$`), start: opening.length };
+  if (opening === "" || node?.nodeName !== "ARP-CODE" || !(node as Node & { unfinished?: boolean }).unfinished)
+    return null;
+  return {
+    element: node as Fence["element"],
+    closing: new RegExp(`^ {0,3}${mark}${mark[0]}* *$`),
+    start: opening.length,
+  };
 }

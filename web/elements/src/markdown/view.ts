@@ -9,7 +9,7 @@
  */
 
 import type { Token } from "marked";
-import type { ArpContext } from "../context.js";
+import type { ArpContext } from "../base/context.js";
 import { ProseBuilder } from "./builder.js";
 import { complete } from "./complete.js";
 import { isBearable, lex, noLinks, roughCut, safeCut } from "./lexer.js";
@@ -175,7 +175,8 @@ export class ProseView {
       const { place } = this.#parts;
       const { heading } = this.#builder;
       const nodes = morph(place, this.#tail.take(), this.#builder.blocks([token]));
-      if (/\[[^\]]+\](?!\()/.test(token.raw) && token.type !== "def") this.#referring.push({ source: token.raw, place, heading, nodes });
+      if (/\[[^\]]+\](?!\()/.test(token.raw) && token.type !== "def")
+        this.#referring.push({ source: token.raw, place, heading, nodes });
       this.#parts.next();
     }
     this.#finished += length;
@@ -219,7 +220,10 @@ export class ProseView {
 
 /** The place of the last block. */
 function lastBlock(tokens: readonly Token[]): number {
-  return Math.max(0, tokens.findLastIndex(({ type }) => type !== "space"));
+  return Math.max(
+    0,
+    tokens.findLastIndex(({ type }) => type !== "space"),
+  );
 }
 
 /** How many tokens stay as they are, whatever comes next. `withMath`: math that is not closed yet may take all that follows. */
@@ -227,7 +231,9 @@ function settled(tokens: readonly Token[], withMath: boolean): number {
   let last = lastBlock(tokens);
   // A line `#` ends the paragraph above, and `#1` belongs to it: until that is known, neither is final.
   if (last > 0 && tokens[last - 1]?.type !== "space" && isUndecided(tokens[last] as Token)) last -= 1;
-  const math = withMath ? tokens.findIndex(({ type, raw }) => type === "paragraph" && /^ {0,3}(?:\$\$|\\\[)/m.test(raw)) : -1;
+  const math = withMath
+    ? tokens.findIndex(({ type, raw }) => type === "paragraph" && /^ {0,3}(?:\$\$|\\\[)/m.test(raw))
+    : -1;
   return math < 0 ? last : Math.min(last, math);
 }
 

@@ -3,7 +3,7 @@
  * styles and lays out prose holds up the first frame of an answer by some 40 ms.
  */
 
-import { createContext } from "../context.js";
+import { createContext } from "../base/context.js";
 import { ProseView } from "./view.js";
 
 const EACH = "# a\n\n*b* **c** `d` [e](//f)\n\n1. g\n\n|h|\n|-|\n|i|\n\n```\nj\n```\n";

@@ -41,8 +41,11 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     const nameless = await page.evaluate(() =>
       [...document.querySelectorAll<HTMLElement>(".arp *")]
         .filter((one) => /auto|scroll/.test(getComputedStyle(one).overflowX) && one.scrollWidth > one.clientWidth + 1)
-        .filter((one) => !(one.tabIndex === 0 && one.getAttribute("aria-label")) && one.getAttribute("role") !== "tablist")
-        .map((one) => one.className));
+        .filter(
+          (one) => !(one.tabIndex === 0 && one.getAttribute("aria-label")) && one.getAttribute("role") !== "tablist",
+        )
+        .map((one) => one.className),
+    );
     expect(nameless).toEqual([]);
     await page.context().close();
   });
@@ -58,32 +61,56 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.context().close();
   });
 
-  test.each(["#ffe100", "#0b6e63", "#7d7d7d", "#e00000", "#00a0ff", "#111", "#fafafa"])("W70 text on the accent %s can be read", async (accent) => {
-    const { page } = await host.open("only=confirm");
-    const contrasts = await page.evaluate((colour) => {
-      document.documentElement.style.setProperty("--arp-accent", colour);
-      const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
-      const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
-      const luminance = (value: string) => {
-        context.fillStyle = value;
-        context.fillRect(0, 0, 1, 1);
-        const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4)) as [number, number, number];
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      const button = document.querySelector(".arp-button:not(.arp-soft, .arp-danger)") as HTMLElement;
-      button.style.transition = "none";
-      const [one, other] = [luminance(getComputedStyle(button).color), luminance(getComputedStyle(button).backgroundColor)];
-      return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
-    }, accent);
-    expect(contrasts).toBeGreaterThanOrEqual(4.5);
-    await page.context().close();
-  });
+  test.each(["#ffe100", "#0b6e63", "#7d7d7d", "#e00000", "#00a0ff", "#111", "#fafafa"])(
+    "W70 text on the accent %s can be read",
+    async (accent) => {
+      const { page } = await host.open("only=confirm");
+      const contrasts = await page.evaluate((colour) => {
+        document.documentElement.style.setProperty("--arp-accent", colour);
+        const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
+        const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
+        const luminance = (value: string) => {
+          context.fillStyle = value;
+          context.fillRect(0, 0, 1, 1);
+          const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data]
+            .slice(0, 3)
+            .map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4)) as [
+            number,
+            number,
+            number,
+          ];
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const button = document.querySelector(".arp-button:not(.arp-soft, .arp-danger)") as HTMLElement;
+        button.style.transition = "none";
+        const [one, other] = [
+          luminance(getComputedStyle(button).color),
+          luminance(getComputedStyle(button).backgroundColor),
+        ];
+        return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+      }, accent);
+      expect(contrasts).toBeGreaterThanOrEqual(4.5);
+      await page.context().close();
+    },
+  );
 
   test("W71 no text of ours is written into the code", async () => {
     const { page } = await host.open();
     const found = await page.evaluate(() => {
-      const { gallery } = globalThis as unknown as { gallery: { createContext(given: object): object; render(template: unknown, place: Element): void; renderComponent(component: unknown, context: object): unknown; SAMPLES: { name: string; component: unknown }[] } };
-      const t = Object.assign((key: string) => `⟦${key}⟧`, { locale: "en", direction: "ltr", number: String, date: String });
+      const { gallery } = globalThis as unknown as {
+        gallery: {
+          createContext(given: object): object;
+          render(template: unknown, place: Element): void;
+          renderComponent(component: unknown, context: object): unknown;
+          SAMPLES: { name: string; component: unknown }[];
+        };
+      };
+      const t = Object.assign((key: string) => `⟦${key}⟧`, {
+        locale: "en",
+        direction: "ltr",
+        number: String,
+        date: String,
+      });
       const context = gallery.createContext({ t });
       const place = document.createElement("div");
       document.body.append(place);
@@ -92,23 +119,53 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
         if (!types.has((component as { type: string }).type)) continue;
         const one = document.createElement("div");
         place.append(one);
-        const blank = JSON.parse(JSON.stringify(component), (key, value: unknown) => (["title", "message", "label", "content", "name", "detail", "description", "caption", "alt", "confirm_label", "deny_label", "submit_label", "placeholder", "icon", "answer"].includes(key) && typeof value === "string" ? "" : value)) as object;
+        const blank = JSON.parse(JSON.stringify(component), (key, value: unknown) =>
+          [
+            "title",
+            "message",
+            "label",
+            "content",
+            "name",
+            "detail",
+            "description",
+            "caption",
+            "alt",
+            "confirm_label",
+            "deny_label",
+            "submit_label",
+            "placeholder",
+            "icon",
+            "answer",
+          ].includes(key) && typeof value === "string"
+            ? ""
+            : value,
+        ) as object;
         gallery.render(gallery.renderComponent(blank, context), one);
       }
-      return new Promise<string[]>((resolve) => setTimeout(() => {
-        const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
-        const words: string[] = [];
-        while (walker.nextNode()) words.push((walker.currentNode as Text).data.replace(/⟦\w+⟧/g, "").trim());
-        resolve(words.filter((word) => /\p{L}{3,}/u.test(word)));
-      }, 300));
+      return new Promise<string[]>((resolve) =>
+        setTimeout(() => {
+          const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+          const words: string[] = [];
+          while (walker.nextNode()) words.push((walker.currentNode as Text).data.replace(/⟦\w+⟧/g, "").trim());
+          resolve(words.filter((word) => /\p{L}{3,}/u.test(word)));
+        }, 300),
+      );
     });
-    expect(found.filter((word) => !["date", "precipitation", "wind", "weather", "Sun", "rain", "Fog", "rainy-days"].includes(word))).toEqual([]);
+    expect(
+      found.filter(
+        (word) => !["date", "precipitation", "wind", "weather", "Sun", "rain", "Fog", "rainy-days"].includes(word),
+      ),
+    ).toEqual([]);
     await page.context().close();
   });
 
   test("W72 code runs left to right whatever the page, prose as it is written", async () => {
     const { page } = await host.open("only=markdown&locale=ar");
-    const directions = await page.evaluate(() => ["pre", "p", ".arp-blocks code", "ul"].map((one) => getComputedStyle(document.querySelector(one) as Element).direction));
+    const directions = await page.evaluate(() =>
+      ["pre", "p", ".arp-blocks code", "ul"].map(
+        (one) => getComputedStyle(document.querySelector(one) as Element).direction,
+      ),
+    );
     expect(directions).toEqual(["ltr", "ltr", "ltr", "ltr"]);
     await page.context().close();
   });
@@ -118,38 +175,51 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.emulateMedia({ media: "print" });
     const [tools, rows] = await page.evaluate(() => {
       dispatchEvent(new Event("beforeprint"));
-      const tools = [...document.querySelectorAll(".arp-icon-button, .arp-actions")].filter((one) => one.getClientRects().length > 0).length;
+      const tools = [...document.querySelectorAll(".arp-icon-button, .arp-actions")].filter(
+        (one) => one.getClientRects().length > 0,
+      ).length;
       return [tools, document.querySelectorAll("[data-name='table long'] tbody tr").length];
     });
     expect([tools, rows]).toEqual([0, 10_000]);
     await page.context().close();
   });
 
-  test("W75 no rule of the host's for bare elements reaches into any component, in any property", { timeout: 120_000 }, async () => {
-    const { page } = await host.open("", { reducedMotion: "reduce" });
-    await page.waitForSelector(".arp-k-keyword");
-    await page.waitForSelector("math");
-    await page.evaluate(steady);
-    await page.evaluate(waitUntilDrawn);
-    const before = await page.evaluate(looks);
-    const plain = await page.evaluate(outside);
-    await page.evaluate(hostile);
-    const after = await page.evaluate(looks);
-    expect(before.length).toBeGreaterThan(1000);
-    expect(differing(before, after)).toEqual([]);
-    // The same rules do change what is not ours.
-    expect(await page.evaluate(outside)).not.toBe(plain);
-    await page.context().close();
-  });
+  test(
+    "W75 no rule of the host's for bare elements reaches into any component, in any property",
+    { timeout: 120_000 },
+    async () => {
+      const { page } = await host.open("", { reducedMotion: "reduce" });
+      await page.waitForSelector(".arp-k-keyword");
+      await page.waitForSelector("math");
+      await page.evaluate(steady);
+      await page.evaluate(waitUntilDrawn);
+      const before = await page.evaluate(looks);
+      const plain = await page.evaluate(outside);
+      await page.evaluate(hostile);
+      const after = await page.evaluate(looks);
+      expect(before.length).toBeGreaterThan(1000);
+      expect(differing(before, after)).toEqual([]);
+      // The same rules do change what is not ours.
+      expect(await page.evaluate(outside)).not.toBe(plain);
+      await page.context().close();
+    },
+  );
 
   test("W75 what a host says of our parts by their classes, or by the properties of the theme, holds", async () => {
     const { page } = await host.open("only=confirm");
     const shown = await page.evaluate(() => {
       const sheet = new CSSStyleSheet();
-      sheet.replaceSync(".sample .arp-button { border-radius: 3px; letter-spacing: 1px } .sample .arp-card { text-indent: 7px } .sample { --arp-panel: rgb(1, 2, 3) }");
+      sheet.replaceSync(
+        ".sample .arp-button { border-radius: 3px; letter-spacing: 1px } .sample .arp-card { text-indent: 7px } .sample { --arp-panel: rgb(1, 2, 3) }",
+      );
       document.adoptedStyleSheets = [sheet, ...document.adoptedStyleSheets];
       const at = (name: string) => getComputedStyle(document.querySelector(name) as Element);
-      return [at(".arp-button").borderRadius, at(".arp-button").letterSpacing, at(".arp-card").textIndent, at(".arp-card").backgroundColor];
+      return [
+        at(".arp-button").borderRadius,
+        at(".arp-button").letterSpacing,
+        at(".arp-card").textIndent,
+        at(".arp-card").backgroundColor,
+      ];
     });
     expect(shown).toEqual(["3px", "1px", "7px", "rgb(1, 2, 3)"]);
     await page.context().close();
@@ -158,16 +228,31 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
   test("W75 what a host draws itself in a place of ours is styled as all that is the host's", async () => {
     const { page } = await host.open("only=confirm");
     const shown = await page.evaluate(() => {
-      const { gallery } = globalThis as unknown as { gallery: { createContext(given: object): object; render(template: unknown, place: Element): void; renderComponent(component: unknown, context: object): unknown } };
-      const registry = { has: () => true, get: () => () => Object.assign(document.createElement("p"), { id: "own" }), list: () => ["x-own"] };
-      gallery.render(gallery.renderComponent({ id: "o", type: "x-own", props: {} }, gallery.createContext({ registry })), document.body);
+      const { gallery } = globalThis as unknown as {
+        gallery: {
+          createContext(given: object): object;
+          render(template: unknown, place: Element): void;
+          renderComponent(component: unknown, context: object): unknown;
+        };
+      };
+      const registry = {
+        has: () => true,
+        get: () => () => Object.assign(document.createElement("p"), { id: "own" }),
+        list: () => ["x-own"],
+      };
+      gallery.render(
+        gallery.renderComponent({ id: "o", type: "x-own", props: {} }, gallery.createContext({ registry })),
+        document.body,
+      );
       const sheet = new CSSStyleSheet();
       sheet.replaceSync("p { margin: 31px; text-transform: uppercase }");
       document.adoptedStyleSheets = [sheet, ...document.adoptedStyleSheets];
-      return new Promise((resolve) => setTimeout(() => {
-        const { marginTop, textTransform } = getComputedStyle(document.getElementById("own") as Element);
-        resolve([marginTop, textTransform]);
-      }));
+      return new Promise((resolve) =>
+        setTimeout(() => {
+          const { marginTop, textTransform } = getComputedStyle(document.getElementById("own") as Element);
+          resolve([marginTop, textTransform]);
+        }),
+      );
     });
     expect(shown).toEqual(["31px", "uppercase"]);
     await page.context().close();
@@ -177,13 +262,19 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     const { page } = await host.open("only=confirm");
     const [display, outside] = await page.evaluate(() => {
       const sheet = new CSSStyleSheet();
-      sheet.replaceSync("* { all: revert } @layer late { button { display: none } } button { display: none; color: transparent } p, h3 { margin: 5em; color: transparent }");
+      sheet.replaceSync(
+        "* { all: revert } @layer late { button { display: none } } button { display: none; color: transparent } p, h3 { margin: 5em; color: transparent }",
+      );
       const before = document.createElement("button");
       document.body.append(before);
-      const plain = JSON.stringify([...getComputedStyle(before)].map((name) => getComputedStyle(before).getPropertyValue(name)));
+      const plain = JSON.stringify(
+        [...getComputedStyle(before)].map((name) => getComputedStyle(before).getPropertyValue(name)),
+      );
       const kept = [...document.adoptedStyleSheets];
       document.adoptedStyleSheets = [];
-      const bare = JSON.stringify([...getComputedStyle(before)].map((name) => getComputedStyle(before).getPropertyValue(name)));
+      const bare = JSON.stringify(
+        [...getComputedStyle(before)].map((name) => getComputedStyle(before).getPropertyValue(name)),
+      );
       document.adoptedStyleSheets = [sheet, ...kept];
       const button = document.querySelector(".arp-button") as Element;
       return [getComputedStyle(button).display, plain === bare];

@@ -27,21 +27,30 @@ describe.skipIf(chromiumPath === undefined)("golden images", () => {
   beforeAll(async () => void (host = await GalleryHost.start()), 120_000);
   afterAll(() => host.stop());
 
-  test.each(VIEWS)("every component in every state looks as it did: %s", { timeout: 120_000 }, async (name, query, width, deviceScaleFactor) => {
-    const { page, complaints } = await host.open(query, { reducedMotion: "reduce", width, deviceScaleFactor });
-    await page.waitForSelector(".arp-k-keyword");
-    await page.waitForSelector("math");
-    const height = await page.evaluate(() => document.documentElement.scrollHeight);
-    await page.setViewportSize({ width, height });
-    await page.evaluate(waitUntilDrawn);
-    await page.waitForFunction(() => [...document.querySelectorAll("arp-code")].every((code) => !(code as unknown as { language: string }).language || code.querySelector("[class^=arp-k-]")));
-    const shot = await page.screenshot({ animations: "disabled", caret: "hide" });
-    const part = await apart(page, `${FOLDER}${name}.png`, shot);
-    if (part === null && !process.env.CI) console.log(`${name}: other letters than those of the golden images; not compared`);
-    else expect(part).toBeLessThan(MOST_DIFFERENT);
-    expect(complaints).toEqual([]);
-    await page.context().close();
-  });
+  test.each(VIEWS)(
+    "every component in every state looks as it did: %s",
+    { timeout: 120_000 },
+    async (name, query, width, deviceScaleFactor) => {
+      const { page, complaints } = await host.open(query, { reducedMotion: "reduce", width, deviceScaleFactor });
+      await page.waitForSelector(".arp-k-keyword");
+      await page.waitForSelector("math");
+      const height = await page.evaluate(() => document.documentElement.scrollHeight);
+      await page.setViewportSize({ width, height });
+      await page.evaluate(waitUntilDrawn);
+      await page.waitForFunction(() =>
+        [...document.querySelectorAll("arp-code")].every(
+          (code) => !(code as unknown as { language: string }).language || code.querySelector("[class^=arp-k-]"),
+        ),
+      );
+      const shot = await page.screenshot({ animations: "disabled", caret: "hide" });
+      const part = await apart(page, `${FOLDER}${name}.png`, shot);
+      if (part === null && !process.env.CI)
+        console.log(`${name}: other letters than those of the golden images; not compared`);
+      else expect(part).toBeLessThan(MOST_DIFFERENT);
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    },
+  );
 
   test("they stay small", () => {
     const bytes = VIEWS.reduce((sum, [name]) => sum + statSync(`${FOLDER}${name}.png`).size, 0);

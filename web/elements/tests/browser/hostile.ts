@@ -3,8 +3,10 @@
 /** Puts the host's style sheet before all others, where one in its document stands. */
 export function hostile(): void {
   const sheet = new CSSStyleSheet();
-  const all = "margin: 11px; padding: 5px 9px; border: 3px dotted red; border-radius: 9px; background: yellow; color: red; font: italic 800 23px/3 cursive; letter-spacing: 2px; word-spacing: 3px; text-align: right; text-transform: uppercase; text-indent: 2em; text-decoration: line-through; text-shadow: 1px 1px blue; white-space: nowrap; vertical-align: super; list-style: square inside; box-shadow: 0 0 9px red; opacity: .7; box-sizing: content-box; min-width: 3px; max-width: 77px; min-height: 41px; max-height: 50px; transform: rotate(1deg); filter: blur(1px); cursor: help; transition: all 1s; outline: 2px solid red; visibility: hidden; overflow: scroll; float: right; clear: both; z-index: 7; border-collapse: collapse; border-spacing: 9px; caption-side: bottom; table-layout: fixed; appearance: none; resize: both; columns: 2; hyphens: auto; word-break: break-all; quotes: none; accent-color: red; user-select: none; pointer-events: none";
-  const tags = "a abbr article aside b blockquote button caption code dd del details dialog div dl dt em fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr i input ins kbd label legend li main mark menu nav ol option output p pre progress q s samp section select small span strong sub summary sup table tbody td textarea tfoot th thead time tr u ul";
+  const all =
+    "margin: 11px; padding: 5px 9px; border: 3px dotted red; border-radius: 9px; background: yellow; color: red; font: italic 800 23px/3 cursive; letter-spacing: 2px; word-spacing: 3px; text-align: right; text-transform: uppercase; text-indent: 2em; text-decoration: line-through; text-shadow: 1px 1px blue; white-space: nowrap; vertical-align: super; list-style: square inside; box-shadow: 0 0 9px red; opacity: .7; box-sizing: content-box; min-width: 3px; max-width: 77px; min-height: 41px; max-height: 50px; transform: rotate(1deg); filter: blur(1px); cursor: help; transition: all 1s; outline: 2px solid red; visibility: hidden; overflow: scroll; float: right; clear: both; z-index: 7; border-collapse: collapse; border-spacing: 9px; caption-side: bottom; table-layout: fixed; appearance: none; resize: both; columns: 2; hyphens: auto; word-break: break-all; quotes: none; accent-color: red; user-select: none; pointer-events: none";
+  const tags =
+    "a abbr article aside b blockquote button caption code dd del details dialog div dl dt em fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr i input ins kbd label legend li main mark menu nav ol option output p pre progress q s samp section select small span strong sub summary sup table tbody td textarea tfoot th thead time tr u ul";
   sheet.replaceSync(`
     * { all: revert }
     * { ${all} }
@@ -22,20 +24,32 @@ export function hostile(): void {
  * size of its root's letters, which our sizes follow, and its lines through text, which reach through all that it holds.
  */
 export function steady(): void {
-  const names = "display position inset float clear margin padding border box-sizing width height min-width max-width min-height max-height columns overflow transform filter opacity visibility transition pointer-events user-select font-size text-decoration";
-  const containers = [...document.querySelectorAll<HTMLElement>(":is(html, body, main, section, div):not(.arp, .arp *)")];
-  const kept = containers.map((one) => names.split(" ").map((name) => [name, getComputedStyle(one).getPropertyValue(name)] as const));
-  containers.forEach((one, at) => kept[at]?.forEach(([name, value]) => one.style.setProperty(name, value, "important")));
+  const names =
+    "display position inset float clear margin padding border box-sizing width height min-width max-width min-height max-height columns overflow transform filter opacity visibility transition pointer-events user-select font-size text-decoration";
+  const containers = [
+    ...document.querySelectorAll<HTMLElement>(":is(html, body, main, section, div):not(.arp, .arp *)"),
+  ];
+  const kept = containers.map((one) =>
+    names.split(" ").map((name) => [name, getComputedStyle(one).getPropertyValue(name)] as const),
+  );
+  containers.forEach((one, at) =>
+    kept[at]?.forEach(([name, value]) => one.style.setProperty(name, value, "important")),
+  );
 }
 
 /** Every property of every element of ours, apart from what follows from the space that the host gives. */
 export function looks(): string[] {
-  const laidOut = /^(?:(?:block|inline|perspective|transform)-(?:size|origin)|width|height|(?:min|max)-(?:block|inline)-size|.*-origin|(?:inset|top|right|bottom|left)(?:-.*)?|margin-(?:left|right|inline.*)|grid-template-.*|x|y|-webkit-locale)$/;
+  const laidOut =
+    /^(?:(?:block|inline|perspective|transform)-(?:size|origin)|width|height|(?:min|max)-(?:block|inline)-size|.*-origin|(?:inset|top|right|bottom|left)(?:-.*)?|margin-(?:left|right|inline.*)|grid-template-.*|x|y|-webkit-locale)$/;
   return [...document.querySelectorAll(".arp, .arp *")]
-    .filter((one) => one.closest("arp-own") === null && one.closest("svg, math") === (one.localName === "svg" ? one : null))
+    .filter(
+      (one) => one.closest("arp-own") === null && one.closest("svg, math") === (one.localName === "svg" ? one : null),
+    )
     .map((one) => {
       const style = getComputedStyle(one);
-      const sent = [...style].filter((name) => !laidOut.test(name) && !name.startsWith("--")).map((name) => `${name}: ${style.getPropertyValue(name)}`);
+      const sent = [...style]
+        .filter((name) => !laidOut.test(name) && !name.startsWith("--"))
+        .map((name) => `${name}: ${style.getPropertyValue(name)}`);
       return `${one.localName}.${one.getAttribute("class") ?? ""}{${sent.join("; ")}}`;
     });
 }
@@ -56,11 +70,16 @@ export function differing(before: readonly string[], after: readonly string[]): 
   const found = before.flatMap((line, at) => {
     const name = line.slice(0, line.indexOf("{"));
     const was = new Map(parts(line));
-    return parts(after[at] as string).flatMap(([key, value]) => (was.get(key) === value ? [] : [`${name} ${key}: ${was.get(key)} -> ${value}`]));
+    return parts(after[at] as string).flatMap(([key, value]) =>
+      was.get(key) === value ? [] : [`${name} ${key}: ${was.get(key)} -> ${value}`],
+    );
   });
   return [...new Set(found)];
 }
 
 function parts(line: string): [string, string][] {
-  return line.slice(line.indexOf("{") + 1, -1).split("; ").map((one) => [one.slice(0, one.indexOf(": ")), one.slice(one.indexOf(": ") + 2)]);
+  return line
+    .slice(line.indexOf("{") + 1, -1)
+    .split("; ")
+    .map((one) => [one.slice(0, one.indexOf(": ")), one.slice(one.indexOf(": ") + 2)]);
 }

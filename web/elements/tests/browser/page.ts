@@ -13,9 +13,14 @@ export { chromiumPath };
 
 const GALLERY = fileURLToPath(new URL("../../gallery", import.meta.url));
 const AXE = fileURLToPath(new URL("../../../node_modules/axe-core/axe.min.js", import.meta.url));
-const TYPES: { readonly [extension: string]: string } = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
+const TYPES: { readonly [extension: string]: string } = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+};
 /** As the page of `arp serve` has it. */
-const POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'; require-trusted-types-for 'script'; trusted-types lit-html";
+const POLICY =
+  "default-src 'self'; img-src 'self' data:; base-uri 'none'; require-trusted-types-for 'script'; trusted-types lit-html";
 
 // With CI=true nothing is left out.
 if (/^(?:1|true)$/i.test(process.env.CI ?? "")) needsChromium();
@@ -43,12 +48,20 @@ export class GalleryHost {
 
   static async start(): Promise<GalleryHost> {
     const out = await mkdtemp(join(tmpdir(), "arp-gallery-"));
-    await build({ root: GALLERY, configFile: join(GALLERY, "vite.config.ts"), logLevel: "error", build: { outDir: out, emptyOutDir: true } });
+    await build({
+      root: GALLERY,
+      configFile: join(GALLERY, "vite.config.ts"),
+      logLevel: "error",
+      build: { outDir: out, emptyOutDir: true },
+    });
     const server = createServer((request, response) => {
       const { pathname } = new URL(request.url ?? "/", "http://localhost");
       readFile(join(out, pathname === "/" ? "index.html" : pathname)).then(
         (file) => {
-          response.writeHead(200, { "content-type": TYPES[extname(pathname)] ?? "text/html", "content-security-policy": POLICY });
+          response.writeHead(200, {
+            "content-type": TYPES[extname(pathname)] ?? "text/html",
+            "content-security-policy": POLICY,
+          });
           response.end(file);
         },
         () => {
@@ -58,7 +71,11 @@ export class GalleryHost {
       );
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const browser = await chromium.launch({ executablePath: needsChromium(), env: withLetters(), args: ["--no-sandbox"] });
+    const browser = await chromium.launch({
+      executablePath: needsChromium(),
+      env: withLetters(),
+      args: ["--no-sandbox"],
+    });
     return new GalleryHost(server, browser, out);
   }
 
@@ -69,16 +86,28 @@ export class GalleryHost {
   }
 
   /** Opens the gallery; `query` as in its address. */
-  async open(query = "", options: { width?: number; reducedMotion?: "reduce"; forcedColors?: "active"; deviceScaleFactor?: number } = {}): Promise<Opened> {
+  async open(
+    query = "",
+    options: { width?: number; reducedMotion?: "reduce"; forcedColors?: "active"; deviceScaleFactor?: number } = {},
+  ): Promise<Opened> {
     const { width = 808, ...media } = options;
-    const context = await this.#browser.newContext({ viewport: { width, height: 900 }, locale: "en-GB", timezoneId: "UTC", ...media });
+    const context = await this.#browser.newContext({
+      viewport: { width, height: 900 },
+      locale: "en-GB",
+      timezoneId: "UTC",
+      ...media,
+    });
     const page = await context.newPage();
     const complaints: string[] = [];
     const foreign: string[] = [];
     const own = `http://127.0.0.1:${(this.#server.address() as { port: number }).port}/`;
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(error.message));
-    page.on("request", (request) => !/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(own) && foreign.push(request.url()));
+    page.on(
+      "request",
+      (request) =>
+        !/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(own) && foreign.push(request.url()),
+    );
     await page.goto(`${own}?${query}`);
     await page.waitForSelector("html[data-ready]");
     await page.evaluate(waitUntilDrawn);
@@ -91,7 +120,9 @@ export async function waitUntilDrawn(): Promise<void> {
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
   for (let round = 0; round < 300; round += 1) {
     await frame();
-    const isBusy = [...document.querySelectorAll("arp-prose")].some((prose) => (prose as unknown as { busy: boolean }).busy);
+    const isBusy = [...document.querySelectorAll("arp-prose")].some(
+      (prose) => (prose as unknown as { busy: boolean }).busy,
+    );
     if (!isBusy && round > 4) return;
   }
 }
@@ -116,8 +147,16 @@ export async function axe(page: Page): Promise<string[]> {
   // Through the debugger, so that the policy of the page does not stand in its way.
   await page.evaluate(source);
   return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } };
+    const { axe } = globalThis as unknown as {
+      axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
     const { violations } = await axe.run({ resultTypes: ["violations"] });
-    return violations.map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+    return violations.map(
+      ({ id, nodes }) =>
+        `${id} (${nodes.length}): ${nodes
+          .slice(0, 3)
+          .map(({ html }) => html.slice(0, 160))
+          .join(" | ")}`,
+    );
   });
 }

@@ -76,10 +76,17 @@ describe.skipIf(chromiumPath === undefined)("prose", () => {
         kept &&= first === null || first === prose.querySelector(".arp-blocks > p");
       }
       prose.streaming = false;
-      for (let round = 0; round < 600 && (round < 5 || prose.busy); round += 1) await new Promise((resolve) => requestAnimationFrame(resolve));
+      for (let round = 0; round < 600 && (round < 5 || prose.busy); round += 1)
+        await new Promise((resolve) => requestAnimationFrame(resolve));
       const words = (text: string) => text.replace(/[\s*`|#\-()[\]:_]+|https\S+/g, "");
       const code = (prose.querySelector("arp-code") as unknown as { code: string }).code;
-      return { kept, paragraphs: prose.querySelectorAll(":is(.arp-blocks, .arp-part) > p").length, tables: prose.querySelectorAll("table").length, code, words: words(prose.querySelector(".arp-blocks > p")?.textContent ?? "") };
+      return {
+        kept,
+        paragraphs: prose.querySelectorAll(":is(.arp-blocks, .arp-part) > p").length,
+        tables: prose.querySelectorAll("table").length,
+        code,
+        words: words(prose.querySelector(".arp-blocks > p")?.textContent ?? ""),
+      };
     }, SOURCE);
     const grown = (await heap()) - before;
     const chapters = SOURCE.match(/## Chapter/g)?.length as number;
@@ -182,7 +189,8 @@ describe.skipIf(chromiumPath === undefined)("prose", () => {
       }, 10);
       prose.text = (sources[kind] as () => string)();
       const end = performance.now() + 3_000;
-      while (performance.now() < end && (performance.now() < end - 2_500 || prose.busy)) await new Promise((resolve) => setTimeout(resolve, 20));
+      while (performance.now() < end && (performance.now() < end - 2_500 || prose.busy))
+        await new Promise((resolve) => setTimeout(resolve, 20));
       clearInterval(timer);
       prose.remove();
       return longest;

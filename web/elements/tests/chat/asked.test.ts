@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket, message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { Follow } from "../../src/chat/follow.js";
+import { Follow } from "../../src/chat/timeline/follow.js";
 import { entered, left, report } from "./stage.js";
 
 let chat: ArpChat;
@@ -13,7 +13,8 @@ let received: string[];
 /** As which the message is drawn. */
 const nameOf = (element: HTMLElement | null) => element?.dataset.turn ?? (element ? "bubble" : "none");
 const status = (turn: string, status: string, seq: number) => message("turn", seq, { turn_id: turn, status });
-const input = (turn: string, id: string, seq: number) => message("input", seq, { turn_id: turn, input_type: "text", data: { text: "Hi" }, id });
+const input = (turn: string, id: string, seq: number) =>
+  message("input", seq, { turn_id: turn, input_type: "text", data: { text: "Hi" }, id });
 /** Says something, and draws it; returns the input. */
 async function say(text: string): Promise<string> {
   chat.say(text);
@@ -23,8 +24,12 @@ async function say(text: string): Promise<string> {
 
 beforeEach(async () => {
   received = [];
-  vi.spyOn(Follow.prototype, "ask").mockImplementation((element, hasRoom) => void received.push(`ask ${nameOf(element)}${hasRoom === false ? " in its place" : ""}`));
-  vi.spyOn(Follow.prototype, "redrawn").mockImplementation((element) => void received.push(`redrawn ${nameOf(element)}`));
+  vi.spyOn(Follow.prototype, "ask").mockImplementation(
+    (element, hasRoom) => void received.push(`ask ${nameOf(element)}${hasRoom === false ? " in its place" : ""}`),
+  );
+  vi.spyOn(Follow.prototype, "redrawn").mockImplementation(
+    (element) => void received.push(`redrawn ${nameOf(element)}`),
+  );
   chat = await entered();
   await report(chat);
   received = [];

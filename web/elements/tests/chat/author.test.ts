@@ -3,23 +3,50 @@
 import type { Component, TurnState } from "@agent-rendering/core";
 import { expect, test } from "vitest";
 
-import { initialsOf } from "../../src/chat/author.js";
-import { ArpMessage } from "../../src/chat/message.js";
-import { sectionsOf } from "../../src/chat/sections.js";
+import { initialsOf } from "../../src/chat/message/author.js";
+import { ArpMessage } from "../../src/chat/message/message.js";
+import { sectionsOf } from "../../src/chat/message/sections.js";
 import { ArpOwn } from "../../src/components/own.js";
-import { createComponents, createContext } from "../../src/context.js";
+import { createComponents, createContext } from "../../src/base/context.js";
 
-const said = (part: number, content: string): Component => ({ id: `t1/${part}`, type: "text", props: { content, format: "markdown" } });
-const author = (id: string, name: unknown): Component => ({ id, type: "x-arp-author", props: { name } as Component["props"], fallback: { id: "", type: "text", props: { content: `**${String(name)}**` } } });
+const said = (part: number, content: string): Component => ({
+  id: `t1/${part}`,
+  type: "text",
+  props: { content, format: "markdown" },
+});
+const author = (id: string, name: unknown): Component => ({
+  id,
+  type: "x-arp-author",
+  props: { name } as Component["props"],
+  fallback: { id: "", type: "text", props: { content: `**${String(name)}**` } },
+});
 
 function turnOf(output: readonly Component[], final = true): TurnState {
   return {
-    id: "t1", status: final ? "completed" : "running", position: null, inputs: [], output, tools: [], thinking: "", errors: [], marks: [],
-    permissions: [], usage: null, final,
+    id: "t1",
+    status: final ? "completed" : "running",
+    position: null,
+    inputs: [],
+    output,
+    tools: [],
+    thinking: "",
+    errors: [],
+    marks: [],
+    permissions: [],
+    usage: null,
+    final,
   };
 }
 
-const HANDED = [said(1, "I ask."), author("a", "Research Desk"), said(2, "It is 42."), author("b", "Research Desk"), said(3, "Sure."), author("c", "Écrivain"), said(4, "Fini.")];
+const HANDED = [
+  said(1, "I ask."),
+  author("a", "Research Desk"),
+  said(2, "It is 42."),
+  author("b", "Research Desk"),
+  said(3, "Sure."),
+  author("c", "Écrivain"),
+  said(4, "Fini."),
+];
 
 async function shown(turn: TurnState, more: Partial<ArpMessage> = {}): Promise<ArpMessage> {
   const message = Object.assign(new ArpMessage(), { turn, ...more });
@@ -29,16 +56,38 @@ async function shown(turn: TurnState, more: Partial<ArpMessage> = {}): Promise<A
 }
 
 test("each author has a section, which what they say next continues", () => {
-  const sections = sectionsOf(turnOf(HANDED)).map((section) => section.kind === "answer" && [section.author, section.blocks.map((block) => block.kind === "prose" && block.text)]);
-  expect(sections).toEqual([[null, ["I ask."]], ["Research Desk", ["It is 42.", "Sure."]], ["Écrivain", ["Fini."]]]);
+  const sections = sectionsOf(turnOf(HANDED)).map(
+    (section) =>
+      section.kind === "answer" && [
+        section.author,
+        section.blocks.map((block) => block.kind === "prose" && block.text),
+      ],
+  );
+  expect(sections).toEqual([
+    [null, ["I ask."]],
+    ["Research Desk", ["It is 42.", "Sure."]],
+    ["Écrivain", ["Fini."]],
+  ]);
 });
 
 test("the name stands above what an author says, with a badge that screen readers leave out", async () => {
   const message = await shown(turnOf(HANDED), { avatar: "🤖" });
   const articles = [...message.querySelectorAll("article")];
-  expect(articles.map((one) => one.getAttribute("aria-label"))).toEqual(["Agent said", "Research Desk said", "Écrivain said"]);
-  expect([...message.querySelectorAll(".arp-author > [dir]")].map((one) => one.textContent)).toEqual(["Research Desk", "Écrivain"]);
-  expect([...message.querySelectorAll(".arp-initials")].map((one) => [one.textContent, one.getAttribute("aria-hidden")])).toEqual([["RD", "true"], ["É", "true"]]);
+  expect(articles.map((one) => one.getAttribute("aria-label"))).toEqual([
+    "Agent said",
+    "Research Desk said",
+    "Écrivain said",
+  ]);
+  expect([...message.querySelectorAll(".arp-author > [dir]")].map((one) => one.textContent)).toEqual([
+    "Research Desk",
+    "Écrivain",
+  ]);
+  expect(
+    [...message.querySelectorAll(".arp-initials")].map((one) => [one.textContent, one.getAttribute("aria-hidden")]),
+  ).toEqual([
+    ["RD", "true"],
+    ["É", "true"],
+  ]);
   expect(message.querySelectorAll(".arp-avatar").length).toBe(1);
 });
 
@@ -52,11 +101,17 @@ test("who is about to speak is named already; who has said nothing in the end is
 });
 
 test("an application draws authors itself if it has a component for them", async () => {
-  const registry = createComponents({ "x-arp-author": ({ props }) => Object.assign(document.createElement("b"), { textContent: String(props.name) }) });
+  const registry = createComponents({
+    "x-arp-author": ({ props }) => Object.assign(document.createElement("b"), { textContent: String(props.name) }),
+  });
   const message = await shown(turnOf(HANDED), { context: createContext({ registry }) });
   expect(message.querySelectorAll("article").length).toBe(1);
   await Promise.all([...message.querySelectorAll<ArpOwn>("arp-own")].map((own) => own.updateComplete));
-  expect([...message.querySelectorAll("arp-own b")].map((one) => one.textContent)).toEqual(["Research Desk", "Research Desk", "Écrivain"]);
+  expect([...message.querySelectorAll("arp-own b")].map((one) => one.textContent)).toEqual([
+    "Research Desk",
+    "Research Desk",
+    "Écrivain",
+  ]);
 });
 
 test("a name that is none shows as any component that nobody knows", async () => {

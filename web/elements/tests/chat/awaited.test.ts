@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket, message } from "../../../core/tests/fakes.js";
-import { isAwaited } from "../../src/chat/awaited.js";
+import { isAwaited } from "../../src/chat/status/awaited.js";
 import type { ArpChat } from "../../src/chat/chat.js";
 import { entered, left, report } from "./stage.js";
 
@@ -16,9 +16,11 @@ const of = (turn_id: string, ...messages: object[]) => messages.map((one) => ({ 
 const status = (name: string, more: object = {}) => message("turn", null, { status: name, ...more });
 const shown = (...components: object[]) => message("render", null, { components });
 const confirm = (id: string) => ({ id, type: "confirm", props: { title: id } });
-const asked = (component: string) => status("waiting", { permission: { component, tool: "shell", call_id: component, digest: "d" } });
+const asked = (component: string) =>
+  status("waiting", { permission: { component, tool: "shell", call_id: component, digest: "d" } });
 const commit = (final = false) => message("commit", null, { final });
-const answered = (target: string) => message("patch", null, { ops: [{ op: "update", target, path: "props.state", value: "answered" }] });
+const answered = (target: string) =>
+  message("patch", null, { ops: [{ op: "update", target, path: "props.state", value: "answered" }] });
 const spoken = () => chat.querySelector(".arp-status")?.textContent;
 /** What says it is loaded when it is needed. */
 const heard = (text: string) => vi.waitFor(() => expect(spoken()).toContain(text), { timeout: 15_000 });
@@ -63,25 +65,29 @@ test("nobody hears that the agent still works while it waits", async () => {
   }
 });
 
-const notices = () => [...chat.querySelectorAll(".arp-notice")].map((one) => one.textContent?.replace(/\s+/g, " ").trim());
+const notices = () =>
+  [...chat.querySelectorAll(".arp-notice")].map((one) => one.textContent?.replace(/\s+/g, " ").trim());
 const refuse = (id: unknown, error: string, code = 11) => ({ type: "error", v: 1, payload: { id, code, error } });
 
-test.each(["error first", "answer first"])("who allows what another screen has answered reads that it was too late (%s)", async (order) => {
-  await report(chat, ...of("t1", status("running"), shown(confirm("p")), commit(), asked("p")));
-  chat.querySelector<HTMLButtonElement>(".arp-permission button")?.click();
-  const sent = FakeSocket.last.of("input").at(-1)?.id;
-  const other = of("t1", answered("p"), commit(), status("running"));
-  const error = refuse(sent, 'confirm "p" is already answered');
-  if (order === "answer first") await report(chat, ...other);
-  await report(chat, error);
-  if (order === "error first") {
-    expect(chat.querySelector(".arp-permission [role=alert]")).not.toBeNull();
-    await report(chat, ...other);
-  }
-  expect(chat.querySelector(".arp-permission")).toBeNull();
-  expect(notices()).toEqual([expect.stringContaining('Confirm "p" is already answered.')]);
-  expect(chat.activeClient?.store.outgoing.get()).toEqual([]);
-});
+test.each(["error first", "answer first"])(
+  "who allows what another screen has answered reads that it was too late (%s)",
+  async (order) => {
+    await report(chat, ...of("t1", status("running"), shown(confirm("p")), commit(), asked("p")));
+    chat.querySelector<HTMLButtonElement>(".arp-permission button")?.click();
+    const sent = FakeSocket.last.of("input").at(-1)?.id;
+    const other = of("t1", answered("p"), commit(), status("running"));
+    const error = refuse(sent, 'confirm "p" is already answered');
+    if (order === "answer first") await report(chat, ...other);
+    await report(chat, error);
+    if (order === "error first") {
+      expect(chat.querySelector(".arp-permission [role=alert]")).not.toBeNull();
+      await report(chat, ...other);
+    }
+    expect(chat.querySelector(".arp-permission")).toBeNull();
+    expect(notices()).toEqual([expect.stringContaining('Confirm "p" is already answered.')]);
+    expect(chat.activeClient?.store.outgoing.get()).toEqual([]);
+  },
+);
 
 test("an answer to a question that the agent has taken away is reported, and not kept", async () => {
   await report(chat, ...of("t1", status("running"), shown(confirm("q")), commit(), status("waiting")));

@@ -2,7 +2,7 @@
 
 import type { ArpClient, ChatRow } from "@agent-rendering/core";
 import { beforeEach, expect, test } from "vitest";
-import { ChatList } from "../../src/chat/chat_list.js";
+import { ChatList } from "../../src/chat/sessions/chat_list.js";
 
 interface Page {
   sessions: ChatRow[];
@@ -22,7 +22,17 @@ let list: ChatList;
 /** A row that was changed at a minute of some hour. */
 function row(id: string, minute: number, more: Partial<ChatRow> = {}): ChatRow {
   const at = `2026-01-02T03:${String(minute).padStart(2, "0")}:00Z`;
-  return { id, workflow_name: "agent", workflow_path: "/agent", title: id, pinned: false, created_at: at, updated_at: at, message_count: 1, ...more } as ChatRow;
+  return {
+    id,
+    workflow_name: "agent",
+    workflow_path: "/agent",
+    title: id,
+    pinned: false,
+    created_at: at,
+    updated_at: at,
+    message_count: 1,
+    ...more,
+  } as ChatRow;
 }
 
 const shown = () => list.shown.map(({ id }) => id);

@@ -1,7 +1,7 @@
 /** What Enter does to a command that is typed. */
 
 import { expect, test } from "vitest";
-import { CommandList } from "../../src/chat/command_list.js";
+import { CommandList } from "../../src/chat/composer/command_list.js";
 
 const COMMANDS = [
   { name: "help" },
@@ -29,6 +29,9 @@ test.each([
   ["/mode", "Enter", "/mode "],
   ["/mode pl", "Enter", "/mode plan"],
   ["/mode plan", "Enter", null],
-])("%s and %s: a command that is typed in full and has no choices is sent, all else is completed", (text, key, picked) => {
-  expect(pressed(text, key)).toBe(picked);
-});
+])(
+  "%s and %s: a command that is typed in full and has no choices is sent, all else is completed",
+  (text, key, picked) => {
+    expect(pressed(text, key)).toBe(picked);
+  },
+);

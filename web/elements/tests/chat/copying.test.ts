@@ -2,7 +2,7 @@
 
 import type { TurnState } from "@agent-rendering/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { copyMessage, copyText } from "../../src/chat/copying.js";
+import { copyMessage, copyText } from "../../src/chat/message/copying.js";
 
 const TURN: TurnState = {
   id: "t",
@@ -75,7 +75,8 @@ const MARKDOWN = "Some **bold** words.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\
 /** An answer as it shows, with what is there to be pressed. */
 function shown(): HTMLElement {
   const reply = document.createElement("article");
-  const add = (tag: string, className: string, text: string) => reply.append(Object.assign(document.createElement(tag), { className, textContent: text }));
+  const add = (tag: string, className: string, text: string) =>
+    reply.append(Object.assign(document.createElement(tag), { className, textContent: text }));
   add("h2", "arp-hidden", "Agent said");
   add("strong", "", "bold");
   add("button", "", "Copy");

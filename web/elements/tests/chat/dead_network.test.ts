@@ -16,7 +16,11 @@ async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
   chat.activeClient?.store.flush();
   await chat.updateComplete;
-  await Promise.all([...chat.querySelectorAll("arp-banner")].map((banner) => (banner as unknown as { updateComplete: Promise<void> }).updateComplete));
+  await Promise.all(
+    [...chat.querySelectorAll("arp-banner")].map(
+      (banner) => (banner as unknown as { updateComplete: Promise<void> }).updateComplete,
+    ),
+  );
 }
 
 beforeEach(async () => {
@@ -55,7 +59,10 @@ test("one that waits for a connection says that instead", async () => {
 });
 
 test("without a connection nothing says that the agent still works", async () => {
-  FakeSocket.last.notify(message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }), message("turn", 2, { status: "running" }));
+  FakeSocket.last.notify(
+    message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }),
+    message("turn", 2, { status: "running" }),
+  );
   await pass(200);
   expect(text(".arp-status")).toBe("Answering");
   await pass(8000);

@@ -3,14 +3,18 @@
 import { ArpError, type ArpClient } from "@agent-rendering/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { Deletions, UNDO_MS, type Deleted } from "../../src/chat/deletions.js";
+import { Deletions, UNDO_MS, type Deleted } from "../../src/chat/sessions/deletions.js";
 
 let kept: Map<string, string>;
 let sent: string[];
 let answer: (id: string) => Promise<[]>;
 let ended: Deleted[];
 
-const storage = { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => void kept.set(key, value), removeItem: (key: string) => void kept.delete(key) };
+const storage = {
+  getItem: (key: string) => kept.get(key) ?? null,
+  setItem: (key: string, value: string) => void kept.set(key, value),
+  removeItem: (key: string) => void kept.delete(key),
+};
 
 const opened = (where: typeof storage | null = storage) => {
   const sessions = { remove: (id: string) => (sent.push(id), answer(id)) };
@@ -78,7 +82,10 @@ test("what is gone already is done; what is refused comes back with the reason",
   for (const id of ["gone", "sealed"]) deletions.ask(id);
   deletions.flush();
   await vi.advanceTimersByTimeAsync(0);
-  expect(ended.map(({ id, error }) => [id, error?.status ?? null])).toEqual([["gone", null], ["sealed", 403]]);
+  expect(ended.map(({ id, error }) => [id, error?.status ?? null])).toEqual([
+    ["gone", null],
+    ["sealed", 403],
+  ]);
   expect(deletions.has("sealed")).toBe(false);
 });
 

@@ -1,10 +1,15 @@
 /** W27: what is written and not sent, by server and session. */
 
 import { expect, test } from "vitest";
-import { browserStorage, Drafts } from "../../src/chat/drafts.js";
+import { browserStorage, Drafts } from "../../src/chat/composer/drafts.js";
 
 /** A storage that notes what is in it. */
-function storage(): { kept: Map<string, string>; getItem(key: string): string | null; setItem(key: string, value: string): void; removeItem(key: string): void } {
+function storage(): {
+  kept: Map<string, string>;
+  getItem(key: string): string | null;
+  setItem(key: string, value: string): void;
+  removeItem(key: string): void;
+} {
   const kept = new Map<string, string>();
   return {
     kept,
@@ -21,7 +26,12 @@ test("W27 each session of each server has its own, and so has a chat without a n
   here.write("a", "of a");
   here.write("b", "of b");
   here.write(null, "of a new one");
-  expect([here.read("a"), here.read("b"), here.read(null), here.read("c")]).toEqual(["of a", "of b", "of a new one", ""]);
+  expect([here.read("a"), here.read("b"), here.read(null), here.read("c")]).toEqual([
+    "of a",
+    "of b",
+    "of a new one",
+    "",
+  ]);
   expect([there.read("a"), there.read(null)]).toEqual(["", ""]);
   expect(new Drafts(shared, "https://one.example/").read("a")).toBe("of a");
 });
@@ -47,7 +57,11 @@ test("W27 two tabs on one session have their own; a new one begins with what was
   const [one, other] = [new Drafts(shared, ""), new Drafts(shared, "")];
   one.write("a", "of one");
   other.write("a", "of the other");
-  expect([one.read("a"), other.read("a"), new Drafts(shared, "").read("a")]).toEqual(["of one", "of the other", "of the other"]);
+  expect([one.read("a"), other.read("a"), new Drafts(shared, "").read("a")]).toEqual([
+    "of one",
+    "of the other",
+    "of the other",
+  ]);
 });
 
 test("W27 a storage that is full, forbidden or absent stops nobody from writing", () => {

@@ -1,7 +1,7 @@
 /** An input that a person changes: what is read is what was written, or nothing. */
 
 import { expect, test } from "vitest";
-import { readInput, textOf } from "../../src/chat/edited_input.js";
+import { readInput, textOf } from "../../src/chat/permissions/edited_input.js";
 
 test.each([
   ["{}", {}],
@@ -11,12 +11,20 @@ test.each([
   expect(readInput(text)).toEqual(value);
 });
 
-test.each(["", "ls", "[1]", "null", '"x"', '{"a": 1,}', '{"a": 1, "a": 2}', '{"n": 9007199254740993}', '{"n": -123456789012345678}', '{"n": [1e999]}'])(
-  "%s is not read: another input would be sent than the one that was written",
-  (text) => {
-    expect(readInput(text)).toBeNull();
-  },
-);
+test.each([
+  "",
+  "ls",
+  "[1]",
+  "null",
+  '"x"',
+  '{"a": 1,}',
+  '{"a": 1, "a": 2}',
+  '{"n": 9007199254740993}',
+  '{"n": -123456789012345678}',
+  '{"n": [1e999]}',
+])("%s is not read: another input would be sent than the one that was written", (text) => {
+  expect(readInput(text)).toBeNull();
+});
 
 test("the text to begin with is laid out, and means the same", () => {
   const text = textOf('{"a":"x\u202ey\u{e0041}","b":[1]}');

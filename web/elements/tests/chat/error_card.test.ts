@@ -5,7 +5,7 @@ import { delta, message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
 import { entered, left, report } from "./stage.js";
 
-const TRACEBACK = "Traceback (most recent call last):\n  File \"app.py\", line 7, in agent\nValueError: <b>x</b>\u202e";
+const TRACEBACK = 'Traceback (most recent call last):\n  File "app.py", line 7, in agent\nValueError: <b>x</b>\u202e';
 
 let chat: ArpChat;
 

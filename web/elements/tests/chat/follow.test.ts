@@ -1,7 +1,7 @@
 /** W15, W16: who is at the bottom stays there, who reads further up is left alone. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Follow } from "../../src/chat/follow.js";
+import { Follow } from "../../src/chat/timeline/follow.js";
 
 let scroller: HTMLElement;
 let content: HTMLElement;
@@ -34,7 +34,12 @@ beforeEach(() => {
     scrollHeight: { get: height },
     clientHeight: { get: () => sizes.window },
     // As browsers do it: no further than there is something.
-    scrollTop: { get: () => sizes.top, set: (top: number) => (sizes.top = Math.max(0, Math.min(top, height() - sizes.window))) },
+    scrollTop: {
+      get: () => sizes.top,
+      set(top: number) {
+        sizes.top = Math.max(0, Math.min(top, height() - sizes.window));
+      },
+    },
   });
   scroller.getBoundingClientRect = () => ({ top: 0, bottom: sizes.window }) as DOMRect;
   content = document.createElement("div");
@@ -53,7 +58,10 @@ afterEach(() => {
 /** Of what is scrolled, with the room of what was asked. */
 function height(): number {
   const requested = content.querySelector<HTMLElement>(".arp-asked");
-  return Math.max(sizes.content, requested ? Number(requested.dataset.at) + Number.parseFloat(requested.style.getPropertyValue("--_arp-room")) : 0);
+  return Math.max(
+    sizes.content,
+    requested ? Number(requested.dataset.at) + Number.parseFloat(requested.style.getPropertyValue("--_arp-room")) : 0,
+  );
 }
 
 /** The text grows, and the observer of sizes reports it. */
@@ -271,7 +279,11 @@ test("W17 drawn by another element it stays where it is, and where the reader is
   follow.ask(message(960));
   const first = content.querySelector(".arp-asked") as HTMLElement;
   follow.redrawn(message(960));
-  expect([sizes.top, first.classList.contains("arp-asked"), content.querySelectorAll(".arp-asked").length]).toEqual([940, false, 1]);
+  expect([sizes.top, first.classList.contains("arp-asked"), content.querySelectorAll(".arp-asked").length]).toEqual([
+    940,
+    false,
+    1,
+  ]);
   scrollTo(300);
   follow.redrawn(message(960));
   resized();

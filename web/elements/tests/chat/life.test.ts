@@ -45,7 +45,11 @@ test("W11 taken out it has no connection, whatever is set on it then; put back i
 test("W11 another address is another connection, and the one before is closed", async () => {
   chat.url = "http://other.example/";
   await chat.updateComplete;
-  expect([FakeSocket.made.length, open(), FakeSocket.last.url]).toEqual([2, 1, expect.stringContaining("other.example")]);
+  expect([FakeSocket.made.length, open(), FakeSocket.last.url]).toEqual([
+    2,
+    1,
+    expect.stringContaining("other.example"),
+  ]);
 });
 
 test("W88 taken out it listens to nothing more", async () => {

@@ -2,7 +2,7 @@
 
 import type { ArpClient, HistoryMessage } from "@agent-rendering/core";
 import { expect, test } from "vitest";
-import { Older, PAGE_TURNS, type Gap } from "../../src/chat/older.js";
+import { Older, PAGE_TURNS, type Gap } from "../../src/chat/timeline/older.js";
 
 /** A turn as the history has it: two messages. */
 function pair(number: number): HistoryMessage[] {
@@ -38,7 +38,10 @@ function session(turns: number) {
   return {
     asked: requested,
     client,
-    shown: Array.from({ length: Math.min(PAGE_TURNS, turns) }, (_, at) => `t${turns - Math.min(PAGE_TURNS, turns) + at}`),
+    shown: Array.from(
+      { length: Math.min(PAGE_TURNS, turns) },
+      (_, at) => `t${turns - Math.min(PAGE_TURNS, turns) + at}`,
+    ),
     refuse: (error: Error | null) => (fault = error),
     hold: () => {
       let go = () => {};
@@ -56,9 +59,19 @@ test("W60 pages come in front of what is there, until there are no more", async 
   older.check(shown, {});
   expect(top(older).wanted).toBe(true);
   await top(older).load(client);
-  expect([top(older).turns.length, top(older).turns[0]?.id, top(older).turns.at(-1)?.id, top(older).wanted]).toEqual([50, "t20", "t69", true]);
+  expect([top(older).turns.length, top(older).turns[0]?.id, top(older).turns.at(-1)?.id, top(older).wanted]).toEqual([
+    50,
+    "t20",
+    "t69",
+    true,
+  ]);
   await top(older).load(client);
-  expect([top(older).turns.length, top(older).turns[0]?.id, top(older).turns.at(-1)?.id, top(older).wanted]).toEqual([70, "t0", "t69", false]);
+  expect([top(older).turns.length, top(older).turns[0]?.id, top(older).turns.at(-1)?.id, top(older).wanted]).toEqual([
+    70,
+    "t0",
+    "t69",
+    false,
+  ]);
   await top(older).load(client);
   expect(requested).toEqual([
     { before: "t70", limit: 50 },
@@ -109,14 +122,33 @@ test("W60 what is left out between turns comes page by page before the turn that
   const [large, small] = [older.before("t200"), older.before("t300")] as Gap[];
   expect([older.before("t9"), older.before("t201"), large?.wanted]).toEqual([undefined, undefined, true]);
   await large?.load(client);
-  expect([large?.turns.length, large?.turns[0]?.id, large?.turns.at(-1)?.id, large?.wanted]).toEqual([50, "t150", "t199", true]);
+  expect([large?.turns.length, large?.turns[0]?.id, large?.turns.at(-1)?.id, large?.wanted]).toEqual([
+    50,
+    "t150",
+    "t199",
+    true,
+  ]);
   older.check(["t9", "t200", "t201", "t300", "t301"], { older: 9, gaps }); // a turn more of the same screen
   expect(older.before("t200")).toBe(large);
   await older.all(client);
-  expect([large?.turns.length, large?.wanted, small?.turns.length, small?.wanted, top(older).turns.length]).toEqual([70, false, 2, false, 9]);
+  expect([large?.turns.length, large?.wanted, small?.turns.length, small?.wanted, top(older).turns.length]).toEqual([
+    70,
+    false,
+    2,
+    false,
+    9,
+  ]);
   expect(requested.map(({ limit }) => limit)).toEqual([50, 9, 20, 2]); // never what shows already
   const shown = older.among(["t9", "t200", "t201", "t300"], (id) => ({ id })).map(({ id }) => Number(id.slice(1)));
-  expect(shown).toEqual([...Array(10).keys(), ...Array.from({ length: 70 }, (_, at) => 130 + at), 200, 201, 298, 299, 300]);
+  expect(shown).toEqual([
+    ...Array(10).keys(),
+    ...Array.from({ length: 70 }, (_, at) => 130 + at),
+    200,
+    201,
+    298,
+    299,
+    300,
+  ]);
   older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps: { t200: 70 } }); // of another snapshot
   expect([older.before("t200")?.turns, older.before("t300")]).toEqual([[], undefined]);
 });
@@ -173,7 +205,11 @@ test("W60 W74 all of it, to print or to keep", async () => {
   const older = new Older(() => undefined);
   older.check(shown, {});
   await older.all(client);
-  expect([top(older).turns.length, new Set(top(older).turns.map(({ id }) => id)).size, top(older).wanted]).toEqual([450, 450, false]);
+  expect([top(older).turns.length, new Set(top(older).turns.map(({ id }) => id)).size, top(older).wanted]).toEqual([
+    450,
+    450,
+    false,
+  ]);
   expect(requested.length).toBe(3);
 });
 

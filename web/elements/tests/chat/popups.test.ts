@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { anchorOf, inside } from "../../src/chat/popup_place.js";
-import "../../src/chat/popups.js";
-import { loadMessages } from "../../src/chat/timeline.js";
+import { anchorOf, inside } from "../../src/chat/surfaces/popup_place.js";
+import "../../src/chat/surfaces/popups.js";
+import { loadMessages } from "../../src/chat/timeline/timeline.js";
 import "../../src/components/index.js";
 import { entered, left, report, soon } from "./stage.js";
 
@@ -15,7 +15,11 @@ let seq = 100;
 beforeEach(async () => {
   await loadMessages();
   chat = await entered();
-  FakeSocket.last.notify({ type: "hello", v: 1, capabilities: { components: [], features: ["resume", "input", "overlays"] } });
+  FakeSocket.last.notify({
+    type: "hello",
+    v: 1,
+    capabilities: { components: [], features: ["resume", "input", "overlays"] },
+  });
 });
 
 afterEach(() => left(chat));
@@ -25,7 +29,12 @@ const text = (id: string, content: string) => ({ id, type: "text", props: { cont
 /** A popup with a text in it, as the agent side opens it. */
 async function opened(surface: string, payload: object, ...components: object[]): Promise<void> {
   const fields = { v: 1, session_id: "s1", turn_id: "t1", surface };
-  await report(chat, { type: "surface", ...fields, payload }, { type: "render", ...fields, components }, { type: "commit", ...fields, seq: (seq += 1), final: false });
+  await report(
+    chat,
+    { type: "surface", ...fields, payload },
+    { type: "render", ...fields, components },
+    { type: "commit", ...fields, seq: (seq += 1), final: false },
+  );
   await soon();
 }
 
@@ -50,7 +59,9 @@ test("a popup is a dialog with its title, takes the focus, and gives it back whe
   expect(popup()).toBeNull();
   expect(document.activeElement).toBe(button);
   expect(FakeSocket.last.sent).toContainEqual(expect.objectContaining({ input_type: "focus", surface: "t1-popup-1" }));
-  expect(FakeSocket.last.sent).toContainEqual(expect.objectContaining({ data: { action: "arp.close" }, surface: "t1-popup-1" }));
+  expect(FakeSocket.last.sent).toContainEqual(
+    expect.objectContaining({ data: { action: "arp.close" }, surface: "t1-popup-1" }),
+  );
   button.remove();
 });
 
@@ -96,9 +107,15 @@ test("a press elsewhere closes a popup, but none that asks something", async () 
 test("an answer in a popup names the popup", async () => {
   const choices = { id: "q", type: "choices", props: { options: ["one", "two"], state: "open" } };
   await opened("t1-popup-1", { role: "popup" }, choices);
-  const element = popup()?.querySelector("[data-type=choices]") as HTMLElement & { context: { answer(component: object, value: string): void } };
+  const element = popup()?.querySelector("[data-type=choices]") as HTMLElement & {
+    context: { answer(component: object, value: string): void };
+  };
   element.context.answer(choices, "one");
-  expect(FakeSocket.last.sent.at(-1)).toMatchObject({ surface: "t1-popup-1", source_component: "q", data: { selected: ["one"] } });
+  expect(FakeSocket.last.sent.at(-1)).toMatchObject({
+    surface: "t1-popup-1",
+    source_component: "q",
+    data: { selected: ["one"] },
+  });
 });
 
 test("the place of a popup in the conversation is not drawn", async () => {
@@ -120,7 +137,10 @@ test("a popup stays inside the window", () => {
 test("what a popup is over is the row, else the component, else nothing", () => {
   const around = document.createElement("div");
   around.innerHTML = "<p data-type=table></p>";
-  const table = around.firstElementChild as HTMLElement & { component?: object; rowOf?(row: number): HTMLElement | null };
+  const table = around.firstElementChild as HTMLElement & {
+    component?: object;
+    rowOf?(row: number): HTMLElement | null;
+  };
   table.component = { id: "orders" };
   const row = document.createElement("tr");
   table.rowOf = (number) => (number === 2 ? row : null);

@@ -2,9 +2,9 @@
 
 import { expect, test, vi } from "vitest";
 
-import { createContext } from "../../src/context.js";
-import { ArpRating, type FeedbackSource, type Rating } from "../../src/chat/rating.js";
-import { serverFeedback } from "../../src/chat/server_feedback.js";
+import { createContext } from "../../src/base/context.js";
+import { ArpRating, type FeedbackSource, type Rating } from "../../src/chat/message/rating.js";
+import { serverFeedback } from "../../src/chat/message/server_feedback.js";
 
 async function shownOf(source: FeedbackSource): Promise<ArpRating> {
   const element = document.createElement("arp-rating") as ArpRating;
@@ -16,9 +16,11 @@ async function shownOf(source: FeedbackSource): Promise<ArpRating> {
   return element;
 }
 
-const shown = (of: Rating | null, give: FeedbackSource["give"]): Promise<ArpRating> => shownOf({ of: async () => of, give });
+const shown = (of: Rating | null, give: FeedbackSource["give"]): Promise<ArpRating> =>
+  shownOf({ of: async () => of, give });
 
-const pressed = (element: ArpRating) => [...element.querySelectorAll("[aria-pressed]")].map((one) => one.getAttribute("aria-pressed"));
+const pressed = (element: ArpRating) =>
+  [...element.querySelectorAll("[aria-pressed]")].map((one) => one.getAttribute("aria-pressed"));
 
 test("a thumb is kept, then a comment; the same thumb again takes it back", async () => {
   const given: Rating[] = [];
@@ -37,7 +39,12 @@ test("a thumb is kept, then a comment; the same thumb again takes it back", asyn
   await vi.waitFor(() => expect(pressed(element)).toEqual(["false", "false"]));
   up!.click();
   await vi.waitFor(() => expect(pressed(element)).toEqual(["true", "false"]));
-  expect(given).toEqual([{ rating: "down" }, { rating: "down", comment: "too short" }, { rating: "none" }, { rating: "up" }]);
+  expect(given).toEqual([
+    { rating: "down" },
+    { rating: "down", comment: "too short" },
+    { rating: "none" },
+    { rating: "up" },
+  ]);
 });
 
 test("what was rated before shows, and a rating that is not taken goes back", async () => {

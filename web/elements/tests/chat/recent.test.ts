@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from "vitest";
 
-import { Recent } from "../../src/chat/recent.js";
+import { Recent } from "../../src/chat/timeline/recent.js";
 
 const named = (count: number) => Array.from({ length: count }, (_, at) => `t${at + 1}`);
 

@@ -2,8 +2,16 @@
 
 import { expect, test, vi } from "vitest";
 
-import { titleOf } from "../../src/chat/side_panel.js";
-import { ADJACENT_PX, Border, bounded, DEFAULT_PX, LEAST_PX, mostOf, readWidth } from "../../src/chat/side_width.js";
+import { titleOf } from "../../src/chat/surfaces/side_panel.js";
+import {
+  ADJACENT_PX,
+  Border,
+  bounded,
+  DEFAULT_PX,
+  LEAST_PX,
+  mostOf,
+  readWidth,
+} from "../../src/chat/surfaces/side_width.js";
 
 test.each([
   ["build_status", "Build status"],

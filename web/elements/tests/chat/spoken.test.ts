@@ -3,8 +3,8 @@
 import { translator } from "@agent-rendering/core/strings";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { Announcer } from "../../src/chat/announcer.js";
-import { linesOf } from "../../src/chat/drawn_text.js";
+import { Announcer } from "../../src/chat/status/announcer.js";
+import { linesOf } from "../../src/chat/message/drawn_text.js";
 
 const read = (html: string) => {
   const place = document.createElement("div");

@@ -4,9 +4,9 @@ import type { Json, ToolRun } from "@agent-rendering/core";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { turnsOf } from "../../src/chat/history.js";
-import { codeLanguage } from "../../src/chat/tool_code.js";
-import { ArpToolDetail } from "../../src/chat/tool_detail.js";
+import { turnsOf } from "../../src/chat/timeline/history.js";
+import { codeLanguage } from "../../src/chat/message/tool_code.js";
+import { ArpToolDetail } from "../../src/chat/message/tool_detail.js";
 import { noting, ready, words } from "../context.js";
 import { entered, left, report } from "./stage.js";
 
@@ -24,8 +24,16 @@ async function detail(run: Partial<ToolRun>): Promise<HTMLElement> {
 }
 
 const args = (value: Json, tool = "look") => detail({ tool, args: JSON.stringify(value) });
-const rows = (shown: Element) => [...shown.querySelectorAll("dl > div")].map((row) => [words(row.querySelector("dt")), (row.querySelector("dd pre") ?? row.querySelector("dd"))?.textContent?.trim()]);
-const codes = (shown: Element) => [...shown.querySelectorAll("arp-code")].map((code) => [(code as HTMLElement & { language: string }).language, code.querySelector("pre")?.textContent?.trimEnd()]);
+const rows = (shown: Element) =>
+  [...shown.querySelectorAll("dl > div")].map((row) => [
+    words(row.querySelector("dt")),
+    (row.querySelector("dd pre") ?? row.querySelector("dd"))?.textContent?.trim(),
+  ]);
+const codes = (shown: Element) =>
+  [...shown.querySelectorAll("arp-code")].map((code) => [
+    (code as HTMLElement & { language: string }).language,
+    code.querySelector("pre")?.textContent?.trimEnd(),
+  ]);
 
 afterEach(() => document.body.replaceChildren());
 
@@ -33,14 +41,23 @@ describe("W35 arguments", () => {
   test("are shown as names and values, each of its kind", async () => {
     const shown = await args({ where: "here", "": "", depth: 2, deep: true, none: null, list: [], nested: { a: [1] } });
     expect(rows(shown)).toEqual([
-      ["where", "here"], ["", '""'], ["depth", "2"], ["deep", "true"], ["none", "null"], ["list", "[]"], ["nested", '{\n  "a": [\n    1\n  ]\n}'],
+      ["where", "here"],
+      ["", '""'],
+      ["depth", "2"],
+      ["deep", "true"],
+      ["none", "null"],
+      ["list", "[]"],
+      ["nested", '{\n  "a": [\n    1\n  ]\n}'],
     ]);
     expect(words(shown.querySelector(".arp-caption"))).toBe("Arguments");
   });
 
   test("with lines have these lines, at any depth, and no escapes of JSON", async () => {
     const shown = await args({ steps: [{ sql: "SELECT 1\r\nFROM a" }, { text: "one\ntwo" }] });
-    expect(codes(shown)).toEqual([["sql", "SELECT 1\nFROM a"], ["", "one\ntwo"]]);
+    expect(codes(shown)).toEqual([
+      ["sql", "SELECT 1\nFROM a"],
+      ["", "one\ntwo"],
+    ]);
     expect(shown.textContent).not.toContain("\\n");
   });
 
@@ -48,13 +65,19 @@ describe("W35 arguments", () => {
     expect((await detail({ args: "not {json" })).querySelector("pre")?.textContent).toBe("not {json");
     expect((await args(["a", 1])).querySelector("pre")?.textContent).toBe('[\n  "a",\n  1\n]');
     expect((await args("a\nb")).querySelector("pre")?.textContent).toBe("a\nb");
-    expect((await detail({ args: "12345678901234567890" })).querySelector("pre")?.textContent).toBe("12345678901234567890");
+    expect((await detail({ args: "12345678901234567890" })).querySelector("pre")?.textContent).toBe(
+      "12345678901234567890",
+    );
     for (const none of ["", " ", "{}", "[]", "null"]) expect(words(await detail({ args: none }))).toBe("");
   });
 
   test("of great length scroll in a place of their own", async () => {
     const pre = (await args({ text: "a ".repeat(5000) })).querySelector("dd > pre");
-    expect([pre?.textContent?.length, pre?.getAttribute("tabindex"), pre?.getAttribute("aria-label")]).toEqual([10_000, "0", "text"]);
+    expect([pre?.textContent?.length, pre?.getAttribute("tabindex"), pre?.getAttribute("aria-label")]).toEqual([
+      10_000,
+      "0",
+      "text",
+    ]);
   });
 
   test("nested deeper than anybody lays out are shown as they are", async () => {
@@ -72,7 +95,10 @@ describe("W35 arguments", () => {
   });
 
   test("hold nothing that deceives or runs, in names neither", async () => {
-    const shown = await detail({ args: '{"a\\u202e<b>":"<img src=x>\\u200b","__proto__":{"x":"\\u202e"},"code":"a\\u202eb"}', result: '[{"\\u202e":"\\u2066"}]' });
+    const shown = await detail({
+      args: '{"a\\u202e<b>":"<img src=x>\\u200b","__proto__":{"x":"\\u202e"},"code":"a\\u202eb"}',
+      result: '[{"\\u202e":"\\u2066"}]',
+    });
     expect(shown.querySelector("img, b")).toBeNull();
     expect(shown.textContent).not.toMatch(/[\u202e\u200b\u2066]/);
     expect(rows(shown)[0]).toEqual(["a⟨U+202E⟩<b>", "<img src=x>⟨U+200B⟩"]);
@@ -100,8 +126,17 @@ test.each<[name: string, said: string, siblings: { [name: string]: string }, too
 
 describe("W35 results", () => {
   test("a list of flat objects is a table, any other list JSON", async () => {
-    const shown = await detail({ result: JSON.stringify([{ city: "Oslo", people: 709 }, { city: "Bergen", old: null }]) });
-    expect([...shown.querySelectorAll("tr")].map((row) => [...row.children].map((cell) => cell.textContent))).toEqual([["city", "people", "old"], ["Oslo", "709", ""], ["Bergen", "", ""]]);
+    const shown = await detail({
+      result: JSON.stringify([
+        { city: "Oslo", people: 709 },
+        { city: "Bergen", old: null },
+      ]),
+    });
+    expect([...shown.querySelectorAll("tr")].map((row) => [...row.children].map((cell) => cell.textContent))).toEqual([
+      ["city", "people", "old"],
+      ["Oslo", "709", ""],
+      ["Bergen", "", ""],
+    ]);
     for (const other of [[{ a: { b: 1 } }], [{ a: 1 }, 2], [1, 2], [{}], [{ a: "x\ny" }]]) {
       const plain = await detail({ result: JSON.stringify(other) });
       expect(plain.querySelector("table")).toBeNull();
@@ -118,14 +153,17 @@ describe("W35 results", () => {
     expect(words(await detail({ result: "" }))).toBe("");
   });
 
-  const OUTPUT = "\u001b[31mred\u001b[0m 10%\r100%\n\u001b[2K\u001b[1G\u001b[?25lspinner\r\u001b[Kok\n\u001b]8;;https://example.org\u001b\\link\u001b]8;;\u001b\\";
+  const OUTPUT =
+    "\u001b[31mred\u001b[0m 10%\r100%\n\u001b[2K\u001b[1G\u001b[?25lspinner\r\u001b[Kok\n\u001b]8;;https://example.org\u001b\\link\u001b]8;;\u001b\\";
 
   test("that a program printed are read as a terminal does, in texts, values, JSON and tables", async () => {
     expect((await detail({ result: OUTPUT })).querySelector("pre")?.textContent).toBe("100%\nok\nlink");
     expect(rows(await detail({ result: JSON.stringify({ out: "\u001b[1mok\u001b[0m" }) }))).toEqual([["out", "ok"]]);
     const nested = await detail({ result: JSON.stringify([{ out: { text: "1%\r\u001b[32m2%" } }]) });
     expect(JSON.parse(nested.querySelector("pre")?.textContent ?? "")).toEqual([{ out: { text: "2%" } }]);
-    expect((await detail({ result: JSON.stringify([{ out: "\u001b[1mok" }]) })).querySelector("td")?.textContent).toBe("ok");
+    expect((await detail({ result: JSON.stringify([{ out: "\u001b[1mok" }]) })).querySelector("td")?.textContent).toBe(
+      "ok",
+    );
   });
 
   test("are the only ones that are read so: what a tool is called with hides nothing", async () => {
@@ -139,7 +177,13 @@ describe("W35 results", () => {
     expect(link?.textContent).toBe("Whole result");
     expect(new URL(link?.href ?? "").pathname).toBe(FILE);
     expect(link?.hasAttribute("download")).toBe(true);
-    for (const other of ["javascript:alert(1)", "/_api/chats/x", `${FILE}?x=1`, `${FILE}/../../..`, "/_api/blobs/cookie"]) {
+    for (const other of [
+      "javascript:alert(1)",
+      "/_api/chats/x",
+      `${FILE}?x=1`,
+      `${FILE}/../../..`,
+      "/_api/blobs/cookie",
+    ]) {
       expect((await detail({ result: "x…", resultRef: other })).querySelector("a")).toBeNull();
     }
   });
@@ -153,7 +197,15 @@ describe("W35 results", () => {
 
 test("W35 older turns have results, errors and times as the server sends them", () => {
   const received = { tool: "look", args: "{}", ok: true, result: "x…", result_ref: FILE, duration_ms: 1200 };
-  const [turn] = turnsOf([{ turn_id: "t", role: "assistant", content: "", timestamp: "", tools: [received, { tool: "dig", args: "{}", ok: false, error: "stuck" }] }]);
+  const [turn] = turnsOf([
+    {
+      turn_id: "t",
+      role: "assistant",
+      content: "",
+      timestamp: "",
+      tools: [received, { tool: "dig", args: "{}", ok: false, error: "stuck" }],
+    },
+  ]);
   expect(turn?.tools).toEqual([
     { callId: "", tool: "look", args: "{}", ok: true, error: null, result: "x…", resultRef: FILE, durationMs: 1200 },
     { callId: "", tool: "dig", args: "{}", ok: false, error: "stuck" },
@@ -179,7 +231,12 @@ describe("W35 in the chat", () => {
     await report(chat, progress({ text: "Reading\u202e", done: 2, total: 5 }));
     expect(words(line())).toBe("Reading⟨U+202E⟩ 2 of 5 done");
     const bar = line()?.querySelector("progress");
-    expect([bar?.value, bar?.max, bar?.getAttribute("aria-label"), bar?.getAttribute("aria-valuetext")]).toEqual([2, 5, "Running lo⟨U+202E⟩ad", "2 of 5 done"]);
+    expect([bar?.value, bar?.max, bar?.getAttribute("aria-label"), bar?.getAttribute("aria-valuetext")]).toEqual([
+      2,
+      5,
+      "Running lo⟨U+202E⟩ad",
+      "2 of 5 done",
+    ]);
     await report(chat, progress({ text: "Sorting" }));
     expect(words(line())).toBe("Sorting");
     for (const odd of [{ done: 3 }, { done: 3, total: 0 }]) {
@@ -190,7 +247,13 @@ describe("W35 in the chat", () => {
   });
 
   test("how long it took is what the agent side says", async () => {
-    await report(chat, progress({ text: "Reading" }), message("tool_end", 3, { payload: { tool: "lo\u202ead", ok: true, call_id: "a", result: "42", duration_ms: 61_500 } }));
+    await report(
+      chat,
+      progress({ text: "Reading" }),
+      message("tool_end", 3, {
+        payload: { tool: "lo\u202ead", ok: true, call_id: "a", result: "42", duration_ms: 61_500 },
+      }),
+    );
     expect(line()).toBeNull();
     expect(chat.querySelector(".arp-step arp-elapsed")?.textContent).toBe("1:02");
     await vi.waitFor(() => expect(words(chat.querySelector("arp-tool-detail"))).toBe("Result42"));

@@ -2,7 +2,7 @@
 
 import type { ArpClient, TurnState } from "@agent-rendering/core";
 import { expect, test } from "vitest";
-import { turnActions } from "../../src/chat/turn_actions.js";
+import { turnActions } from "../../src/chat/message/turn_actions.js";
 
 const TURN = { id: "t1", final: true } as TurnState;
 
@@ -78,7 +78,14 @@ test("W24 what is queued is changed while another runs", () => {
 });
 
 test("W59 what was meant for another chat is not done in this one", () => {
-  const { actions, client, told: received, hear: receive, end, listeners } = playing({ t1: "completed", t2: "running" });
+  const {
+    actions,
+    client,
+    told: received,
+    hear: receive,
+    end,
+    listeners,
+  } = playing({ t1: "completed", t2: "running" });
   actions.regenerate?.(TURN);
   client.sessionId = "another";
   end();

@@ -1,7 +1,7 @@
 /** W66: from message to message by keys. */
 
 import { beforeEach, expect, test } from "vitest";
-import { walk } from "../../src/chat/walk.js";
+import { walk } from "../../src/chat/timeline/walk.js";
 
 let chat: HTMLElement;
 let articles: HTMLElement[];

@@ -20,7 +20,11 @@ const shows = (what: string | RegExp) => vi.waitFor(() => expect(shown()).toMatc
 beforeEach(async () => {
   chat = await entered();
   seq = 0;
-  await received(of("input", { input_type: "text", data: { text: "Hi" }, id: "i" }), of("turn", { status: "running" }), say("One"));
+  await received(
+    of("input", { input_type: "text", data: { text: "Hi" }, id: "i" }),
+    of("turn", { status: "running" }),
+    say("One"),
+  );
   await shows("One");
 });
 
@@ -46,7 +50,11 @@ test("a tool between two texts stands between them, and the text after it grows"
 test("a text that is changed back to what it was shows that", async () => {
   await received(say(" two"));
   await shows("One two");
-  await received(of("patch", { ops: [{ op: "update", target: "t1/1", path: "props.content", value: "One" }] }), of("commit", {}), of("turn", { status: "waiting" }));
+  await received(
+    of("patch", { ops: [{ op: "update", target: "t1/1", path: "props.content", value: "One" }] }),
+    of("commit", {}),
+    of("turn", { status: "waiting" }),
+  );
   await vi.waitFor(() => expect(shown()).toMatch(/One$/));
 });
 

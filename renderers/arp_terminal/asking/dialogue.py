@@ -1,0 +1,502 @@
+"""A question, asked line by line: from the component and what is typed to the answer, purely.
+
+Each dialogue shows a `Prompt` and takes a line; a line gives a `Reply`, a `Problem`, or nothing
+(the next prompt follows). The server checks the answer; if it refuses, `refused` goes back to
+where the fault is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from arp.protocol.catalog import asks
+from arp.protocol.components import Component
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import Permission
+from arp_terminal.drawing.props import items, line, number, objects
+from arp_terminal.drawing.questions import field_label, option_of
+
+
+class Prompt(Struct, frozen=True):
+    """Shown before the line that is typed."""
+
+    label: str
+    """One harmless line; empty for the prompt at which any text may be typed."""
+    hint: str = ""
+    secret: bool = False
+    """What is typed is not shown."""
+    multiline: bool = False
+    offered: bool = False
+    """The agent does not wait for the answer."""
+    keys: str = ""
+    """Letters that answer without Enter; the question says what they mean."""
+    initial: str = ""
+    """Stands there already, to be changed."""
+
+
+class ActionReply(Struct, frozen=True):
+    """An action of the component."""
+
+    action: str
+    payload: JsonObject | None = None
+
+
+class SelectionReply(Struct, frozen=True):
+    """Values of the selected options."""
+
+    selected: list[Json]
+
+
+class FormReply(Struct, frozen=True):
+    """The fields by name; a field that was left out is not in it."""
+
+    fields: JsonObject
+    action: str | None = None
+
+
+class TextReply(Struct, frozen=True):
+    """Text, for the component or, if it answers nothing, for the agent."""
+
+    text: str
+    answers: bool = True
+
+
+class Problem(Struct, frozen=True):
+    """What is wrong with what was typed; the prompt stays or goes back."""
+
+    message: str
+
+
+Reply: TypeAlias = ActionReply | SelectionReply | FormReply | TextReply
+
+
+YES = frozenset(("y", "yes"))
+NO = frozenset(("n", "no"))
+
+
+class Dialogue(Protocol):
+    """One question that is being asked."""
+
+    @property
+    def prompt(self) -> Prompt:
+        """Shown before the line that is typed next."""
+        ...
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Return the answer to a typed line, what is wrong with it, or `None` to ask on."""
+        ...
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Go back to what the server refused; return what that was."""
+        ...
+
+
+def dialogue_for(component: Component, *, offered: bool) -> Dialogue | None:
+    """Return the dialogue of an input component, `None` for other types.
+
+    Args:
+        component: The question.
+        offered: The agent does not wait for the answer; other text is an input of its own.
+    """
+    match component.type:
+        case "confirm":
+            return ConfirmDialogue(component.props, offered=offered)
+        case "choices":
+            return ChoicesDialogue(component.props, offered=offered)
+        case "form":
+            return FormDialogue(component.props)
+        case "table" if asks("table", component.props):
+            return RowsDialogue(component.props, offered=offered)
+        case "text-input":
+            return TextDialogue(component.props)
+    return None
+
+
+class ConfirmDialogue:
+    """Yes or no, typed out: neither an empty line nor anything else is an answer."""
+
+    def __init__(self, props: JsonObject, *, offered: bool) -> None:
+        self._props = props
+        self._offered = offered
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for a letter."""
+        yes, no = self._labels()
+        hint = f"y = {yes}, n = {no}" + (", or say something else" if self._offered else "")
+        keys = "" if self._offered else "yn"
+        return Prompt(f"{line(self._props.get('title'))} [y/n]", hint, keys=keys)
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Accept `y`, `yes`, `n`, `no`, or the label of a button."""
+        word = typed.strip().casefold()
+        yes, no = (label.casefold() for label in self._labels())
+        if word in YES or (word == yes and word):
+            return ActionReply("confirm")
+        if word in NO or (word == no and word):
+            return ActionReply("deny")
+        if self._offered and word:
+            return TextReply(typed, answers=False)
+        return Problem("type y or n")
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Ask again."""
+        return Problem(message)
+
+    def _labels(self) -> tuple[str, str]:
+        return line(self._props.get("confirm_label"), "Yes"), line(
+            self._props.get("deny_label"), "No"
+        )
+
+
+class PermissionDialogue:
+    """A tool asks for permission: yes once or for the session, no with a reason, another input.
+
+    What is answered is bound to the input that was shown, by its digest.
+    """
+
+    def __init__(self, props: JsonObject, permission: Permission, shown: str) -> None:
+        """See the class.
+
+        Args:
+            props: Of the `confirm` that asks.
+            permission: As the screen has it.
+            shown: The input to be approved, as JSON.
+        """
+        self._props = props
+        self._permission = permission
+        self._shown = shown
+        self._edited: str | None = None
+        """What is being written instead of the input; `None`: nothing is."""
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for a letter, or for the input as JSON."""
+        if self._edited is not None:
+            hint = f"a JSON object; {BACK} = as it was: {line(self._shown)}"
+            return Prompt("Arguments", hint, multiline=True, initial=self._edited)
+        permission = self._permission
+        hints, letters = ["y = once"], "y"
+        if permission.session_rule and "session" in permission.scopes:
+            hints.append(f"s = for this session: {line(permission.session_rule)}")
+            letters += "/s"
+        if permission.editable:
+            hints.append("e = edit the arguments")
+            letters += "/e"
+        hints.append("n = no, n REASON says why")
+        if permission.expires_at:
+            hints.append(f"until {line(permission.expires_at)[:19]}Z")
+        title = line(self._props.get("title"))
+        keys = f"{letters}/n".replace("/", "")
+        return Prompt(f"{title} [{letters}/n]", ", ".join(hints), keys=keys)
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Accept a letter or its word, and the input as JSON while it is edited."""
+        if self._edited is not None:
+            return self._take_input(typed)
+        permission = self._permission
+        word, _, rest = typed.strip().partition(" ")
+        word = word.casefold()
+        if word in YES and not rest:
+            return self._reply("confirm", scope="once")
+        if word in ("s", "session") and not rest and "session" in permission.scopes:
+            return self._reply("confirm", scope="session")
+        if word in ("e", "edit") and not rest and permission.editable:
+            self._edited = self._laid_out()
+            return None
+        if word in NO:
+            return self._reply("deny", reason=rest.strip())
+        return Problem(f"type {self.prompt.label.rpartition('[')[2].rstrip(']')}")
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Ask again."""
+        return Problem(message)
+
+    def _take_input(self, typed: str) -> Reply | Problem | None:
+        if typed.strip() in ("", BACK):
+            self._edited = None
+            return None
+        try:
+            edited = json.loads(typed, object_pairs_hook=_once, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            self._edited = typed
+            return Problem(f"no JSON: {error}")
+        if not isinstance(edited, dict):
+            self._edited = typed
+            return Problem("expected an object: {…}")
+        self._edited = None
+        return self._reply("confirm", scope="once", updated_input=edited)
+
+    def _laid_out(self) -> str:
+        """Return the input to begin with; only ASCII, with escapes, so that nothing deceives."""
+        try:
+            return json.dumps(json.loads(self._shown), indent=2)
+        except (ValueError, RecursionError):
+            return line(self._shown)
+
+    def _reply(self, action: str, **payload: Json) -> ActionReply:
+        digest = self._permission.digest
+        return ActionReply(action, payload if digest is None else {**payload, "digest": digest})
+
+
+def _once(pairs: list[tuple[str, Json]]) -> JsonObject:
+    """Return an object; refuse one that has a name twice."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name is there twice")
+    return made
+
+
+def _no_number(text: str) -> Json:
+    raise ValueError(f"{text} is no number")
+
+
+class ChoicesDialogue:
+    """One or several of numbered options."""
+
+    def __init__(self, props: JsonObject, *, offered: bool) -> None:
+        self._props = props
+        self._offered = offered
+        self._options = [option_of(value) for value in items(props.get("options"))]
+        self._several = bool(props.get("multi_select"))
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for numbers."""
+        count = len(self._options)
+        numbers = "1" if count == 1 else f"1–{count}"
+        hint = (
+            f"numbers from {numbers}, such as 1,{min(2, count)}"
+            if self._several
+            else f"a number, {numbers}"
+        )
+        hint += ", or say something else" if self._offered else ""
+        title = line(self._props.get("title")) or "Choose"
+        return Prompt(f"{title} [{numbers}]", hint, offered=self._offered)
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Accept numbers, or the label of an option."""
+        words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
+        named = self._named(typed)
+        if words and all(word.isdecimal() and len(word) < 6 for word in words):
+            places = [int(word) for word in words]
+            if all(1 <= place <= len(self._options) for place in places):
+                return self._picked([self._options[place - 1] for place in places])
+            if named is not None:
+                return self._picked([named])
+            return Problem(
+                f"there is no {max(places)}; type a number from 1 to {len(self._options)}"
+            )
+        if named is not None:
+            return self._picked([named])
+        if self._offered and words:
+            return TextReply(typed, answers=False)
+        return Problem(f"type a number from 1 to {len(self._options)}")
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Ask again."""
+        return Problem(message)
+
+    def _named(self, typed: str) -> JsonObject | None:
+        word = typed.strip().casefold()
+        return next(
+            (one for one in self._options if word and line(one["label"]).casefold() == word), None
+        )
+
+    def _picked(self, options: list[JsonObject]) -> Reply | Problem:
+        if len(options) > 1 and not self._several:
+            return Problem("choose one")
+        for option in options:
+            if option.get("disabled"):
+                return Problem(f"{line(option['label'])} is not available")
+        return SelectionReply([option["value"] for option in options])
+
+
+class RowsDialogue:
+    """One or several rows of a table, by the numbers before them."""
+
+    def __init__(self, props: JsonObject, *, offered: bool) -> None:
+        self._offered = offered
+        self._title = line(props.get("title")) or "Select"
+        self._count = len(items(props.get("rows")))
+        self._several = props.get("selectable") == "many"
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for numbers, or for the word that there is none."""
+        numbers = f"1–{self._count}" if self._count > 1 else str(self._count)
+        hint = f"the number of a row, {numbers}"
+        if self._several:
+            hint = f"numbers of rows from {numbers}, such as 1,{min(2, self._count)}, or none"
+        hint += ", or say something else" if self._offered else ""
+        return Prompt(f"{self._title} [{numbers}]", hint, offered=self._offered)
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Accept numbers from 1; the answer counts from 0."""
+        words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
+        if self._several and typed.strip().casefold() == "none":
+            return SelectionReply([])
+        if words and all(word.isdecimal() and len(word) < 10 for word in words):
+            places = list(dict.fromkeys(int(word) for word in words))
+            wrong = next((place for place in places if not 1 <= place <= self._count), None)
+            if wrong is not None:
+                return Problem(f"there is no row {wrong}; {self._wanted()}")
+            if len(places) > 1 and not self._several:
+                return Problem("select one row")
+            return SelectionReply([place - 1 for place in places])
+        if self._offered and words:
+            return TextReply(typed, answers=False)
+        return Problem(self._wanted())
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Ask again."""
+        return Problem(message)
+
+    def _wanted(self) -> str:
+        return f"type a number from 1 to {self._count}"
+
+
+class TextDialogue:
+    """A line of text, or several."""
+
+    def __init__(self, props: JsonObject) -> None:
+        self._props = props
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for text."""
+        multiline = bool(self._props.get("multiline"))
+        hint = line(self._props.get("placeholder"))
+        return Prompt(line(self._props.get("label")) or "Answer", hint, multiline=multiline)
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Accept any text that is not too long."""
+        most = number(self._props.get("max_length"))
+        if not typed.strip():
+            return Problem("type an answer")
+        if most is not None and len(typed) > most:
+            return Problem(f"at most {most} characters; this has {len(typed)}")
+        return TextReply(typed)
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Ask again."""
+        return Problem(message)
+
+
+BACK = "/back"
+"""Typed instead of a value, it goes back one field."""
+
+YES_WORDS = {"y": True, "yes": True, "n": False, "no": False}
+
+HINTS = {
+    "number": "a number",
+    "date": "YYYY-MM-DD",
+    "email": "an e-mail address",
+    "checkbox": "y or n",
+    "password": "not shown while you type; sent to the agent",
+    "file": "files cannot be given here; leave it empty",
+}
+
+
+class FormDialogue:
+    """One field after the other; an empty line accepts the value that is there."""
+
+    def __init__(self, props: JsonObject) -> None:
+        self._fields = [
+            field for field in objects(props.get("fields")) if isinstance(field.get("name"), str)
+        ]
+        self._title = line(props.get("title"))
+        action = props.get("submit_action")
+        self._action = action if isinstance(action, str) else None
+        self._values: JsonObject = {
+            str(field["name"]): field["value"]
+            for field in self._fields
+            if field.get("value") is not None
+        }
+        self._place = 0
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for the field whose turn it is."""
+        if not self._fields:
+            return Prompt(f"{self._title or 'Form'}: press Enter to send")
+        field = self._fields[self._place]
+        kind = line(field.get("field_type"), "text")
+        known = self._values.get(str(field["name"]))
+        label = field_label(field) + (" *" if field.get("required") is True else "")
+        if known is not None:
+            label += f" [{'••••••' if kind == 'password' else self._shown(field, known)}]"
+        place = f"{self._place + 1} of {len(self._fields)}"
+        hint = ", ".join(part for part in (place, self._hint(field, kind)) if part)
+        return Prompt(label, hint, secret=kind == "password", multiline=kind == "textarea")
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Accept a field; the last one completes the form."""
+        if not self._fields:
+            return FormReply({}, self._action)
+        if typed.strip() == BACK:
+            self._place = max(0, self._place - 1)
+            return None
+        problem = self._take_field(self._fields[self._place], typed)
+        if problem is not None:
+            return problem
+        self._place += 1
+        if self._place < len(self._fields):
+            return None
+        self._place = 0
+        return FormReply(dict(self._values), self._action)
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Go back to the field that `detail` names as `fields.NAME`; the other answers stay."""
+        name = (detail or "").removeprefix("fields.")
+        self._place = next(
+            (place for place, field in enumerate(self._fields) if field["name"] == name), 0
+        )
+        self._values.pop(name, None)
+        return Problem(message.removeprefix(f"{detail}: "))
+
+    def _take_field(self, field: JsonObject, typed: str) -> Problem | None:
+        name, kind = str(field["name"]), line(field.get("field_type"), "text")
+        text = typed if kind in ("password", "textarea") else typed.strip()
+        if not text:
+            if field.get("required") is True and self._values.get(name) is None:
+                return Problem("needed")
+            return None
+        value = self._parsed(field, kind, text)
+        if isinstance(value, Problem):
+            return value
+        self._values[name] = value
+        return None
+
+    def _parsed(self, field: JsonObject, kind: str, text: str) -> Json:
+        """Return what the text means; the server checks the rest."""
+        if kind == "checkbox":
+            return YES_WORDS.get(text.casefold(), Problem("type y or n"))
+        if kind == "file":
+            return Problem(HINTS["file"])
+        if kind == "select":
+            options = [option_of(option) for option in items(field.get("options"))]
+            if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(options):
+                return options[int(text) - 1]["value"]
+            word = text.casefold()
+            found = [one["value"] for one in options if line(one["label"]).casefold() == word]
+            return found[0] if found else Problem(f"type a number from 1 to {len(options)}")
+        return text
+
+    @staticmethod
+    def _hint(field: JsonObject, kind: str) -> str:
+        if kind == "select":
+            names = [line(option_of(option)["label"]) for option in items(field.get("options"))]
+            return "  ".join(f"{place}. {name}" for place, name in enumerate(names, 1))
+        return line(field.get("placeholder")) or HINTS.get(kind, "")
+
+    @staticmethod
+    def _shown(field: JsonObject, value: Json) -> str:
+        if isinstance(value, bool):
+            return "y" if value else "n"
+        options = [option_of(option) for option in items(field.get("options"))]
+        return next((line(one["label"]) for one in options if one["value"] == value), line(value))

@@ -1,0 +1,192 @@
+"""Where growing markdown can be cut: the part before looks the same whatever follows."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+from markdown_it.tree import SyntaxTreeNode
+from msgspec import Struct
+from rich.console import RenderableType
+from rich.text import Text
+
+from arp.protocol.safe_text import sanitise
+from arp_terminal.drawing.blocks import stack
+from arp_terminal.drawing.markdown import MAX_SOURCE, block_nodes, has_open_mark, markdown
+from arp_terminal.options import Options
+
+_ENDED_BY_LINE = frozenset(("heading", "hr"))
+_ENDED_BY_BLANK_LINE = frozenset(
+    ("paragraph", "blockquote", "table", "html_block", *_ENDED_BY_LINE)
+)
+_PLAIN_BEGINNING = re.compile(r"[^\W\d_]|\d+[^\W\d_]|\d+[ :,%/-]")
+"""Of a line that can only continue the paragraph: no list, heading, underline or table."""
+_BARE_MARKER = re.compile(r"(?<=\n)[ \t]*([*+-]+|\d+[.)]?)\Z")
+"""What looks like an empty item of a list, until more of its line is there."""
+_LISTS = frozenset(("bullet_list", "ordered_list"))
+
+
+class Cut(Struct, frozen=True):
+    """A place in markdown, and what its second half must know of the first."""
+
+    offset: int
+    """Characters before the cut; 0 = nothing is finished."""
+    tight: bool = False
+    """The second half continues a list without empty lines."""
+    number: int | None = None
+    """Of the item of a numbered list with which the second half begins."""
+    fence: str = ""
+    """What opened the block in which the second half begins: a fence, the head of a table."""
+
+
+def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
+    """Return the last place such that later text cannot change the part before.
+
+    Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE`
+    only so much is looked at, and is finished in any case.
+
+    Args:
+        source: Markdown, from a cut on.
+        number: `Cut.number` of that cut.
+        fence: `Cut.fence` of that cut.
+    """
+    if fence:
+        cut = finished(fence + source)
+        return msgspec.structs.replace(cut, offset=max(0, cut.offset - len(fence)))
+    if len(source) > MAX_SOURCE:
+        head = source[: source.rfind("\n", 0, MAX_SOURCE) + 1 or MAX_SOURCE]
+        cut = finished(head, number)
+        return cut if cut.offset else Cut(len(head), tight=True, fence=_opening(head))
+    if marker := _BARE_MARKER.search(source):
+        return finished(source[: marker.start()], number)
+    nodes = list(block_nodes(sanitise(source)))
+    if not nodes:
+        return Cut(0)
+    last = nodes[-1]
+    if _is_over(last, source):
+        return Cut(len(source))
+    if last.type in _LISTS and len(last.children) > 1:
+        return _before_last_item(last, source, number if len(nodes) == 1 else None)
+    return Cut(_offset(source, _first_line(last)))
+
+
+def lines_over(source: str, fence: str = "") -> Cut:
+    """Return the last line of an unfinished block that cannot change, for printing by line.
+
+    Lines of code, and lines of a paragraph after which another one has begun and in which no mark
+    is open. Of other blocks nothing is over before their end.
+
+    Args:
+        source: Markdown, from a cut on, with one block that is not `finished`.
+        fence: `Cut.fence` of that cut.
+    """
+    if len(source) > MAX_SOURCE or "\n" not in source:
+        return Cut(0)
+    nodes = list(block_nodes(sanitise(fence + source)))
+    if len(nodes) != 1:
+        return Cut(0)
+    if nodes[0].type == "fence":
+        return _code_over(nodes[0], source, fence)
+    return _words_over(source) if nodes[0].type == "paragraph" else Cut(0)
+
+
+def _code_over(node: SyntaxTreeNode, source: str, fence: str) -> Cut:
+    first = _offset(source, _first_line(node))
+    opening, _, _ = source[first:].partition("\n")
+    least = 0 if fence else first + len(opening) + 1
+    end = len(source[: source.rfind("\n") + 1].rstrip())
+    offset = source.find("\n", end) + 1 if end else 0
+    if offset <= least or _is_closed_fence(node, fence + source):
+        return Cut(0)
+    return Cut(offset, tight=True, fence=fence or f"{opening}\n")
+
+
+def _words_over(source: str) -> Cut:
+    offset = source.rfind("\n") + 1
+    while offset:
+        begun = _PLAIN_BEGINNING.match(source, offset)
+        before = source[:offset]
+        if begun and not before.endswith("\\\n") and not has_open_mark(before):
+            return Cut(offset, tight=True)
+        offset = source.rfind("\n", 0, offset - 1) + 1
+    return Cut(0)
+
+
+def _opening(source: str) -> str:
+    """Return what has to be before the rest of a block without which it would mean another one.
+
+    The line that opened a block of code, also in a quote; the head of a table.
+    """
+    nodes = list(block_nodes(sanitise(source)))
+    node = nodes[-1] if nodes else None
+    while node is not None and node.type == "blockquote" and node.children:
+        node = node.children[-1]
+    lines = source.split("\n")
+    first = _first_line(node) if node is not None else 0
+    if node is not None and node.type == "fence" and not _is_closed_fence(node, source):
+        return lines[first] + "\n"
+    if node is not None and node.type == "table":
+        return "\n".join(lines[first : first + 2]) + "\n"
+    return ""
+
+
+def draw_markdown(source: str, options: Options) -> RenderableType:
+    """Draw markdown of any length: piece by piece, cut where no block is torn."""
+    drawn: list[RenderableType | None] = []
+    number, fence = None, ""
+    while len(source) > MAX_SOURCE:
+        cut = finished(source, number, fence)
+        drawn += [markdown(source[: cut.offset], options, number, fence)]
+        drawn += [] if cut.tight else [Text("")]
+        source, number, fence = source[cut.offset :], cut.number, cut.fence
+    return stack([*drawn, markdown(source, options, number, fence)])
+
+
+def is_open_fence(source: str) -> bool:
+    """Return whether the markdown ends inside of a code block, which nothing may interrupt."""
+    if len(source) > MAX_SOURCE:
+        return False
+    nodes = list(block_nodes(sanitise(source)))
+    return bool(nodes) and nodes[-1].type == "fence" and not _is_closed_fence(nodes[-1], source)
+
+
+def _is_over(node: SyntaxTreeNode, source: str) -> bool:
+    if node.type == "fence":
+        return _is_closed_fence(node, source)
+    if node.type == "math_block":
+        return bool(node.markup) and source.endswith("\n")
+    line_over = source.endswith("\n")
+    if node.type in _ENDED_BY_LINE and line_over:
+        return True
+    return node.type in _ENDED_BY_BLANK_LINE and line_over and not source.split("\n")[-2].strip()
+
+
+def _is_closed_fence(node: SyntaxTreeNode, source: str) -> bool:
+    if node.map is None or node.map[1] - node.map[0] < 2:
+        return False
+    lines = source.split("\n")
+    if node.map[1] >= len(lines):
+        return False
+    last = lines[node.map[1] - 1].strip()
+    return last.startswith(node.markup) and not last.strip(node.markup[0])
+
+
+def _before_last_item(node: SyntaxTreeNode, source: str, number: int | None) -> Cut:
+    offset = _offset(source, _first_line(node.children[-1]))
+    tight = not source[:offset].endswith(("\n\n", "\r\n\r\n"))
+    if node.type == "bullet_list":
+        return Cut(offset, tight)
+    first = int(node.attrs.get("start", 1)) if number is None else number
+    return Cut(offset, tight, first + len(node.children) - 1)
+
+
+def _first_line(node: SyntaxTreeNode) -> int:
+    return node.map[0] if node.map else 0
+
+
+def _offset(source: str, line: int) -> int:
+    """Return where a line begins."""
+    offset = 0
+    for _ in range(line):
+        offset = source.index("\n", offset) + 1
+    return offset

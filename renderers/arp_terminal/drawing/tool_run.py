@@ -1,0 +1,187 @@
+"""One use of a tool, drawn: its name, arguments, progress, result, error, and how long it ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.style import Style
+from rich.text import Text
+
+from arp.protocol.errors import sentence
+from arp.protocol.framing.program_output import printed
+from arp.protocol.json_value import Json
+from arp.protocol.messages import ToolProgressPayload
+from arp.protocol.screen import ToolRun
+from arp_terminal.drawing.blocks import Hanging, cut, indented, stack
+from arp_terminal.drawing.palette import BAD, BOLD, DIM, GOOD, WARN
+from arp_terminal.drawing.props import label, line, lines, output, paragraph
+from arp_terminal.options import Options
+
+INDENT = 2
+"""Cells before it, and before what is below its name."""
+
+INLINE_CHARACTERS = 100
+"""Arguments up to this length follow the tool's name, others are below it."""
+
+LAID_OUT_CHARACTERS = 20_000
+"""Arguments or a result of more are not laid out: each frame of the spinner draws them again."""
+
+MOST_ARGUMENTS = 20
+"""Arguments that are shown, a line or several for each."""
+
+ARGUMENT_LINES = 12
+"""Lines of one argument that are shown."""
+
+RESULT_LINES = 8
+"""Lines of the result that are shown."""
+
+SHOWN_MS = 100
+"""A tool that ran for less is not timed: everything quick would have a number."""
+
+BAR_CELLS = 12
+
+
+def draw_tool(
+    run: ToolRun, options: Options, spinner: str = "", *, is_asking: bool = False
+) -> RenderableType:
+    """Draw one use of a tool.
+
+    Short arguments are on the line of its name, long ones below it, line by line; so do the
+    progress of one that runs and the result of one that is done.
+
+    Args:
+        run: The use.
+        options: How to draw.
+        spinner: The sign of one that runs, where it moves.
+        is_asking: It waits for permission, and the question below it shows its arguments.
+    """
+    width = max(8, options.width - 2 * INDENT)
+    heading, below = label(run.tool, BOLD), list[RenderableType]()
+    arguments = [] if is_asking else _arguments(run.args)
+    inline = ", ".join(f"{name}: {value}" if name else value for name, value in arguments)
+    if "\n" in inline or len(inline) > INLINE_CHARACTERS:
+        for name, value in arguments[:MOST_ARGUMENTS]:
+            below += _argument(name, value, width, options)
+        if len(arguments) > MOST_ARGUMENTS:
+            below += _dimmed([f"… {len(arguments) - MOST_ARGUMENTS:,} more"], width, options)
+    elif inline:
+        heading.append(f"  {line(inline)}", style=DIM)
+    took = _took(run.duration_ms)
+    heading = cut(heading, max(8, width - cell_len(took)), options.unicode)
+    heading.append(took, style=DIM)
+    if run.ok is None and run.progress is not None:
+        below.append(cut(_progress(run.progress, options), width, options.unicode))
+    below += _result(run, width, options)
+    if run.error:
+        below.append(paragraph(sentence(output(run.error)), BAD))
+    sign, style = _sign(run, options, spinner)
+    return indented(Hanging(f"{sign} ", stack([heading, *below]), style=style), INDENT)
+
+
+def _sign(run: ToolRun, options: Options, spinner: str) -> tuple[str, Style]:
+    if run.ok is None:
+        return spinner or ("◌" if options.unicode else "*"), WARN
+    if run.ok:
+        return "✓" if options.unicode else "+", GOOD
+    return "✗" if options.unicode else "!", BAD
+
+
+def _took(duration_ms: int | None) -> str:
+    if duration_ms is None or duration_ms < SHOWN_MS:
+        return ""
+    seconds = duration_ms / 1000
+    if seconds < 10:
+        return f"  {seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"  {minutes} min {rest} s" if minutes else f"  {rest} s"
+
+
+def _arguments(args: str) -> list[tuple[str, str]]:
+    """Return the names and values of arguments; of what is no object, its text without a name."""
+    if len(args) > LAID_OUT_CHARACTERS:
+        return [("", args[:LAID_OUT_CHARACTERS])]
+    try:
+        decoded: Json = json.loads(args)
+        if isinstance(decoded, dict):
+            return [(name, _text(value)) for name, value in decoded.items()]
+        return [] if decoded is None else [("", _text(decoded))]
+    except (ValueError, RecursionError):  # no JSON, or too deep to be read or written
+        return [("", args.strip())] if args.strip() else []
+
+
+def _text(value: Json) -> str:
+    """Return a text as it is, and any other value as JSON, laid out if it is long."""
+    if isinstance(value, str):
+        return value
+    compact = json.dumps(value, ensure_ascii=False)
+    is_long = isinstance(value, dict | list) and len(compact) > INLINE_CHARACTERS // 2
+    return json.dumps(value, ensure_ascii=False, indent=2) if is_long else compact
+
+
+def _argument(name: str, value: str, width: int, options: Options) -> list[RenderableType]:
+    shown = _few(lines(value).strip("\n").split("\n"), ARGUMENT_LINES)
+    if not name:
+        return _dimmed(shown, width, options)
+    if len(shown) == 1:
+        return _dimmed([f"{line(name)}: {shown[0]}"], width, options)
+    inner = _dimmed(shown, width - INDENT, options)
+    return [*_dimmed([f"{line(name)}:"], width, options), *(indented(one, INDENT) for one in inner)]
+
+
+def _progress(progress: ToolProgressPayload, options: Options) -> Text:
+    text = Text(line(printed(progress.text)))
+    if progress.done is not None and progress.total:
+        share = min(1.0, max(0.0, progress.done / progress.total))
+        filled = round(share * BAR_CELLS)
+        full, empty = "█░" if options.unicode else "#."
+        gap = "  " if text.plain else ""
+        text.append(f"{gap}{full * filled}{empty * (BAR_CELLS - filled)}", style=WARN)
+        text.append(f" {progress.done:,} of {progress.total:,}", style=DIM)
+    elif progress.done is not None:
+        text.append(f"{'  ' if text.plain else ''}{progress.done:,}", style=DIM)
+    return text
+
+
+def _result(run: ToolRun, width: int, options: Options) -> list[RenderableType]:
+    if not run.result:
+        return []
+    text = run.result[:LAID_OUT_CHARACTERS]
+    try:
+        decoded: Json = json.loads(text)
+        # A text that happens to be a JSON string keeps its quotes: the tool returned them.
+        text = text if isinstance(decoded, str) else _text(_printed(decoded))
+    except (ValueError, RecursionError):  # as with arguments
+        pass
+    arrow = "→ " if options.unicode else "> "
+    shown = _few(output(text).strip("\n").split("\n"), RESULT_LINES)
+    body = stack(_dimmed(shown, width - len(arrow), options))
+    parts: list[RenderableType] = [Hanging(arrow, body, style=DIM)]
+    if run.result_ref:
+        parts.append(cut(label(f"Whole result: {run.result_ref}", DIM), width, options.unicode))
+    return parts
+
+
+def _printed(value: Json) -> Json:
+    """Return JSON of a result with each of its texts as `printed`."""
+    match value:
+        case str():
+            return printed(value)
+        case list():
+            return [_printed(one) for one in value]
+        case dict():
+            return {name: _printed(one) for name, one in value.items()}
+    return value
+
+
+def _few(all_lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines, and how many more there are; never one line for one line."""
+    if len(all_lines) <= most + 1:
+        return list(all_lines)
+    return [*all_lines[:most], f"… {len(all_lines) - most:,} more lines"]
+
+
+def _dimmed(shown: Sequence[str], width: int, options: Options) -> list[RenderableType]:
+    return [cut(Text(one, style=DIM), max(1, width), options.unicode) for one in shown]

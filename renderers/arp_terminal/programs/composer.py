@@ -1,0 +1,243 @@
+"""The lines at the bottom of the screen: what is live, the status, the prompt and what is typed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.formatted_text import (
+    ANSI,
+    AnyFormattedText,
+    StyleAndTextTuples,
+    to_formatted_text,
+)
+from prompt_toolkit.history import History
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import (
+    BufferControl,
+    ConditionalContainer,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.processors import (
+    AppendAutoSuggestion,
+    BeforeInput,
+    ConditionalProcessor,
+    PasswordProcessor,
+)
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+from rich.cells import cell_len
+
+from arp_terminal.asking.dialogue import Prompt
+from arp_terminal.drawing.palette import PROMPT_SIGN
+
+MAX_INPUT_LINES = 8
+"""Of what is typed, so many lines are in sight."""
+
+READING_S = 0.5
+"""A question that has just appeared is answered by a letter and Enter: nobody has read it yet."""
+
+MAX_HINT_LINES = 5
+MAX_LABEL = 120
+"""Characters of a question before the line that is typed; the conversation shows all of it."""
+
+STYLE = Style.from_dict(
+    {
+        "prompt": "ansimagenta bold",
+        "question": "ansicyan bold",
+        "spinner": "ansicyan",
+        "warning": "ansiyellow",
+        "hint": "dim",
+        "auto-suggestion": "dim",
+    }
+)
+
+
+class Composer:
+    """The editable line and the lines around it; it knows nothing of sessions."""
+
+    def __init__(
+        self,
+        history: History,
+        *,
+        status: Callable[[], StyleAndTextTuples],
+        unicode: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.prompt = Prompt("")
+        self.flash: list[str] = []
+        """Painted lines at the prompt, until the next line is typed."""
+        self.buffer = Buffer(
+            history=history,
+            multiline=True,
+            auto_suggest=ConditionalAutoSuggest(AutoSuggestFromHistory(), Condition(self._is_free)),
+            name="input",
+        )
+        self._tail: StyleAndTextTuples = []
+        self._status = status
+        self._sign = PROMPT_SIGN if unicode else ">"
+        self._draft = ""
+        self._clock = clock
+        self._keys_from = float("inf")
+        """When the letters of the question answer it without Enter."""
+
+    def show(self, tail: list[str]) -> None:
+        """Show painted lines above the prompt, in place of the ones before."""
+        self._tail = to_formatted_text(ANSI("\n".join(tail))) if tail else []
+
+    def height(self, columns: int) -> int:
+        """Return the most lines that everything but the tail needs, and one to spare."""
+        typed = min(MAX_INPUT_LINES, self.buffer.document.line_count)
+        hint = min(MAX_HINT_LINES, cell_len(self.hint) // columns + 1)
+        return 3 + len(self.flash) + hint + typed
+
+    def ask(self, prompt: Prompt, *, changed: bool) -> None:
+        """Show another prompt.
+
+        Args:
+            prompt: Shown before the line that is typed.
+            changed: It is another question: what is being typed was not meant for it; it is put
+                aside and comes back at the free prompt.
+        """
+        was_free = self._is_free()
+        begins = prompt.initial != self.prompt.initial
+        self.prompt = prompt
+        if prompt.initial and begins:
+            self.buffer.reset()
+            self.buffer.insert_text(prompt.initial)
+            return
+        if not changed or (was_free and self._is_free()):
+            return
+        if was_free:
+            self._draft = self.buffer.text
+        # Whoever is typing has not read the question: what they type next is no answer to it.
+        self._keys_from = float("inf") if self.buffer.text else self._clock() + READING_S
+        self.buffer.reset()
+        if self._is_free():
+            self.buffer.insert_text(self._draft)
+            self._draft = ""
+
+    @property
+    def hint(self) -> str:
+        """What is to be said besides; where letters answer, the question says it all."""
+        return "" if self.prompt.keys else self.prompt.hint
+
+    def take(self) -> str:
+        """Return and clear what is typed; the history gets text for the agent, not answers."""
+        text = self.buffer.text
+        if self._is_free() and text.strip():
+            self.buffer.append_to_history()
+        self.buffer.reset()
+        return text
+
+    def layout(self) -> Layout:
+        """Return the lines for an application."""
+        search = SearchToolbar()
+        control = BufferControl(
+            self.buffer,
+            search_buffer_control=search.control,
+            input_processors=[
+                ConditionalProcessor(PasswordProcessor(), Condition(lambda: self.prompt.secret)),
+                ConditionalProcessor(AppendAutoSuggestion(), Condition(self._is_free)),
+                BeforeInput(self._before),
+            ],
+        )
+        typed = Window(
+            control,
+            wrap_lines=True,
+            dont_extend_height=True,
+            height=Dimension(min=1, max=MAX_INPUT_LINES),
+        )
+        shown: list[ConditionalContainer | Window | SearchToolbar] = [
+            _shown(lambda: self._tail, lambda: bool(self._tail)),
+            Window(height=1),
+            _shown(self._status, lambda: bool(self._status())),
+            _shown(lambda: ANSI("\n".join(self.flash)), lambda: bool(self.flash)),
+            _shown(self._hint, lambda: bool(self.hint), MAX_HINT_LINES),
+            typed,
+            search,
+        ]
+        return Layout(HSplit(shown), focused_element=typed)
+
+    def keys(
+        self,
+        enter: Callable[[], None],
+        interrupt: Callable[[], None],
+        leave: Callable[[], None],
+        complete: Callable[[], None],
+    ) -> KeyBindings:
+        """Return the keys that mean something here; all others edit the line."""
+        keys = KeyBindings()
+        typing = has_focus(self.buffer)
+
+        @keys.add("enter", filter=typing)
+        @keys.add("c-j", filter=typing)
+        def _enter(event: KeyPressEvent) -> None:
+            enter()
+
+        @keys.add(Keys.Any, filter=typing & Condition(lambda: self._takes_keys()))
+        def _key(event: KeyPressEvent) -> None:
+            self.buffer.insert_text(event.data)
+            if event.data in self.prompt.keys:
+                enter()
+
+        @keys.add("escape", "enter", filter=typing)
+        def _newline(event: KeyPressEvent) -> None:
+            self.buffer.insert_text("\n")
+
+        @keys.add("tab", filter=typing & Condition(self._is_free))
+        def _complete(event: KeyPressEvent) -> None:
+            complete()
+
+        @keys.add("c-c", filter=typing)
+        def _interrupt(event: KeyPressEvent) -> None:
+            interrupt()
+
+        @keys.add("c-d", filter=typing & Condition(lambda: not self.buffer.text))
+        def _leave(event: KeyPressEvent) -> None:
+            leave()
+
+        @keys.add("c-z")
+        def _suspend(event: KeyPressEvent) -> None:
+            event.app.suspend_to_background()
+
+        return keys
+
+    def _is_free(self) -> bool:
+        return not self.prompt.label or self.prompt.offered
+
+    def _takes_keys(self) -> bool:
+        is_due = self._clock() >= self._keys_from
+        return bool(self.prompt.keys) and is_due and not self.buffer.text
+
+    def _before(self) -> AnyFormattedText:
+        if not self.prompt.label:
+            return [("class:prompt", f"{self._sign} ")]
+        is_long = len(self.prompt.keys) > 2  # then the question above says what is asked
+        label = f"[{'/'.join(self.prompt.keys)}]" if is_long else self.prompt.label
+        label = label[:MAX_LABEL]
+        return [("class:question", f"? {label} "), ("class:prompt", f"{self._sign} ")]
+
+    def _hint(self) -> StyleAndTextTuples:
+        return [("class:hint", self.hint)]
+
+
+def _shown(
+    text: Callable[[], AnyFormattedText], when: Callable[[], bool], wrapped: int = 0
+) -> ConditionalContainer:
+    """Return lines that are shown at times; wrapped ones need at most so many lines."""
+    window = Window(
+        FormattedTextControl(text),
+        dont_extend_height=True,
+        wrap_lines=bool(wrapped),
+        height=Dimension(max=wrapped) if wrapped else None,
+    )
+    return ConditionalContainer(window, Condition(when))

@@ -1,0 +1,412 @@
+"""A session as a person at a terminal has it: what to type now, and what becomes of a line.
+
+Nothing here draws or reads a terminal, so that a screen with a cursor (`chat`) and a pipe
+(`line_mode`) share it.
+
+Theory of operation. The client's screen may be ahead of the events that were heard. What a line
+that is typed now would mean (which question is asked, whether an answer is awaited, whether all is
+done) is therefore found in one look at the screen, when an event is heard, and stays as it is until
+the next look: it is never put together from two moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from arp.client.events import Connected, Disconnected, Event, Skipped
+from arp.protocol.errors import ArpError
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import AgentHello, Delta, ErrorMessage
+from arp.protocol.messages import Command as Offered
+from arp.protocol.screen import Screen, TurnScreen
+from arp_terminal.asking.commands import (
+    Command,
+    completed,
+    file_arguments,
+    help_text,
+    is_misspelt,
+    parse_command,
+)
+from arp_terminal.asking.dialogue import (
+    ActionReply,
+    Dialogue,
+    FormDialogue,
+    FormReply,
+    PermissionDialogue,
+    Problem,
+    Prompt,
+    Reply,
+    SelectionReply,
+    TextReply,
+    dialogue_for,
+)
+from arp_terminal.asking.in_flight import InFlight
+from arp_terminal.asking.open_questions import Question, find, next_question, permission_of
+from arp_terminal.drawing.notes import Note
+from arp_terminal.drawing.questions import STATES
+from arp_terminal.log.transcript import Transcript
+
+FREE = Prompt("")
+"""Any text may be typed."""
+
+MAX_COMPLETIONS = 20
+"""So many are listed at the prompt."""
+
+CONFIRM_LEAVE_S = 2.0
+"""A second Ctrl-C within this time quits."""
+
+
+class Client(Protocol):
+    """What a chat needs of `ArpClient`."""
+
+    @property
+    def screen(self) -> Screen: ...  # noqa: D102
+    @property
+    def session_id(self) -> str | None: ...  # noqa: D102
+    @property
+    def agent(self) -> AgentHello | None: ...  # noqa: D102
+    @property
+    def commands(self) -> Sequence[Offered]: ...  # noqa: D102
+    @property
+    def connected(self) -> bool: ...  # noqa: D102
+    def events(self) -> AsyncIterator[Event]: ...  # noqa: D102
+    async def send_text(self, text: str, *, source: str | None = None) -> str: ...  # noqa: D102
+    async def send_action(  # noqa: D102
+        self, action: str, payload: Json = None, *, source: str | None = None
+    ) -> str: ...
+    async def send_form(  # noqa: D102
+        self, fields: JsonObject, *, source: str | None = None, action: str | None = None
+    ) -> str: ...
+    async def send_selection(  # noqa: D102
+        self, selected: Sequence[Json], *, source: str | None = None
+    ) -> str: ...
+    async def send_files(self, sources: Sequence[str], text: str | None = None) -> str: ...  # noqa: D102
+    async def cancel(self) -> str: ...  # noqa: D102
+
+
+class ExpectedInput(Struct, frozen=True):
+    """What the screen showed last about input."""
+
+    is_awaited: bool = False
+    """The agent waits for an answer."""
+    is_idle: bool = True
+    """Nothing runs."""
+
+
+class Asking(Struct, frozen=True):
+    """The current question, and how far its dialogue is."""
+
+    question: Question
+    dialogue: Dialogue
+
+    @property
+    def id(self) -> str:
+        """The component's id."""
+        return self.question.component.id
+
+
+def resumed(begun: Dialogue | None, question: Question, screen: Screen) -> Dialogue:
+    """Return the dialogue of a question; what was typed into a form so far stays."""
+    if isinstance(begun, FormDialogue):
+        return begun
+    found = permission_of(screen, question.component.id)
+    if found is not None:
+        return PermissionDialogue(question.component.props, *found)
+    dialogue = dialogue_for(question.component, offered=question.offered)
+    assert dialogue is not None
+    return dialogue
+
+
+class Conversation:
+    """Listens to a client, knows what may be typed, and sends what was typed."""
+
+    def __init__(self, client: Client, *, hold: bool) -> None:
+        self.client = client
+        self.transcript = Transcript(client.screen, hold=hold)
+        self._hold = hold
+        self._shown_input = ""
+        """The id of the question whose input was printed as a note."""
+        self.notes: list[Note] = []
+        """To be printed, then removed, by the program that shows the conversation."""
+        self.ended: Literal["quit", "new", "interrupted", "lost"] | None = None
+        """Why it ended; `None` while it runs."""
+        self._asking: Asking | None = None
+        self._passed: set[str] = set()
+        """Questions that are not asked: skipped, or an answer is on its way."""
+        self._in_flight: InFlight[Asking] = InFlight()
+        self._is_lost = False
+        self._expected = ExpectedInput()
+        self._interrupted_at = float("-inf")
+        self._look()
+
+    @property
+    def running(self) -> TurnScreen | None:
+        """The turn that the agent works on; `None` when it is idle."""
+        for turn in reversed(self.client.screen.turns.values()):
+            if turn.status in ("running", "waiting") and not turn.final:
+                return turn
+        return None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs and nothing that was sent is on its way."""
+        return self._expected.is_idle and self._in_flight.is_empty
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the agent waits for an answer, be it to a question that came as text."""
+        return self._expected.is_awaited and self._in_flight.is_empty
+
+    @property
+    def prompt(self) -> Prompt:
+        """Shown before the line that is typed next."""
+        if self._asking is None:
+            return FREE
+        prompt = self._asking.dialogue.prompt
+        if not self._may_decline(self._asking):
+            return prompt
+        hint = f"{prompt.hint}, /decline" if prompt.hint else "/decline"
+        return replace(prompt, hint=hint)
+
+    @property
+    def question_id(self) -> str | None:
+        """The id of the current question."""
+        return self._asking.id if self._asking is not None else None
+
+    # -- what happened ---------------------------------------------------------------------------
+
+    def receive(self, event: Event) -> None:
+        """Handle an event of the client, after it was applied to the screen."""
+        screen = self.client.screen
+        self._in_flight.receive(event)
+        match event:
+            case Connected():
+                self._connected()
+            case Disconnected():
+                self._disconnected(event)
+            case Skipped():
+                self.transcript.adopt(screen)
+            case _ if screen is self.transcript.screen:
+                self.transcript.receive(event)
+        if screen is not self.transcript.screen:
+            self.transcript.adopt(screen)
+        if isinstance(event, ErrorMessage):
+            self._error(event)
+        if not isinstance(event, Delta):
+            self._look()
+
+    def _connected(self) -> None:
+        if self._is_lost:
+            self.notes.append(Note("good", "Connected again.", lasting=True))
+        self._is_lost = False
+
+    def _disconnected(self, event: Disconnected) -> None:
+        if event.retry_in_s is None:
+            self.ended = self.ended or "lost"
+            self.notes.append(Note("bad", f"Connection lost: {event.reason}", lasting=True))
+        elif not self._is_lost:
+            lost = f"Connection lost: {event.reason.rstrip('.')}. Reconnecting…"
+            self.notes.append(Note("warning", lost, lasting=True))
+        self._is_lost = True
+
+    def _error(self, event: ErrorMessage) -> None:
+        asking = self._in_flight.refused(event)
+        payload = event.payload
+        if asking is not None:
+            self._passed.discard(asking.id)
+            self._asking = asking
+            problem = asking.dialogue.refused(payload.error, payload.detail)
+            self.notes.append(Note("bad", problem.message))
+        elif event.turn_id is None or payload.id is not None:
+            self.notes.append(Note("bad", payload.error, lasting=True))
+
+    def _look(self) -> None:
+        """Read from the screen what may be typed now."""
+        screen = self.client.screen
+        in_flight = self._in_flight
+        self._expected = ExpectedInput(in_flight.is_awaited(screen), in_flight.is_idle(screen))
+        self._look_for_question()
+
+    def _look_for_question(self) -> None:
+        """Ask the question that is due; add a note if the one before was answered elsewhere."""
+        asking, due = self._asking, next_question(self.client.screen, self._passed)
+        is_same = asking is not None and due is not None and due.component.id == asking.id
+        if asking is not None and not is_same:
+            self._tell_closed(asking)
+        if due is None:
+            self._asking = None
+        elif asking is None or not is_same or self._is_other(asking, due):
+            begun = asking.dialogue if asking is not None and is_same else None
+            self._asking = Asking(due, resumed(begun, due, self.client.screen))
+            self._show_input(due)
+
+    def _is_other(self, asking: Asking, due: Question) -> bool:
+        """Return whether a question is now asked in another way than before."""
+        if due.offered != asking.question.offered:
+            return True
+        # That it asks for permission comes behind the component.
+        is_known = isinstance(asking.dialogue, PermissionDialogue)
+        return not is_known and permission_of(self.client.screen, due.component.id) is not None
+
+    def _show_input(self, due: Question) -> None:
+        """Print the whole of what is to be approved, where the question is printed without it."""
+        found = permission_of(self.client.screen, due.component.id)
+        if found is not None and found[1] and not self._hold:
+            self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
+
+    def show_input(self) -> None:
+        """Print the whole of what is to be approved now, once, where not all of it is in sight."""
+        if self._asking is None or self._asking.id == self._shown_input:
+            return
+        found = permission_of(self.client.screen, self._asking.id)
+        if found is not None and found[1]:
+            self._shown_input = self._asking.id
+            self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
+
+    def _tell_closed(self, asking: Asking) -> None:
+        component = find(self.client.screen, asking.id)
+        state = component.props.get("state") if component is not None else None
+        if state == "answered":
+            self.notes.append(Note("info", "Answered on another screen."))
+        elif state in ("declined", "expired"):
+            self.notes.append(Note("info", f"The question is over: {STATES[state]}."))
+
+    # -- what the user does ----------------------------------------------------------------------
+
+    async def enter(self, typed: str) -> Command | None:
+        """Handle a line: an answer to the current question, a command, or text for the agent.
+
+        Returns:
+            A command that only a terminal can do (`/copy`); `None` if all is done.
+        """
+        command = parse_command(typed)
+        asking = self._asking
+        try:
+            if command is not None and not (command.name == "/back" and asking is not None):
+                return await self._obey(command)
+            if asking is not None:
+                await self._answer(asking, typed)
+            elif is_misspelt(typed, self._offered()):
+                self.notes.append(
+                    Note(
+                        "bad",
+                        f"No command {typed.strip()}. /help lists them all; //… sends it as text.",
+                    )
+                )
+            elif typed.strip():
+                await self._say(typed)
+        except (ArpError, OSError, ValueError) as error:
+            self.notes.append(Note("bad", str(error)))
+        return None
+
+    async def interrupt(self, now: float) -> None:
+        """Handle Ctrl-C: it stops the running turn; the second one within two seconds quits.
+
+        Args:
+            now: Seconds of a monotonic clock.
+        """
+        if now - self._interrupted_at < CONFIRM_LEAVE_S:
+            self.ended = "interrupted"
+            return
+        self._interrupted_at = now
+        if self.running is None:
+            self.notes.append(Note("info", "Press Ctrl-C again or Ctrl-D to leave.", brief=True))
+            return
+        self.notes.append(Note("info", "Stopping. Press Ctrl-C again to leave.", brief=True))
+        await self.enter("/cancel")
+
+    def complete(self, typed: str) -> str:
+        """Return what Tab adds to a line; a note says what there is to choose from.
+
+        Args:
+            typed: What stands before the cursor.
+        """
+        line, choices = completed(typed, self._offered())
+        if choices:
+            more = "  …" if len(choices) > MAX_COMPLETIONS else ""
+            self.notes.append(Note("info", "  ".join(choices[:MAX_COMPLETIONS]) + more))
+        return line[len(typed) :] if line.startswith(typed) else ""
+
+    def _offered(self) -> Sequence[Offered]:
+        """Return the commands of the app and the session; none before the `hello`."""
+        return self.client.commands
+
+    async def _say(self, typed: str) -> None:
+        text = typed.removeprefix("/") if typed.startswith("//") else typed
+        self._in_flight.add(await self.client.send_text(text))
+        if not self.client.connected:
+            self.notes.append(
+                Note("info", "No connection. This will be sent as soon as there is one.")
+            )
+
+    async def _answer(self, asking: Asking, typed: str) -> None:
+        result = asking.dialogue.take(typed)
+        if isinstance(result, Problem):
+            self.notes.append(Note("bad", result.message))
+        elif isinstance(result, TextReply) and not result.answers:
+            await self._say(typed)
+        elif result is not None:
+            self._in_flight.add(await self._send(asking.id, result), asking)
+            self._passed.add(asking.id)
+            self._asking = None
+            self._look_for_question()
+
+    async def _send(self, source: str, reply: Reply) -> str:
+        match reply:
+            case ActionReply():
+                return await self.client.send_action(reply.action, reply.payload, source=source)
+            case SelectionReply():
+                return await self.client.send_selection(reply.selected, source=source)
+            case FormReply():
+                return await self.client.send_form(reply.fields, source=source, action=reply.action)
+            case TextReply():
+                return await self.client.send_text(reply.text, source=source)
+
+    async def _obey(self, command: Command) -> Command | None:
+        match command.name:
+            case "/help":
+                self.notes.append(Note("info", help_text(self._offered())))
+            case "/quit":
+                self.ended = "quit"
+            case "/new":
+                self.ended = "new"
+            case "/cancel":
+                await self.client.cancel()
+            case "/decline":
+                await self._decline()
+            case "/skip" | "/answer":
+                self._skip(command.name == "/skip")
+            case "/file":
+                paths, text = file_arguments(command.rest)
+                self._in_flight.add(await self.client.send_files(paths, text))
+            case "/back":
+                self.notes.append(Note("bad", "/back goes back in a form. No form is open now."))
+            case _:
+                return command
+        return None
+
+    async def _decline(self) -> None:
+        asking = self._asking
+        if asking is None or not self._may_decline(asking):
+            self.notes.append(Note("bad", "There is no question that you can decline."))
+            return
+        self._in_flight.add(await self._send(asking.id, ActionReply("decline")), asking)
+        self._passed.add(asking.id)
+        self._asking = None
+        self._look_for_question()
+
+    @staticmethod
+    def _may_decline(asking: Asking) -> bool:
+        return asking.question.component.props.get("can_decline") is True
+
+    def _skip(self, skip: bool) -> None:
+        if skip and self._asking is not None:
+            self._passed.add(self._asking.id)
+            self._asking = None
+        elif not skip:
+            self._passed = {asking.id for asking in self._in_flight.subjects()}
+        self._look_for_question()

@@ -1,0 +1,186 @@
+/**
+ * What chat hooks of any framework watch: cells over a client, made of its turns. A message is the
+ * same object until something in it changes, so a view redraws only the ones that changed.
+ */
+
+import type { Cell } from "../client/cells.js";
+import { messagesOf, outgoingMessage, type ChatMessage, type MessagePart } from "./messages.js";
+import type { ArpClient } from "../client/client.js";
+import type { Outgoing } from "../client/outbox.js";
+import type { ToolRun, TurnState } from "../protocol/screen.js";
+
+/** One use of a tool, as the draft's packages show it. */
+export interface ToolCardState {
+  name: string;
+  displayName: string;
+  status: "running" | "done" | "failed";
+  /** When it was first seen here, in ms since the epoch. */
+  startTime: number;
+  /** How long it took, if the agent side says so or both ends were seen here. */
+  elapsed?: string;
+  callId: string;
+  /** All that is known of it: its arguments, how far it is, its result. */
+  run?: ToolRun;
+}
+
+interface Seen {
+  readonly state: TurnState;
+  readonly messages: readonly ChatMessage[];
+}
+
+const QUIET: readonly never[] = [];
+
+/** Cells of one client's chat. */
+export class ChatView {
+  /** In the order in which they are to be read; what is not sent yet comes last. */
+  readonly messages: Cell<ChatMessage[]>;
+  /** The tools of the newest turn that used some. */
+  readonly tools: Cell<ToolCardState[]>;
+  /** Whether an answer is being written or will be: then there is something to stop. */
+  readonly isStreaming: Cell<boolean>;
+  readonly #client: ArpClient;
+  readonly #now: () => number;
+  readonly #turns = new Map<string, Seen>();
+  readonly #outgoing = new WeakMap<Outgoing, ChatMessage | null>();
+  /** When each use of a tool was first seen, and how long it then took. */
+  readonly #spans = new Map<string, { readonly startTime: number; took?: number }>();
+  /** Turns that were over when their session was opened. */
+  readonly #restored = new Set<string>();
+  #session: string | null = null;
+  #isOpened = false;
+  #messages: ChatMessage[] = [];
+  #tools: ToolCardState[] = [];
+  #toolRuns: readonly ToolRun[] = QUIET;
+
+  /** `now` returns ms since the epoch. */
+  constructor(client: ArpClient, now: () => number = Date.now) {
+    this.#client = client;
+    this.#now = now;
+    const subscribe = (listener: () => void) => client.store.subscribe(listener);
+    this.messages = { subscribe, get: () => this.#allMessages() };
+    this.tools = { subscribe, get: () => this.#newestTools() };
+    this.isStreaming = { subscribe, get: () => this.#isBusy() };
+  }
+
+  #allMessages(): ChatMessage[] {
+    const { store } = this.#client;
+    this.#open();
+    const messages = store.turnIds.get().flatMap((id) => this.#turnMessages(id));
+    for (const item of store.outgoing.get()) {
+      let message = this.#outgoing.get(item);
+      if (message === undefined) this.#outgoing.set(item, (message = outgoingMessage(item)));
+      if (message !== null) messages.push(message);
+    }
+    if (!sameItems(messages, this.#messages)) this.#messages = messages;
+    return this.#messages;
+  }
+
+  /** Notes what is there when a session has been opened, and forgets the one before. */
+  #open(): void {
+    const { store } = this.#client;
+    const { sessionId, loading } = store.status.get();
+    if (sessionId !== this.#session) {
+      if (this.#session !== null) this.#forget();
+      this.#session = sessionId;
+    }
+    if (this.#isOpened) return;
+    for (const id of store.turnIds.get()) {
+      const turn = store.turn(id).get();
+      if (turn?.final && turn.status !== "waiting") this.#restored.add(id); // what waits can still be answered
+    }
+    this.#isOpened = !loading;
+  }
+
+  #forget(): void {
+    this.#isOpened = false;
+    for (const kept of [this.#turns, this.#restored, this.#spans]) kept.clear();
+  }
+
+  #turnMessages(id: string): readonly ChatMessage[] {
+    const state = this.#client.store.turn(id).get();
+    if (state === undefined) return QUIET;
+    const seen = this.#turns.get(id);
+    if (seen?.state === state) return seen.messages;
+    const messages = kept(messagesOf(state, this.#restored.has(id)), seen?.messages ?? QUIET);
+    this.#turns.set(id, { state, messages });
+    return messages;
+  }
+
+  #newestTools(): ToolCardState[] {
+    const { store } = this.#client;
+    const ids = store.turnIds.get();
+    let runs = QUIET as readonly ToolRun[];
+    for (let at = ids.length - 1; at >= 0 && runs.length === 0; at -= 1) {
+      runs = store.turn(ids[at] as string).get()?.tools ?? QUIET;
+    }
+    if (runs !== this.#toolRuns) {
+      this.#toolRuns = runs;
+      this.#tools = runs.map((run) => this.#card(run));
+    }
+    return this.#tools;
+  }
+
+  #card(run: ToolRun): ToolCardState {
+    const { callId, tool, ok, durationMs } = run;
+    let span = this.#spans.get(callId);
+    if (!span) this.#spans.set(callId, (span = { startTime: this.#now() }));
+    else if (ok !== null) span.took ??= this.#now() - span.startTime;
+    const took = durationMs ?? span.took;
+    return {
+      name: tool,
+      displayName: toolTitle(tool),
+      status: ok === null ? "running" : ok ? "done" : "failed",
+      startTime: span.startTime,
+      callId,
+      run,
+      ...(took != null && { elapsed: `${(took / 1000).toFixed(1)}s` }),
+    };
+  }
+
+  #isBusy(): boolean {
+    const { store } = this.#client;
+    if (store.status.get().activeTurn !== null) return true;
+    return store.outgoing
+      .get()
+      .some((item) => (item.phase === "sent" || item.phase === "accepted") && outgoingMessage(item) !== null);
+  }
+}
+
+/** The name of a tool as people read it: `render_sales_chart` is "Sales Chart". */
+export function toolTitle(name: string): string {
+  const words = name
+    .replace(/^render_/, "")
+    .split("_")
+    .filter(Boolean);
+  return words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(" ");
+}
+
+/** New messages, with the old object for each that is the same. */
+function kept(messages: readonly ChatMessage[], old: readonly ChatMessage[]): readonly ChatMessage[] {
+  const before = new Map(old.map((message) => [message.id, message]));
+  return messages.map((message) => {
+    const same = before.get(message.id);
+    return same !== undefined && sameMessage(same, message) ? same : message;
+  });
+}
+
+function sameMessage(one: ChatMessage, other: ChatMessage): boolean {
+  return (
+    (["content", "status", "error", "file", "at"] as const).every((name) => one[name] === other[name]) &&
+    sameItems(one.parts, other.parts, samePart)
+  );
+}
+
+function samePart(one: MessagePart, other: MessagePart): boolean {
+  if (one.kind === "component") return other.kind === "component" && one.component === other.component;
+  if (one.kind === "tool") return other.kind === "tool" && one.tool === other.tool;
+  return other.kind === one.kind && other.text === one.text;
+}
+
+function sameItems<T>(
+  one: readonly T[],
+  other: readonly T[],
+  same: (one: T, other: T) => boolean = Object.is,
+): boolean {
+  return one.length === other.length && one.every((item, at) => same(item, other[at] as T));
+}

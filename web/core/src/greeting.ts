@@ -1,9 +1,0 @@
-/** The greeting of an app: a turn that nobody asked for. Source: protocol.md 2.3. */
-
-import { SESSION_START } from "./generated/tables.js";
-import type { TurnState } from "./screen.js";
-
-/** Whether a turn is the greeting, and nobody has said anything in it. */
-export function isGreeting(turn: TurnState | undefined): boolean {
-  return turn?.inputs.length === 1 && turn.inputs[0]?.origin === SESSION_START;
-}

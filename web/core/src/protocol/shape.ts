@@ -1,0 +1,144 @@
+/**
+ * Frames in, messages out: JSON that is one message of the agent side, or an array of them, each
+ * held against the table that is made from the server's own types. Nothing here throws.
+ * Source: protocol.md 2.
+ */
+
+import { completed } from "./draft_fields.js";
+import { parseJson } from "./exact_json.js";
+import { COMPONENT, MESSAGES, OPS, PARTS } from "./generated/tables.js";
+import type { AgentMessage, Component, JsonObject } from "./generated/wire.js";
+import { isObject } from "./is_object.js";
+
+/** What a frame held. */
+export interface Frame {
+  /** Its messages in order; none if any of them cannot be read. Unknown types are left out. */
+  readonly messages: readonly AgentMessage[];
+  /** Why it cannot be read; `null` if it can. */
+  readonly fault: string | null;
+  /** The type of the message at fault, if it was alone and its type is known. */
+  readonly type: string | null;
+}
+
+interface Field {
+  readonly name: string;
+  readonly mark: string;
+  /** What it holds. */
+  readonly kind: string;
+}
+type Fields = readonly Field[];
+
+const MESSAGE_FIELDS = fieldsByTag(MESSAGES);
+const OP_FIELDS = fieldsByTag(OPS);
+const COMPONENT_FIELDS = fieldsOf(COMPONENT);
+const PART_FIELDS = fieldsByTag(PARTS);
+
+/** Reads a frame: all of it or nothing. */
+export function readFrame(text: unknown): Frame {
+  try {
+    const plain = parseJson(text as string);
+    if (repeatsKey(text as string, plain)) return unread("frame");
+    const items = Array.isArray(plain) ? plain : [plain];
+    const messages: AgentMessage[] = [];
+    for (const item of items) {
+      const type = isObject(item) ? item.type : undefined;
+      if (typeof type !== "string") return unread("message");
+      const fields = MESSAGE_FIELDS.get(type);
+      if (fields === undefined) continue;
+      const isWhole = fits(item, fields);
+      const full = isWhole ? item : completed(item as JsonObject);
+      if (!isWhole && !fits(full, fields)) return unread(type, items.length === 1 ? type : null);
+      messages.push(full as unknown as AgentMessage);
+    }
+    return { messages, fault: null, type: null };
+  } catch {
+    return unread("frame");
+  }
+}
+
+function unread(what: string, type: string | null = null): Frame {
+  return { messages: [], fault: `a ${what} that cannot be read`, type };
+}
+
+/** Returns whether a value is a component as far as the wire's structure goes. */
+export function isComponent(value: unknown): value is Component {
+  return fits(value, COMPONENT_FIELDS);
+}
+
+/** Returns whether an object in a JSON text has a key twice, given what was read of it. */
+export function repeatsKey(json: string, read: unknown): boolean {
+  // Most texts are what JSON.stringify writes, which has no key twice; the others are counted.
+  return JSON.stringify(read) !== json && keysWritten(json) !== keysIn(read);
+}
+
+/** How many keys a valid JSON text has: each has a colon, and so have only they outside of texts. */
+function keysWritten(json: string): number {
+  return (
+    json
+      .replace(/\\./gs, "")
+      .replace(/"[^"]*"/g, "")
+      .split(":").length - 1
+  );
+}
+
+function keysIn(value: unknown): number {
+  let count = 0;
+  if (typeof value !== "object" || value === null) return count;
+  for (const item of Object.values(value)) count += keysIn(item) + (Array.isArray(value) ? 0 : 1);
+  return count;
+}
+
+function fieldsByTag(table: { readonly [tag: string]: string }): Map<string, Fields> {
+  return new Map(Object.entries(table).map(([tag, fieldNames]) => [tag, fieldsOf(fieldNames)]));
+}
+
+function fieldsOf(fieldNames: string): Fields {
+  return fieldNames.split(" ").map((field) => {
+    const [, name = "", mark = "", kind = ""] = /^(\w+)(.)(.+)/.exec(field) as string[];
+    return { name, mark, kind };
+  });
+}
+
+/** Each message that comes is held against its fields here: a plain loop, which is quick before it is warm too. */
+function fits(value: unknown, fields: Fields): boolean {
+  if (!isObject(value)) return false;
+  for (let at = 0; at < fields.length; at += 1) {
+    const { name, mark, kind } = fields[at] as Field;
+    const item = value[name];
+    if (item === undefined || (item === null && mark === "~")) {
+      if (mark === ":") return false;
+    } else if (!isKind(item, kind)) return false;
+  }
+  return true;
+}
+
+function isKind(value: unknown, kind: string): boolean {
+  switch (kind[0]) {
+    case "s":
+      return typeof value === "string";
+    case "i":
+      return Number.isInteger(value);
+    case "n":
+      return typeof value === "number";
+    case "b":
+      return typeof value === "boolean";
+    case "o":
+      return isObject(value);
+    case "a":
+      return true;
+    case "c":
+      return isComponent(value);
+    case "p":
+      return (
+        isObject(value) && OP_FIELDS.has(value.op as string) && fits(value, OP_FIELDS.get(value.op as string) as Fields)
+      );
+    case "[":
+      return Array.isArray(value) && value.every((item) => isKind(item, kind.slice(2)));
+    case "{":
+      return isObject(value) && Object.values(value).every((item) => isKind(item, kind.slice(2)));
+    case "|":
+      return typeof value === "string" && kind.includes(`|${value}|`);
+    default:
+      return fits(value, PART_FIELDS.get(kind) as Fields);
+  }
+}

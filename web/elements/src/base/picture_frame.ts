@@ -1,0 +1,89 @@
+/**
+ * A picture from elsewhere in a frame of its own, for pages whose policy lets none in: the frame's
+ * document, which the page's server gives, may fetch this picture and nothing else.
+ */
+
+import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
+import { ArpElement, define } from "./element.js";
+import "../style/content.js";
+import styles from "../style/picture_frame.css?inline";
+import { addStyles } from "../style/sheet.js";
+import { styled } from "./styled.js";
+
+/** As large as a picture is taken to be until it has come. */
+const GUESSED = [320, 180] as const;
+const LARGEST_PX = 20_000;
+
+/** `<arp-picture-frame>`; reports `arp-broken` if the picture did not come. */
+export class ArpPictureFrame extends ArpElement {
+  static override properties: PropertyDeclarations = {
+    frame: { attribute: false },
+    source: { attribute: false },
+    alt: { attribute: false },
+    width: { attribute: false },
+    height: { attribute: false },
+    fills: { attribute: false },
+    size: { state: true },
+  };
+
+  /** The address of the frame's document, which takes `src` and `fit`. */
+  declare frame: string;
+  declare source: string;
+  declare alt: string;
+  /** CSS pixels, if they are known before the picture is. */
+  declare width: number | null;
+  declare height: number | null;
+  /** Whether it fills its place, and what goes beyond is cut. */
+  declare fills: boolean;
+  /** Of the picture itself, once it has come. */
+  declare protected size: readonly [number, number] | null;
+
+  constructor() {
+    super();
+    Object.assign(this, { frame: "", source: "", alt: "", width: null, height: null, fills: false, size: null });
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    addEventListener("message", this.#receive);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    removeEventListener("message", this.#receive);
+  }
+
+  /** The frame says how large its picture is: messages of others, and anything else, are ignored. */
+  #receive = ({ source, data }: MessageEvent<unknown>): void => {
+    const frame = this.querySelector("iframe");
+    if (frame === null || source !== frame.contentWindow) return;
+    const measured = (data as { arpPicture?: unknown } | null)?.arpPicture;
+    if (measured === null) this.dispatchEvent(new Event("arp-broken"));
+    else if (isSize(measured)) this.size = measured;
+  };
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (changed.has("source")) this.size = null;
+  }
+
+  protected override render(): unknown {
+    const [natural, tall] = this.size ?? GUESSED;
+    const isGiven = this.width !== null && this.height !== null;
+    const width = this.width ?? (this.height !== null ? (this.height * natural) / tall : natural);
+    const height = this.height ?? (width * tall) / natural;
+    const shape = isGiven || this.size !== null ? { "aspect-ratio": `${width} / ${height}` } : {};
+    const address = `${this.frame}?src=${encodeURIComponent(this.source)}${this.fills ? "&fit=cover" : ""}`;
+    return html`<iframe role="img" title=${this.alt || nothing} tabindex="-1" sandbox="allow-scripts" referrerpolicy="no-referrer" loading="lazy" src=${address} width=${Math.round(width)} height=${Math.round(height)} ${styled(this.fills ? {} : shape)}></iframe>`;
+  }
+}
+
+function isSize(measured: unknown): measured is readonly [number, number] {
+  return (
+    Array.isArray(measured) &&
+    measured.length === 2 &&
+    measured.every((side) => typeof side === "number" && side >= 1 && side <= LARGEST_PX)
+  );
+}
+
+addStyles(styles);
+define("arp-picture-frame", ArpPictureFrame);

@@ -1,0 +1,92 @@
+/** Inputs that the agent side has not echoed yet, as bubbles after the turns. */
+
+import type { ArpClient, Outgoing } from "@agent-rendering/core";
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+
+import type { ArpContext } from "../../base/context.js";
+import "../../base/late.js";
+import { wrong } from "../../base/wrong.js";
+import { fileChip } from "../message/file_chip.js";
+import { icon } from "../icons.js";
+import { inputBubble } from "../message/input_bubble.js";
+import "../message/local_picture.js";
+import { hasPreview } from "./picked.js";
+
+/** Whether an item is a bubble of its own; answers show where they were given. */
+export function isBubble({ message }: Outgoing): boolean {
+  const action = String(message.data.action ?? "");
+  return message.source_component == null && !action.startsWith("arp.") && message.edits == null;
+}
+
+/** Whether an item that was refused shows it where it is: at its bubble, or at the question it answers. */
+export function showsItsError(item: Outgoing): boolean {
+  return isBubble(item) || item.message.source_component != null;
+}
+
+/** The bubbles. `back` puts text and files into the message box again. */
+export function outgoingBubbles(
+  items: readonly Outgoing[],
+  client: ArpClient,
+  context: ArpContext,
+  back: (text: string, files: readonly File[]) => void,
+): unknown {
+  return repeat(
+    items.filter(isBubble),
+    ({ id }) => id,
+    (item) => bubble(item, client, context, back),
+  );
+}
+
+function bubble(
+  item: Outgoing,
+  client: ArpClient,
+  context: ArpContext,
+  back: (text: string, files: readonly File[]) => void,
+): TemplateResult {
+  const { t } = context;
+  const { id, message, files, phase, error } = item;
+  const discard = () => {
+    const given = client.discard(id);
+    if (given)
+      back(
+        String(given.message.data.text ?? ""),
+        given.files.map(({ file }) => file),
+      );
+  };
+  return html`<div class="arp-message arp-outgoing" data-input=${id} data-phase=${phase}>
+    <article class="arp-said" aria-label=${t("saidBy", { name: t("you") })}>
+      ${inputBubble(message, context)}
+      ${
+        files.length === 0
+          ? nothing
+          : html`<ul class="arp-files">${files.map(({ file }) => (hasPreview(file) ? html`<li class="arp-sent-picture"><arp-local-picture .file=${file}></arp-local-picture></li>` : html`<li>${fileChip(file, t)}</li>`))}</ul>`
+      }
+      ${state(item, context)}
+      ${
+        phase === "refused" && error
+          ? html`<p class="arp-ending arp-bad" role="alert">${icon("alert")} <span>${wrong(error, t, (text) => t("notSent", { error: text }))}</span></p>`
+          : nothing
+      }
+      ${
+        phase === "refused" || phase === "waiting"
+          ? html`<div class="arp-doing">
+            ${phase === "refused" ? html`<button type="button" class="arp-button arp-soft" @click=${() => client.resend(id)}>${t("sendAgain")}</button>` : nothing}
+            <button type="button" class="arp-button arp-quiet" @click=${discard}>${t("edit")}</button>
+          </div>`
+          : nothing
+      }
+    </article>
+  </div>`;
+}
+
+function state({ phase, files, progress }: Outgoing, { t }: ArpContext): unknown {
+  if (phase === "waiting") return html`<p class="arp-caption">${t("waitingToSend")}</p>`;
+  if (phase !== "sent") return nothing;
+  if (files.length === 0) return html`<arp-late class="arp-caption">${t("notDelivered")}</arp-late>`;
+  const percent = t.number(progress, { style: "percent" });
+  return html`<div class="arp-uploading">
+    <progress max="1" .value=${progress} aria-label=${t("uploading", { percent })}></progress>
+    <span class="arp-caption" aria-hidden="true">${t("uploading", { percent })}</span>
+  </div>`;
+}

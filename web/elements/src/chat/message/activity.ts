@@ -1,0 +1,118 @@
+/**
+ * What the agent did besides speaking: tools and thinking, folded. Whether a fold is open is the
+ * user's: nothing here opens or closes it. How long something took is what the agent side says, else
+ * it is known only where this page saw it begin.
+ */
+
+import type { ToolRun, TurnState } from "@agent-rendering/core";
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+
+import type { ArpContext } from "../../base/context.js";
+import "./elapsed.js";
+import { icon } from "../icons.js";
+import type { Step } from "./sections.js";
+import { number, visible, withoutCodes } from "../../base/values.js";
+import { sentence } from "../../base/wrong.js";
+
+interface Span {
+  readonly since: number;
+  until: number | null;
+}
+
+export class Activity {
+  readonly #spans = new Map<string, Span>();
+  #seen = "";
+
+  /** Notes what began and what ended since the last look. */
+  look({ id, tools, thinking, final, output }: TurnState): void {
+    const isFirst = this.#seen !== id;
+    if (isFirst) this.#spans.clear();
+    this.#seen = id;
+    const now = Date.now();
+    tools.forEach(({ ok }, number) => this.#note(`tool:${number}`, ok === null && !final, now));
+    const isThinking = thinking !== "" && output.length === 0 && tools.length === 0 && !final;
+    if (thinking !== "") this.#note("thinking", isThinking, now);
+  }
+
+  /** A group of steps; a single one is alone. */
+  draw(steps: readonly Step[], turn: TurnState, context: ArpContext, isOpen: boolean): TemplateResult {
+    const items = repeat(
+      steps,
+      ({ key }) => key,
+      (step, at) => this.#step(step, turn, context, isOpen && at === steps.length - 1),
+    );
+    return html`<div class="arp-activity" role="group" aria-label=${context.t("activity", { count: steps.length })}>${items}</div>`;
+  }
+
+  #note(key: string, isRunning: boolean, now: number): void {
+    const span = this.#spans.get(key);
+    if (span === undefined && isRunning) this.#spans.set(key, { since: now, until: null });
+    else if (span !== undefined && span.until === null && !isRunning) span.until = now;
+  }
+
+  #step(step: Step, turn: TurnState, context: ArpContext, isLast: boolean): TemplateResult {
+    return step.kind === "tool"
+      ? this.#tool(step.run, step.key, turn, context)
+      : this.#thinking(step.text, context, isLast && !turn.final);
+  }
+
+  #tool(run: ToolRun, key: string, turn: TurnState, context: ArpContext): TemplateResult {
+    void import("./tool_detail.js").catch(() => undefined); // tried again with the next one
+    const { tool, ok, error } = run;
+    const { t } = context;
+    const name = visible(tool);
+    const state = ok === null ? (turn.final ? "interrupted" : "running") : ok ? "done" : "failed";
+    const words = { running: "active", done: "done", failed: "failed", interrupted: "interrupted" } as const;
+    return html`<details class="arp-step" data-state=${state}>
+      <summary>
+        <span class="arp-step-sign" aria-hidden="true">${state === "done" ? icon("check") : state === "running" ? html`<span class="arp-spinner"></span>` : icon("alert")}</span>
+        <code dir="auto">${name}</code> <span class="arp-step-state">${t(words[state])}</span>
+        ${this.#time(key, context, run.durationMs)} ${state === "running" ? progressOf(run, context) : nothing}
+      </summary>
+      <div class="arp-step-body">
+        <arp-tool-detail .run=${run} .context=${context}></arp-tool-detail>
+        ${error ? html`<p class="arp-bad" dir="auto">${visible(sentence(withoutCodes(error)))}</p>` : nothing}
+      </div>
+    </details>`;
+  }
+
+  #thinking(text: string, context: ArpContext, isRunning: boolean): TemplateResult {
+    const { t } = context;
+    return html`<details class="arp-step arp-thought" data-state=${isRunning ? "running" : "done"}>
+      <summary>
+        <span class="arp-step-sign" aria-hidden="true">${isRunning ? html`<span class="arp-spinner"></span>` : icon("thought")}</span>
+        <span>${t(isRunning ? "thinking" : "thought")}</span> ${this.#time("thinking", context)}
+      </summary>
+      <div class="arp-step-body"><p class="arp-plain" dir="auto">${text}</p></div>
+    </details>`;
+  }
+
+  #time(key: string, context: ArpContext, durationMs: number | null = null): unknown {
+    const span = typeof durationMs === "number" ? { since: 0, until: durationMs } : this.#spans.get(key);
+    if (span === undefined) return nothing;
+    return html`<arp-elapsed class="arp-caption" .since=${span.since} .until=${span.until} .t=${context.t}></arp-elapsed>`;
+  }
+}
+
+/** How far a tool is: what it says, and a bar if that can be measured. It is in no live region. */
+function progressOf({ tool, progress }: ToolRun, { t }: ArpContext): unknown {
+  if (!progress) return nothing;
+  const { done, total } = progress;
+  const progressText = visible(withoutCodes(progress.text ?? ""));
+  const isMeasured = number(done) !== null && number(total) !== null && (total as number) > 0;
+  const count = isMeasured
+    ? t("stepsDone", { done: done as number, all: total as number })
+    : number(done) === null
+      ? ""
+      : t.number(done as number);
+  return html`<span class="arp-step-progress">
+    ${progressText === "" ? nothing : html`<span class="arp-step-said" dir="auto" title=${progressText}>${progressText}</span>`}
+    ${
+      isMeasured
+        ? html`<progress class="arp-bar" aria-label=${t("toolRunning", { tool: visible(tool) })} aria-valuetext=${count} max=${total as number} .value=${Math.min(done as number, total as number)}></progress>`
+        : nothing
+    }
+    ${count === "" ? nothing : html`<span class="arp-step-count" aria-hidden=${isMeasured ? "true" : nothing}>${count}</span>`}
+  </span>`;
+}

@@ -1,0 +1,62 @@
+/** What a turn says, as it shows, in lines: for those who have it read aloud. */
+
+import type { TurnState } from "@agent-rendering/core";
+
+import type { ArpProse } from "../../markdown/prose.js";
+import { plainTextOf } from "./sections.js";
+
+const LOOK_MS = 100;
+const MOST_LOOKS = 20;
+
+/** Elements within a line; every other element begins a line of its own, and ends it. */
+const INLINE = new Set(
+  "a abbr arp-cite arp-math b bdi bdo cite code del dfn em i img ins kbd label mark math q s samp small span strong sub sup u var".split(
+    " ",
+  ),
+);
+/** What has no words, or words for who presses it. */
+const SILENT = "[aria-hidden=true], [hidden], [popover], .arp-tools, .arp-code-head, button, svg, style, script";
+
+/** The text of a turn's prose, with the names of its authors, once it is drawn: long ones are drawn over several frames. */
+export async function drawnText(chat: Element, turn: TurnState): Promise<string[]> {
+  const place = `arp-message[data-turn="${CSS.escape(turn.id)}"]`;
+  let said: Element[] = [];
+  for (let look = 0; look < MOST_LOOKS; look += 1) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    said = [...chat.querySelectorAll(`${place} :is(arp-prose, .arp-author > [dir])`)];
+    if (said.every((one) => !(one as Partial<ArpProse>).busy)) break;
+  }
+  const lines = linesOf(said);
+  return lines.length > 0
+    ? lines
+    : plainTextOf(turn)
+        .split("\n")
+        .filter((line) => line.trim() !== "");
+}
+
+/** The text of elements as lines: a block each, with cells of a table apart from each other. */
+export function linesOf(elements: Iterable<Element>): string[] {
+  const lines = [""];
+  const write = (text: string) => (lines[lines.length - 1] += text);
+  const walk = (node: Node, isCode: boolean): void => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      const text = node.textContent ?? "";
+      const [first = "", ...others] = isCode ? text.split("\n") : [text.replace(/\s+/g, " ")];
+      write(first);
+      lines.push(...others);
+      return;
+    }
+    if (!(node instanceof Element) || node.matches(SILENT)) return;
+    const name = node.localName;
+    if (name === "img") return void write(node.getAttribute("alt") ?? "");
+    if (name === "math") return void write((node.querySelector("annotation") ?? node).textContent ?? "");
+    const isCell = name === "td" || name === "th";
+    if (isCell && node.previousElementSibling !== null) write("; ");
+    const isBlock = !isCell && !INLINE.has(name);
+    if (isBlock) lines.push("");
+    for (const child of node.childNodes) walk(child, isCode || name === "pre");
+    if (isBlock) lines.push("");
+  };
+  for (const element of elements) walk(element, false);
+  return lines.map((line) => line.replace(/\s+/g, " ").trim()).filter((line) => line !== "");
+}

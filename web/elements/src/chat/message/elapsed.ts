@@ -1,0 +1,53 @@
+/** `<arp-elapsed>`: how long something takes, once a second, without an announcement. */
+
+import type { Translator } from "@agent-rendering/core/strings";
+import { nothing } from "lit";
+
+import { ArpElement, define } from "../../base/element.js";
+import { clockText } from "../clock.js";
+
+const SHOWN_FROM_MS = 1000;
+/** Nobody reads 340 seconds: from here on as a clock shows it. */
+const CLOCK_FROM_MS = 60_000;
+
+export class ArpElapsed extends ArpElement {
+  static override properties = { since: { attribute: false }, until: { attribute: false }, t: { attribute: false } };
+
+  declare since: number;
+  /** `null` while it continues. */
+  declare until: number | null;
+  declare t: Translator;
+  #timer: ReturnType<typeof setInterval> | null = null;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.setAttribute("aria-hidden", "true");
+    this.requestUpdate();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#tick(false);
+  }
+
+  protected override render(): unknown {
+    this.#tick(this.until === null && this.isConnected);
+    const ms = (this.until ?? Date.now()) - this.since;
+    if (ms < SHOWN_FROM_MS) return nothing;
+    if (ms >= CLOCK_FROM_MS) return clockText(Math.round(ms / 1000), this.t);
+    return this.t.number(ms / 1000, {
+      style: "unit",
+      unit: "second",
+      unitDisplay: "narrow",
+      maximumFractionDigits: ms < 10_000 && this.until !== null ? 1 : 0,
+    });
+  }
+
+  #tick(wanted: boolean): void {
+    if (wanted === (this.#timer !== null)) return;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = wanted ? setInterval(() => this.requestUpdate(), 1000) : null;
+  }
+}
+
+define("arp-elapsed", ArpElapsed);

@@ -1,0 +1,38 @@
+/** `<arp-local-picture>`: a picture that is being sent, from the reader's own disk. */
+
+import { html } from "lit";
+
+import { visible } from "../../base/values.js";
+import { ArpElement, define } from "../../base/element.js";
+
+export class ArpLocalPicture extends ArpElement {
+  static override properties = { file: { attribute: false } };
+
+  declare file: File | null;
+  /** Keeps the file in memory until it is released. */
+  #address: string | null = null;
+
+  constructor() {
+    super();
+    this.file = null;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.requestUpdate();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    if (this.#address !== null) URL.revokeObjectURL(this.#address);
+    this.#address = null;
+  }
+
+  protected override render(): unknown {
+    if (this.file === null) return "";
+    this.#address ??= URL.createObjectURL(this.file);
+    return html`<img src=${this.#address} alt=${visible(this.file.name)} />`;
+  }
+}
+
+define("arp-local-picture", ArpLocalPicture);

@@ -1,0 +1,173 @@
+/**
+ * `<arp-tool-detail>`: what a tool was called with and what it returned, laid out for people. Loaded with
+ * the first use of a tool. All of it is text of others: it is drawn as text in which nothing deceives.
+ */
+
+import { parseJson, type Json, type JsonObject, type ToolRun } from "@agent-rendering/core";
+import { printed } from "@agent-rendering/core/printed";
+import { html, nothing, type TemplateResult } from "lit";
+
+import "../../code/code.js";
+import { createContext, type ArpContext } from "../../base/context.js";
+import { ArpElement, define } from "../../base/element.js";
+import { leadsAway, linkTarget } from "../../base/url.js";
+import { isObject, text, visible } from "../../base/values.js";
+import "./message_styles.js";
+import { codeLanguage } from "./tool_code.js";
+
+const BARE = createContext();
+/** Objects with more entries are shown as JSON: a row for each would hold the page up. */
+const MOST_ENTRIES = 60;
+/** Wider lists of objects are shown as JSON: nobody reads such a table. */
+const MOST_COLUMNS = 8;
+/** Longer texts are below their name, in a place that scrolls. */
+const LONGEST_LINE = 500;
+/** Code within objects is laid out down to this depth. */
+const DEEPEST = 4;
+/** Deeper than this JSON is shown as it came: its indents alone would fill the memory. */
+const DEEPEST_JSON = 100;
+
+export class ArpToolDetail extends ArpElement {
+  static override properties = { run: { attribute: false }, context: { attribute: false } };
+
+  declare run: ToolRun | undefined;
+  declare context: ArpContext;
+
+  constructor() {
+    super();
+    this.context = BARE;
+  }
+
+  protected override render(): unknown {
+    const { run, context } = this;
+    if (run === undefined) return nothing;
+    const { t } = context;
+    const drawn = new Drawing(run.tool, context, false);
+    const output = new Drawing(run.tool, context, true);
+    const args = drawn.given(run.args, t("toolArguments"));
+    const result = run.result == null ? nothing : output.given(run.result, t("toolResult"));
+    const whole =
+      run.resultRef == null ? null : linkTarget(`${context.client?.address.base ?? ""}${run.resultRef}`, context);
+    return html`${args === nothing ? nothing : html`<p class="arp-caption">${t("toolArguments")}</p>${args}`}
+      ${result === nothing ? nothing : html`<p class="arp-caption">${t("toolResult")}</p>${result}`}
+      ${whole === null ? nothing : html`<p><a class="arp-link" href=${whole.href} download target=${leadsAway(whole) ? "_blank" : nothing} rel="noopener noreferrer">${t("wholeResult")}</a></p>`}`;
+  }
+}
+
+/** Lays out values of one use of a tool. */
+class Drawing {
+  readonly #tool: string;
+  readonly #context: ArpContext;
+  /** Whether it is what a tool printed, which is read as a terminal does; what it is called with is shown as it is. */
+  readonly #isOutput: boolean;
+
+  constructor(tool: string, context: ArpContext, isOutput: boolean) {
+    this.#tool = tool;
+    this.#context = context;
+    this.#isOutput = isOutput;
+  }
+
+  /** Arguments or a result: JSON laid out, any other text as it is; nothing for what is empty. */
+  given(given: string, label: string): unknown {
+    const content = text(given);
+    let value: Json;
+    try {
+      value = parseJson(content) as Json;
+    } catch {
+      return content.trim() === "" ? nothing : this.#plain(content, label, "auto");
+    }
+    if (isDeeper(value, DEEPEST_JSON)) return this.#plain(content, label, "ltr");
+    if (value === null || (typeof value === "object" && Object.keys(value).length === 0)) return nothing;
+    if (typeof value !== "object") return this.#plain(typeof value === "string" ? value : content, label, "auto");
+    if (Array.isArray(value)) return this.#rowsOf(value) ?? this.#json(value, label);
+    return isSmall(value) ? this.#entries(value, 0) : this.#json(value, label);
+  }
+
+  #entries(given: JsonObject | readonly Json[], depth: number): TemplateResult {
+    const entries = Object.entries(given);
+    const siblings = isObject(given) ? given : {};
+    return html`<dl class="arp-values">${entries.map(([name, value]) => this.#entry(name, value, siblings, depth))}</dl>`;
+  }
+
+  #entry(name: string, value: Json, siblings: JsonObject, depth: number): TemplateResult {
+    const label = visible(name);
+    if (typeof value === "string") {
+      const content = this.#shown(value);
+      const language = codeLanguage(name, content, siblings, this.#tool);
+      if (language === null && content.length > LONGEST_LINE)
+        return row(label, this.#plain(content, label, "auto"), "block");
+      if (language === null)
+        return row(label, html`<span class="arp-plain" dir="auto">${content === "" ? '""' : content}</span>`);
+      return row(
+        label,
+        html`<arp-code .code=${content} .language=${language} .heading=${label} .context=${this.#context}></arp-code>`,
+        "code",
+      );
+    }
+    if (typeof value !== "object" || value === null || Object.keys(value).length === 0)
+      return row(label, html`<code dir="ltr">${JSON.stringify(value)}</code>`);
+    const isLaidOut = depth < DEEPEST && isSmall(value) && holdsLines(value);
+    return row(label, isLaidOut ? this.#entries(value, depth + 1) : this.#json(value, label), "block");
+  }
+
+  /** A list of objects without anything in them as a table; `null` for any other list. */
+  #rowsOf(list: readonly Json[]): TemplateResult | null {
+    const rows = list.filter(isObject);
+    const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+    const isTable =
+      rows.length === list.length && rows.length <= MOST_ENTRIES && names.length > 0 && names.length <= MOST_COLUMNS;
+    if (
+      !isTable ||
+      rows.some((row) =>
+        Object.values(row).some((value) => (typeof value === "object" && value !== null) || holdsLines(value)),
+      )
+    )
+      return null;
+    return html`<div class="arp-values-scroll" tabindex="0" role="group" aria-label=${names.map(visible).join(", ")}><table class="arp-values-table">
+      <thead><tr>${names.map((name) => html`<th scope="col" dir="auto">${visible(name)}</th>`)}</tr></thead>
+      <tbody>${rows.map((row) => html`<tr>${names.map((name) => html`<td dir="auto" ?data-number=${typeof row[name] === "number"}>${this.#shown(text(row[name]))}</td>`)}</tr>`)}</tbody>
+    </table></div>`;
+  }
+
+  #shown(content: string): string {
+    return visible(this.#isOutput ? printed(content) : content.replace(/\r\n?/g, "\n"));
+  }
+
+  #json(value: Json, label: string): TemplateResult {
+    const read = (_name: string, inner: Json) => (this.#isOutput && typeof inner === "string" ? printed(inner) : inner);
+    return this.#plain(JSON.stringify(value, read, 2), label, "ltr");
+  }
+
+  #plain(content: string, label: string, direction: "ltr" | "auto"): TemplateResult {
+    return html`<pre dir=${direction} tabindex="0" role="group" aria-label=${label}>${this.#shown(content)}</pre>`;
+  }
+}
+
+/** Whether lists and objects are in each other on more levels than these. */
+function isDeeper(value: Json, levels: number): boolean {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)))
+  );
+}
+
+/** A name and its value: beside it, below it, or as code, which says its name itself. */
+function row(label: string, shown: TemplateResult, kind: "line" | "block" | "code" = "line"): TemplateResult {
+  return html`<div data-kind=${kind}>
+    <dt class=${kind === "code" ? "arp-hidden" : ""}><code dir="auto">${label}</code></dt>
+    <dd>${shown}</dd>
+  </div>`;
+}
+
+function isSmall(value: JsonObject | readonly Json[]): boolean {
+  return Object.keys(value).length <= MOST_ENTRIES;
+}
+
+/** Whether a text of several lines is anywhere in it, which JSON would write on one. */
+function holdsLines(value: Json): boolean {
+  if (typeof value === "string") return value.includes("\n");
+  return typeof value === "object" && value !== null && Object.values(value).some(holdsLines);
+}
+
+define("arp-tool-detail", ArpToolDetail);

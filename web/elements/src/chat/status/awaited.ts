@@ -1,0 +1,32 @@
+/** Whether the agent waits for an answer that is given in the conversation. */
+
+import { questionState, type ArpClient, type Component, type TurnState } from "@agent-rendering/core";
+
+import { childrenOf } from "../../base/values.js";
+
+/** Returns whether a component, or one in it, is an open question. */
+export function asks(component: Component): boolean {
+  return questionState(component) === "open" || childrenOf(component).some(asks);
+}
+
+/** Returns whether a turn waits for an answer that is not asked for in a window beside the message box. */
+export function waitsForAnswer({ id, status, permissions, output }: TurnState, { store }: ArpClient): boolean {
+  if (status !== "waiting") return false;
+  const asked = new Set(permissions.map(({ component }) => component));
+  const isInWindow = store.permissions.get().some(({ turnId }) => turnId === id) || store.popupNames.get().length > 0;
+  return !isInWindow || output.some((component) => !asked.has(component.id) && asks(component));
+}
+
+/** Returns whether the agent waits for an answer, in the conversation or in a window of a permission. */
+export function asksNow(client: ArpClient): boolean {
+  return client.store.permissions.get().length > 0 || isAwaited(client);
+}
+
+/** Returns whether the end of the conversation is a turn that waits for an answer there; queued turns come after it. */
+export function isAwaited(client: ArpClient): boolean {
+  const { turnIds } = client.store;
+  const inLine = ["queued", "cancelled"];
+  const last = turnIds.get().findLast((id) => !inLine.includes(client.screen.status(id) ?? ""));
+  const state = last === undefined ? undefined : client.store.turn(last).get();
+  return state !== undefined && waitsForAnswer(state, client);
+}

@@ -1,0 +1,75 @@
+/** What shows before the first word. */
+
+import { html, nothing, type TemplateResult } from "lit";
+
+import type { ArpContext } from "../../base/context.js";
+
+/** The introduction of a conversation. */
+export interface Introduction {
+  readonly title?: string;
+  readonly description?: string;
+  readonly suggestions?: readonly string[];
+  /** Address of a picture, or a short text. */
+  readonly logo?: string;
+}
+
+/** The host's introduction, else the server's. */
+export function introduced(
+  {
+    heading,
+    description,
+    suggestions,
+    logo,
+  }: {
+    heading?: string | undefined;
+    description?: string | undefined;
+    suggestions?: readonly string[] | undefined;
+    logo?: string | undefined;
+  },
+  introduction: Introduction | null,
+): Introduction {
+  return {
+    title: heading ?? introduction?.title ?? "",
+    description: description ?? introduction?.description ?? "",
+    suggestions: suggestions ?? introduction?.suggestions ?? [],
+    logo: logo ?? "",
+  };
+}
+
+/** What shows around the greeting of the app; without one all is `before`. */
+export interface Welcome {
+  readonly before: TemplateResult;
+  readonly after: unknown;
+}
+
+/** The app's greeting, where it has one, takes the place of its description. */
+export function welcome(
+  { title, description, suggestions = [], logo }: Introduction,
+  { t }: ArpContext,
+  say: (text: string) => void,
+  picker: unknown = nothing,
+  isGreeted = false,
+): Welcome {
+  const offers =
+    suggestions.length === 0
+      ? nothing
+      : html`<ul class="arp-suggestions" aria-label=${t("suggestions")}>
+          ${suggestions.map((text) => html`<li><button type="button" dir="auto" class="arp-suggestion" @click=${() => say(text)}>${text}</button></li>`)}
+        </ul>`;
+  const before = html`<section class="arp-welcome" ?data-greeted=${isGreeted} aria-labelledby="arp-greeting">
+    ${picture(logo, "arp-logo")}
+    <h2 id="arp-greeting" dir="auto">${title || t("greeting")}</h2>
+    ${isGreeted ? nothing : html`<p class="arp-welcome-text" dir="auto">${description || (title ? t("greeting") : nothing)}</p>`}
+    ${picker}
+    ${isGreeted ? nothing : offers}
+  </section>`;
+  return { before, after: isGreeted ? html`<div class="arp-welcome arp-welcome-end">${offers}</div>` : nothing };
+}
+
+/** A picture by its address, or a short text such as an emoji; for the eye alone. */
+export function picture(source: string | undefined, name: string): unknown {
+  if (!source) return nothing;
+  return /[/.]/.test(source)
+    ? html`<img class=${name} src=${source} alt="" />`
+    : html`<span class=${name} aria-hidden="true">${source}</span>`;
+}

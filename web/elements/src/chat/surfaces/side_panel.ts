@@ -1,0 +1,384 @@
+/**
+ * `<arp-side-panel>`: what the agent shows beside the conversation, on other surfaces than `main`. It has a title, can be
+ * closed and opened again, and made wider; loaded with the first such surface.
+ *
+ * Theory of operation. Beside the conversation it is open until the reader closes it. Then a strip stays from which it is opened
+ * again, and it opens by itself when something comes that was not there when it was closed: a component with another id, or a
+ * question. What only changes (a progress bar) leaves it closed. That holds over a reload, in this tab and for this chat. Where the
+ * chat has no room for both, the panel is a bar above the conversation which opens it over the whole chat. There it never opens
+ * by itself, since that would hide what is read or written; the bar says that there is something new, or that a question waits.
+ */
+
+import { questionState, type ArpClient, type Component, type Storage, type Wire } from "@agent-rendering/core";
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+
+import { CellController } from "../../base/cell_controller.js";
+import { renderComponents } from "../../components/render.js";
+import { createContext, type ArpContext } from "../../base/context.js";
+import { ArpElement, define } from "../../base/element.js";
+import { addStyles } from "../../style/sheet.js";
+import { styled } from "../../base/styled.js";
+import { childrenOf, freshId, visible } from "../../base/values.js";
+import { browserStorage } from "../composer/drafts.js";
+import { icon } from "../icons.js";
+import "../message/message_styles.js";
+import styles from "./side_panel.css?inline";
+import { ADJACENT_PX, bounded, Border, DEFAULT_PX, LEAST_PX, mostOf, readWidth } from "./side_width.js";
+import { watch } from "../watch.js";
+
+/** In `sessionStorage`: the chat whose panel was closed, and what had been seen of it. */
+const CLOSED_KEY = "arp.side-closed";
+/** Sizes are told when they have not changed for so long. */
+const REST_MS = 200;
+
+export class ArpSidePanel extends ArpElement {
+  static override properties = {
+    client: { attribute: false },
+    context: { attribute: false },
+    storage: { attribute: false },
+    room: { state: true },
+    width: { state: true },
+    closed: { state: true },
+    raised: { state: true },
+  };
+
+  declare client: ArpClient | null;
+  declare context: ArpContext;
+  /** Where the width is kept; `null`: nowhere. */
+  declare storage: Storage | null;
+  /** How wide the whole chat is, in CSS pixels. */
+  declare protected room: number;
+  /** How wide the reader wants the panel, in CSS pixels. */
+  declare protected width: number;
+  /** Whether the reader closed it, where it is beside the conversation. */
+  declare protected closed: boolean;
+  /** Whether the reader opened it, where it lies over the conversation. */
+  declare protected raised: boolean;
+
+  readonly #id = freshId("side");
+  readonly #border = new Border(this, (width, isLast) => this.#resize(width, isLast));
+  /** What the reader has had before them: ids of components, with `?` after those of questions that were open. */
+  #seen = new Set<string>();
+  #shown = new Set<string>();
+  #titles = "";
+  #lists: readonly (readonly Component[])[] = [];
+  #session: string | null = null;
+  readonly #cells = new CellController(this, () => this.#updateNews());
+  #sizes: ResizeObserver | null = null;
+  #telling: ReturnType<typeof setTimeout> | undefined;
+  #toldNames = "";
+  /** What it is in: known still when it has been taken out. */
+  #chat: HTMLElement | null = null;
+
+  constructor() {
+    super();
+    this.client = null;
+    this.context = createContext();
+    this.storage = browserStorage();
+    this.room = this.width = 0;
+    this.closed = this.raised = false;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.requestUpdate(); // after a move: what is below the open panel is unreachable again
+    this.#chat = this.parentElement;
+    this.#measure();
+    if (this.#chat !== null && typeof ResizeObserver !== "undefined") {
+      this.#sizes = new ResizeObserver(() => this.#measure());
+      this.#sizes.observe(this.#chat);
+    }
+    this.addEventListener("keydown", this.#key);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.removeEventListener("keydown", this.#key);
+    this.#sizes?.disconnect();
+    clearTimeout(this.#telling);
+    this.#cover(false);
+    this.#chat?.style.removeProperty("--_arp-gutter");
+    this.#chat = null;
+  }
+
+  /** Opens it, with the focus in it. */
+  async open(): Promise<void> {
+    this.closed = false;
+    this.raised = this.#isOver;
+    this.#keep();
+    await this.updateComplete;
+    this.querySelector<HTMLElement>(".arp-side-body")?.focus();
+  }
+
+  /** Closes it; the focus goes to what opens it again. */
+  async close(): Promise<void> {
+    this.closed = true;
+    this.raised = false;
+    this.#seen = new Set(this.#shown);
+    this.#keep();
+    await this.updateComplete;
+    this.querySelector<HTMLElement>(".arp-side-open")?.focus();
+  }
+
+  // -- what shows --------------------------------------------------------------------------------
+
+  get #isOver(): boolean {
+    return this.room < ADJACENT_PX;
+  }
+
+  get #isOpen(): boolean {
+    return this.#isOver ? this.raised : !this.closed;
+  }
+
+  protected override willUpdate(changed: Map<PropertyKey, unknown>): void {
+    if (this.width === 0) this.width = readWidth(this.storage);
+    if (changed.has("client")) {
+      this.#cells.observe(...(this.client === null ? [] : [this.client.store]));
+      this.#updateNews();
+    }
+    if (this.#isOpen) this.#seen = new Set(this.#shown);
+  }
+
+  /** Looks whether something came that the reader has not seen. */
+  #updateNews(): void {
+    const { client } = this;
+    if (client === null) return;
+    const lists = client.store.surfaceNames.get().map((name) => client.store.surface(name).get());
+    const isOther = client.sessionId !== this.#session;
+    const titles = client.store.surfaceNames
+      .get()
+      .map((name) => this.#title(name))
+      .join("\0");
+    const isSame = !isOther && titles === this.#titles && lists.length === this.#lists.length;
+    if (isSame && lists.every((list, at) => list === this.#lists[at])) return;
+    this.#titles = titles;
+    if (isOther) this.#recall(client.sessionId);
+    this.#lists = lists;
+    this.#shown = new Set(lists.flatMap((list) => list.flatMap(idsOf)));
+    if (this.closed && this.#hasNews) {
+      this.closed = false;
+      this.#keep();
+    }
+    this.requestUpdate();
+  }
+
+  get #hasNews(): boolean {
+    return [...this.#shown].some((id) => !this.#seen.has(id));
+  }
+
+  get #asks(): boolean {
+    return [...this.#shown].some((id) => id.endsWith("?"));
+  }
+
+  /** Whether the panel of this chat was closed before a reload, and what had been seen then. */
+  #recall(session: string | null): void {
+    const isNamed = this.#session === null && session !== null && this.#lists.length > 0; // the same chat has a name now
+    this.#session = session;
+    if (isNamed) return;
+    this.closed = this.raised = false;
+    this.#seen = new Set();
+    try {
+      const kept = JSON.parse(sessionStorage.getItem(CLOSED_KEY) ?? "null") as {
+        session: string;
+        seen: string[];
+      } | null;
+      if (kept === null || kept.session !== session) return;
+      this.#seen = new Set(kept.seen);
+      this.closed = true;
+    } catch {
+      // Forbidden, or not ours.
+    }
+  }
+
+  #keep(): void {
+    if (this.storage === null) return;
+    try {
+      if (this.closed)
+        sessionStorage.setItem(CLOSED_KEY, JSON.stringify({ session: this.#session, seen: [...this.#seen] }));
+      else sessionStorage.removeItem(CLOSED_KEY);
+    } catch {
+      // Full or forbidden: it lasts until the reload.
+    }
+  }
+
+  // -- its size ----------------------------------------------------------------------------------
+
+  #measure(): void {
+    const chat = this.#chat;
+    if (chat === null) return;
+    this.room = chat.clientWidth;
+    this.#tellSizes();
+    // The message box leaves the same margin free as the scroll bar of the conversation, so that their edges line up.
+    const scroller = this.#isOver ? null : chat.querySelector<HTMLElement>(".arp-scroller");
+    const gutter = scroller === null ? 0 : (scroller.offsetWidth - scroller.clientWidth) / 2;
+    chat.style.setProperty("--_arp-gutter", `${gutter}px`);
+  }
+
+  #resize(width: number | null, isLast: boolean): void {
+    this.width = bounded(width ?? DEFAULT_PX, this.room);
+    if (!isLast) return;
+    this.#tellSizes();
+    try {
+      if (width === null) this.storage?.removeItem(Border.KEY);
+      else this.storage?.setItem(Border.KEY, String(this.width));
+    } catch {
+      // Full or forbidden.
+    }
+  }
+
+  /** Tells the agent how large its surfaces are, once that rests. */
+  #tellSizes(): void {
+    clearTimeout(this.#telling);
+    this.#telling = setTimeout(() => {
+      for (const surface of this.querySelectorAll<HTMLElement>("[data-surface]")) {
+        const { width, height } = surface.getBoundingClientRect();
+        const name = surface.dataset.surface as string;
+        const states = this.#info(name)?.fullscreen ? ["activated", "fullscreen"] : ["activated"];
+        this.client?.tellOfSurface(name, "resize", { width: Math.round(width), height: Math.round(height), states });
+      }
+    }, REST_MS);
+  }
+
+  /** Makes what lies below the open panel unreachable, or reachable again. */
+  #cover(isCovered: boolean): void {
+    for (const part of this.#chat?.querySelectorAll<HTMLElement>(":scope > :is(.arp-body, .arp-dock)") ?? [])
+      part.inert = isCovered;
+  }
+
+  #key = (event: KeyboardEvent): void => {
+    const isWriting =
+      (event.target as Element).closest("input, textarea, select, [contenteditable], [aria-expanded=true]") !== null;
+    if (event.key !== "Escape" || event.defaultPrevented || event.isComposing || isWriting || !this.#isOpen) return;
+    event.preventDefault();
+    event.stopPropagation(); // elsewhere in the chat it stops the agent
+    void this.close();
+  };
+
+  // -- drawing -----------------------------------------------------------------------------------
+
+  protected override updated(): void {
+    this.#cover(this.#isOver && this.#isOpen && this.#lists.length > 0);
+    const names = this.client?.store.surfaceNames.get().join("\0") ?? "";
+    if (names === this.#toldNames) return;
+    this.#toldNames = names;
+    this.#tellSizes();
+  }
+
+  protected override render(): unknown {
+    const names = this.client?.store.surfaceNames.get() ?? [];
+    const [first] = names;
+    if (first === undefined) return nothing;
+    const { t } = this.context;
+    const title = names.length === 1 ? this.#title(first) : t("sidePanel");
+    this.toggleAttribute(
+      "data-full",
+      names.some((name) => this.#info(name)?.fullscreen),
+    );
+    this.dataset.layout = this.#isOver ? "over" : "side";
+    this.dataset.state = this.#isOpen ? "open" : "closed";
+    return this.#isOpen ? this.#panel(names, title) : this.#opener(title);
+  }
+
+  #opener(title: string): TemplateResult {
+    const { t } = this.context;
+    const label = `${t("showSidePanel")}: ${title}`;
+    const hint = this.#asks ? t("yourTurn") : "";
+    const hasMark = this.#asks || this.#hasNews;
+    return html`<button
+      type="button" class="arp-icon-button arp-side-open" aria-expanded="false" aria-label=${hint ? `${label}. ${hint}` : label} title=${label}
+      @click=${() => this.open()}
+    >${icon("panel")}${this.#isOver && !hint ? html`<span dir="auto">${title}</span>` : nothing}${
+      hasMark ? html`<span class="arp-side-mark"></span>` : nothing
+    }${this.#isOver && hint ? html`<span class="arp-side-told">${hint}</span>` : nothing}</button>`;
+  }
+
+  #panel(names: readonly string[], title: string): TemplateResult {
+    const { t } = this.context;
+    const width = bounded(this.width, this.room);
+    const label = `${t("close")}: ${title}`;
+    return html`<div class="arp-side" ${styled(this.#isOver ? {} : { width: `${width}px` })}>
+      ${
+        this.#isOver
+          ? nothing
+          : html`<div
+            class="arp-side-border" role="separator" tabindex="0" aria-orientation="vertical" aria-label=${t("resizeSidePanel")} title=${t("resizeSidePanel")}
+            aria-controls=${this.#id} aria-valuenow=${width} aria-valuemin=${LEAST_PX} aria-valuemax=${mostOf(this.room)}
+            @keydown=${(event: KeyboardEvent) => this.#border.key(event, width, this.room)} @pointerdown=${this.#border.grab}
+            @dblclick=${() => this.#resize(null, true)}
+          ></div>`
+      }
+      <header class="arp-side-head">
+        <h2 id="${this.#id}-title" dir="auto">${title}</h2>
+        <button type="button" class="arp-icon-button" aria-label=${label} title=${label} aria-controls=${this.#id} @click=${() => this.#closeFirst(names)}>${icon("close")}</button>
+      </header>
+      <section class="arp-side-body" id=${this.#id} tabindex="0" aria-labelledby="${this.#id}-title">
+        ${repeat(
+          names,
+          (name) => name,
+          (name) => this.#surface(name, title),
+        )}
+      </section>
+    </div>`;
+  }
+
+  #surface(name: string, above: string): TemplateResult {
+    const cell = (this.client as ArpClient).store.surface(name);
+    const drawn = { get: () => renderComponents(cell.get(), this.context), subscribe: cell.subscribe };
+    const title = this.#title(name);
+    const hasTitle = title !== above;
+    const label = `${this.context.t("close")}: ${title}`;
+    const closer =
+      hasTitle && this.#info(name) !== undefined
+        ? html`<button type="button" class="arp-icon-button" aria-label=${label} title=${label} @click=${() => this.#closeSurface(name)}>${icon("close")}</button>`
+        : nothing;
+    return html`<div
+      class="arp-surface" data-surface=${name} role=${hasTitle ? "group" : nothing} aria-label=${hasTitle ? title : nothing}
+      @focusin=${(event: FocusEvent) => this.#focus(event, name, "focus")} @focusout=${(event: FocusEvent) => this.#focus(event, name, "unfocus")}
+    >
+      ${hasTitle ? html`<div class="arp-surface-head"><h3 dir="auto">${title}</h3>${closer}</div>` : nothing}${watch(drawn)}
+    </div>`;
+  }
+
+  #info(name: string): Wire.SurfaceInfo | undefined {
+    return this.client?.store.surfaceInfo(name).get();
+  }
+
+  #title(name: string): string {
+    return visible(this.#info(name)?.title ?? "") || titleOf(name, this.context.t("sidePanel"));
+  }
+
+  /** Closes the one surface that there is, if the agent made it to be closed; else only the panel. */
+  #closeFirst(names: readonly string[]): void {
+    const [name] = names;
+    if (names.length === 1 && name !== undefined && this.#info(name) !== undefined) this.#closeSurface(name);
+    else void this.close();
+  }
+
+  #closeSurface(name: string): void {
+    this.client?.closeSurface(name);
+    this.dispatchEvent(new CustomEvent("arp-settled", { bubbles: true }));
+  }
+
+  #focus({ relatedTarget, currentTarget }: FocusEvent, name: string, what: "focus" | "unfocus"): void {
+    const wasInside = relatedTarget instanceof Node && (currentTarget as Element).contains(relatedTarget);
+    if (!wasInside) this.client?.tellOfSurface(name, what);
+  }
+}
+
+/** A surface's name as a title: `build_status` is "Build status"; one that says only where it is, `otherwise`. */
+export function titleOf(name: string, otherwise: string): string {
+  if (/^(side|right|left)?[-_ ]?(bar|panel|pane)?$/i.test(name)) return otherwise;
+  if (!/^[a-z][a-z0-9]*([-_][a-z0-9]+)*$/.test(name)) return visible(name);
+  const words = name.replace(/[-_]/g, " ");
+  return (words[0] as string).toUpperCase() + words.slice(1);
+}
+
+/** The ids of a component and of all below it, and once more with `?` where it is an open question. */
+function idsOf(component: Component): string[] {
+  const asks = questionState(component) === "open" ? [`${component.id}?`] : [];
+  return [component.id, ...asks, ...childrenOf(component).flatMap(idsOf)];
+}
+
+addStyles(styles);
+define("arp-side-panel", ArpSidePanel);

@@ -1,0 +1,135 @@
+/** What a conversation shows: its turns, oldest first, and before there are any a welcome. */
+
+import { isGreeting, type ArpClient, type Status, type TurnState } from "@agent-rendering/core";
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+
+import type { ArpContext } from "../../base/context.js";
+import type { MessageActions } from "../message/message.js";
+import type { Gap, Older } from "./older.js";
+import { isBubble, outgoingBubbles } from "../composer/outgoing.js";
+import type { Recent } from "./recent.js";
+import { dayLines } from "./times.js";
+import { watch } from "../watch.js";
+import type { Welcome } from "../status/welcome.js";
+
+/** What a conversation is drawn from. */
+export interface Timeline {
+  readonly client: ArpClient;
+  /** Another number, another conversation: nothing of a message that is open or half edited goes over. */
+  readonly number: number;
+  readonly status: Status;
+  readonly context: ArpContext;
+  readonly older: Older;
+  readonly recent: Recent;
+  readonly avatar: string;
+  readonly showActivity: boolean;
+  readonly actions: MessageActions;
+  welcome(isGreeted: boolean): Welcome;
+  loadOlder(gap: Gap): void;
+  /** Puts a text and files into the message box again. */
+  back(text: string, files: readonly File[]): void;
+}
+
+/** Turns of one part. Parts out of sight are not laid out, and few parts cost less than many turns. */
+const PART_TURNS = 10;
+
+/** Loaded with the first turn: without them the chat begins sooner. */
+export const loadMessages = () => import("../message/message.js").catch(() => undefined); // tried again with the next turn
+
+/** A conversation; what changes within a turn redraws its message alone. */
+export function timeline({
+  client,
+  number,
+  status,
+  context,
+  older,
+  recent,
+  avatar,
+  showActivity,
+  actions,
+  welcome,
+  loadOlder,
+  back,
+}: Timeline): TemplateResult {
+  const { store } = client;
+  const ids = store.turnIds.get();
+  const outgoing = store.outgoing.get();
+  const isEmpty = ids.length === 0 && !outgoing.some(isBubble);
+  const greeted = isUnused(client) && !isEmpty ? welcome(true) : null;
+  const lines = dayLines(
+    older.among(ids, (id) => store.turn(id).get()),
+    context.t,
+  );
+  if (!isEmpty) void loadMessages();
+  const drawn = recent.of(ids);
+  const before = older.top?.turns ?? [];
+  const more = (gap: Gap | null | undefined) =>
+    gap?.wanted
+      ? html`<button type="button" class="arp-button arp-quiet arp-older" aria-busy=${gap.loading ? "true" : "false"} @click=${() => loadOlder(gap)}>
+          ${gap.loading ? html`<span class="arp-spinner"></span>` : nothing}${context.t("loadOlder")}
+        </button>`
+      : nothing;
+  const past = (turn: TurnState) =>
+    html`${lines.get(turn.id)}<arp-message readonly data-turn=${turn.id} .turn=${turn} .context=${context} .avatar=${avatar} .activity=${showActivity}></arp-message>`;
+  const left = (gap: Gap | undefined) => (gap ? html`${more(gap)}${repeat(gap.turns, idOf, past)}` : nothing);
+  const isLoading =
+    status.loading && !status.stale && isEmpty && client.sessionId !== null && status.phase !== "refused";
+  return html`${
+    isLoading
+      ? html`<div class="arp-skeleton" role="img" aria-label=${context.t("loading")}><span></span><span></span><span></span></div>`
+      : isEmpty
+        ? welcome(false).before
+        : (greeted?.before ?? nothing)
+  }
+    ${recent.isPartial ? nothing : more(older.top)}
+    ${repeat(
+      [number],
+      (number) => number,
+      () => html`<div class="arp-log" role="log" aria-live="off" aria-label=${context.t("messages")}>
+      ${parts(before, -before.length, idOf, past)}
+      ${parts(
+        drawn,
+        ids.length - drawn.length,
+        (id) => id,
+        (id) =>
+          html`${left(older.before(id))}${lines.get(id)}<arp-message data-turn=${id} .turn=${watch(store.turn(id))} .client=${client} .context=${context} .actions=${actions} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
+      )}
+      ${outgoingBubbles(outgoing, client, context, back)}
+    </div>`,
+    )}${greeted?.after ?? nothing}`;
+}
+
+/** Whether nobody has said anything here yet: there is nothing, or the greeting of the app alone. */
+export function isUnused({ store }: ArpClient): boolean {
+  const [first, ...others] = store.turnIds.get();
+  const isQuiet = first === undefined || (others.length === 0 && isGreeting(store.turn(first).get()));
+  return isQuiet && !store.outgoing.get().some(isBubble);
+}
+
+const idOf = ({ id }: TurnState) => id;
+
+/**
+ * Draws turns, some in each part. What comes above or below leaves the other parts as they are.
+ *
+ * @param first The place of the first turn among all; below 0 it is counted from the end.
+ */
+function parts<T>(
+  turns: readonly T[],
+  first: number,
+  idOf: (turn: T) => string,
+  draw: (turn: T) => TemplateResult,
+): unknown {
+  const made = new Map<number, T[]>();
+  turns.forEach((turn, at) => {
+    const place = Math.floor((first + at) / PART_TURNS);
+    const part = made.get(place);
+    if (part === undefined) made.set(place, [turn]);
+    else part.push(turn);
+  });
+  return repeat(
+    made,
+    ([place]) => place,
+    ([, part]) => html`<div class="arp-log-part">${repeat(part, idOf, draw)}</div>`,
+  );
+}

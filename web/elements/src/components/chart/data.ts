@@ -1,0 +1,67 @@
+/** A chart's props, read as numbers and names. */
+
+import type { JsonObject } from "@agent-rendering/core";
+import { list, number, objects, oneOf, text } from "../../base/values.js";
+
+const KINDS = ["bar", "line", "area", "pie", "scatter"] as const;
+
+/** One series. */
+export interface Series {
+  readonly name: string;
+  /** `null` is a gap. */
+  readonly values: readonly (number | null)[];
+  /** A colour that the agent chose, if it is one. */
+  readonly colour: string;
+  /** Which of our looks it has, from 0. */
+  readonly look: number;
+}
+
+export interface ChartData {
+  readonly kind: (typeof KINDS)[number];
+  readonly title: string;
+  readonly labels: readonly string[];
+  readonly series: readonly Series[];
+  /** Of a scatter whose labels are numbers: where its points stand. */
+  readonly places: readonly number[] | null;
+  readonly height: number;
+  /** What the labels are, what the values are, and what they are counted in; each may be empty. */
+  readonly xTitle: string;
+  readonly yTitle: string;
+  readonly unit: string;
+}
+
+/** Reads a chart. */
+export function chartData({ type, title, labels, datasets, height, x_title, y_title, unit }: JsonObject): ChartData {
+  const kind = oneOf(type, KINDS);
+  const given = list(labels);
+  const series = objects(datasets).map(({ label, data, color }, look) => ({
+    name: text(label),
+    values: list(data).map(number),
+    colour: colourOf(text(color)),
+    look,
+  }));
+  const length = series.reduce((most, { values }) => Math.max(most, values.length), given.length);
+  const places = given.map((label) =>
+    typeof label === "string" && label.trim() === "" ? Number.NaN : Number(label ?? Number.NaN),
+  );
+  const areNumbers = kind === "scatter" && places.length > 0 && places.every(Number.isFinite);
+  return {
+    kind,
+    title: text(title),
+    labels: Array.from({ length }, (_, at) => text(given[at])),
+    series,
+    places: areNumbers ? places : null,
+    height: Math.min(900, Math.max(120, number(height) ?? 280)),
+    xTitle: text(x_title),
+    yTitle: text(y_title),
+    unit: text(unit).trim(),
+  };
+}
+
+function colourOf(given: string): string {
+  const isPlain =
+    /^(?:#[\da-f]{3,8}|[a-z]+|(?:rgb|hsl|hwb|lab|lch|oklab|oklch)a?\([\d\s.,%/+-]*(?:deg|turn|rad)?[\d\s.,%/+-]*\))$/i.test(
+      given,
+    );
+  return isPlain && typeof CSS !== "undefined" && CSS.supports("color", given) ? given : "";
+}

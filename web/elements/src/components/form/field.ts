@@ -1,0 +1,156 @@
+/** One field of a form: what it is made of, what it answers, what is wrong with it. */
+
+import type { Json, JsonObject } from "@agent-rendering/core";
+import { html, nothing, type TemplateResult } from "lit";
+import type { Translate } from "../../base/context.js";
+import { icon } from "../../base/icons.js";
+import { isObject, list, number, oneOf, text } from "../../base/values.js";
+
+const KINDS = ["text", "textarea", "select", "checkbox", "number", "date", "email", "password", "file"] as const;
+
+/** A choice of a `select`. */
+export interface FieldChoice {
+  readonly label: string;
+  readonly value: Json;
+}
+
+/** A field as it is drawn. */
+export interface FormField {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: (typeof KINDS)[number];
+  readonly value: Json;
+  readonly choices: readonly FieldChoice[];
+  readonly isRequired: boolean;
+  readonly placeholder: string;
+  readonly rules: JsonObject;
+}
+
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+/** Reads a field; one without a name cannot be answered and is none. */
+export function fieldOf(given: JsonObject): FormField | null {
+  const name = text(given.name);
+  if (name === "") return null;
+  return {
+    name,
+    label: text(given.label) || name,
+    kind: oneOf(given.field_type, KINDS),
+    value: given.value ?? null,
+    choices: list(given.options).map((option) => {
+      const label = text(isObject(option) ? option.label : option);
+      return { label, value: (isObject(option) ? option.value : option) ?? label };
+    }),
+    isRequired: given.required === true,
+    placeholder: text(given.placeholder),
+    rules: isObject(given.validation) ? given.validation : {},
+  };
+}
+
+/** What a control answers; `undefined` where nothing was entered. */
+export function valueOf({ kind, choices }: FormField, control: Control): Json | undefined {
+  if (kind === "checkbox") return (control as HTMLInputElement).checked;
+  if (kind === "file" || control.value === "") return undefined;
+  if (kind === "select") return choices[Number(control.value)]?.value;
+  return kind === "number" ? (control as HTMLInputElement).valueAsNumber : control.value;
+}
+
+/** What is wrong with what was entered, in the reader's words; empty if nothing is. */
+export function faultOf({ kind, rules }: FormField, control: Control, t: Translate): string {
+  const { validity } = control;
+  const count = [...control.value].length;
+  if (validity.valueMissing) return t("required");
+  const ruleMessage = text(rules.message);
+  if (validity.badInput || (kind === "number" && control.value !== "" && Number.isNaN(Number(control.value)))) {
+    return ruleMessage || t(kind === "date" ? "invalidDate" : "invalidNumber");
+  }
+  if (validity.typeMismatch) return ruleMessage || t("invalidEmail");
+  if (validity.rangeUnderflow) return ruleMessage || t("tooSmall", { limit: limitOf(rules.min, kind, t) });
+  if (validity.rangeOverflow) return ruleMessage || t("tooLarge", { limit: limitOf(rules.max, kind, t) });
+  if (control.value === "") return "";
+  if (kind === "number" && isRounded(control.value)) {
+    const [word, limit] = control.value.startsWith("-")
+      ? (["tooSmall", Number.MIN_SAFE_INTEGER] as const)
+      : (["tooLarge", Number.MAX_SAFE_INTEGER] as const);
+    return ruleMessage || t(word, { limit: t.number(limit) });
+  }
+  const [least, most] = [number(rules.min_length), number(rules.max_length)];
+  if (least !== null && count < least) return ruleMessage || t("tooShort", { count: least });
+  return most !== null && count > most ? ruleMessage || t("tooLong", { count: most }) : "";
+}
+
+/** Whether digits of a number would be lost; written with an exponent, a very large one is meant to be about that large. */
+function isRounded(written: string): boolean {
+  const size = Math.abs(Number(written));
+  return size > Number.MAX_SAFE_INTEGER && (size < 1e21 || !/e/i.test(written));
+}
+
+function limitOf(limit: Json | undefined, kind: FormField["kind"], t: Translate): string {
+  if (kind === "date") return t.date(`${text(limit)}T12:00:00`, { dateStyle: "medium" }) || text(limit);
+  return typeof limit === "number" ? t.number(limit) : text(limit);
+}
+
+/** An answer in words: for a form that is done. */
+export function valueText({ kind, choices }: FormField, value: Json | undefined, t: Translate): string {
+  if (kind === "password") return value == null ? "" : "••••••";
+  if (typeof value === "boolean") return t(value ? "confirm" : "deny");
+  if (isObject(value)) return text(value.name);
+  if (kind === "date" && typeof value === "string")
+    return t.date(`${value}T12:00:00`, { dateStyle: "medium" }) || value;
+  if (kind === "select") return choices.find((choice) => choice.value === value)?.label ?? text(value);
+  return typeof value === "number" ? t.number(value, { maximumFractionDigits: 20, useGrouping: false }) : text(value);
+}
+
+/** Whether a field is a choice that has been made. */
+function isChosen({ kind, choices, value }: FormField): boolean {
+  return kind === "select" && choices.some((choice) => choice.value === value);
+}
+
+/** A labelled control with its error. `check` is called when it loses focus or changes after an error. */
+export function fieldRow(field: FormField, id: string, fault: string, t: Translate, check: () => void): TemplateResult {
+  const hint = field.kind === "password" ? t("secretHint") : "";
+  const described = [fault && `${id}-fault`, hint && `${id}-hint`].filter(Boolean).join(" ") || nothing;
+  const label = html`<label for=${id} dir="auto">${field.label}${field.isRequired && !isChosen(field) ? html`<span class="arp-required" aria-hidden="true"> *</span>` : nothing}</label>`;
+  const control = controlOf(field, id, fault !== "", described, check);
+  return html`<div class="arp-field" data-kind=${field.kind}>
+    ${field.kind === "checkbox" ? html`<div class="arp-tick">${control}${label}</div>` : html`${label}${control}`}
+    ${hint === "" ? nothing : html`<p class="arp-note" id="${id}-hint">${hint}</p>`}
+    <p class="arp-note arp-error" id="${id}-fault" ?hidden=${fault === ""}>${icon("error")}<span>${fault}</span></p>
+  </div>`;
+}
+
+// What an agent gives as value is in `value`/`checked` attributes: Lit sets an attribute only when it
+// changes, so what somebody has typed stays when the form is drawn again.
+function controlOf(
+  field: FormField,
+  id: string,
+  isWrong: boolean,
+  described: string | typeof nothing,
+  check: () => void,
+): TemplateResult {
+  const { name, kind, value, choices, isRequired, placeholder, rules } = field;
+  const invalid = isWrong ? "true" : nothing;
+  const hint = placeholder || nothing;
+  switch (kind) {
+    case "textarea":
+      return html`<textarea class="arp-input" rows="4" dir="auto" id=${id} name=${name} ?required=${isRequired} placeholder=${hint} aria-invalid=${invalid} aria-describedby=${described} @input=${check} .defaultValue=${text(value)}></textarea>`;
+    case "select":
+      return html`<select class="arp-input" id=${id} name=${name} ?required=${isRequired} aria-invalid=${invalid} aria-describedby=${described} @change=${check}>
+        ${isRequired && isChosen(field) ? nothing : html`<option value="">${placeholder || "–"}</option>`}
+        ${choices.map((choice, at) => html`<option value=${at} ?selected=${choice.value === value}>${choice.label}</option>`)}
+      </select>`;
+    case "checkbox":
+      return html`<input type="checkbox" id=${id} name=${name} ?required=${isRequired} ?checked=${value === true} aria-invalid=${invalid} aria-describedby=${described} @change=${check} />`;
+    case "file":
+      return html`<input class="arp-input" type="file" id=${id} name=${name} ?required=${isRequired} aria-invalid=${invalid} aria-describedby=${described} @change=${check} />`;
+    default: {
+      const isBounded = kind === "number" || kind === "date";
+      return html`<input
+        class="arp-input" type=${kind} id=${id} name=${name} dir="auto" step=${kind === "number" ? "any" : nothing}
+        min=${isBounded && rules.min != null ? text(rules.min) : nothing} max=${isBounded && rules.max != null ? text(rules.max) : nothing}
+        ?required=${isRequired} placeholder=${hint} value=${text(value) || nothing} autocomplete=${kind === "email" ? "email" : "off"}
+        aria-invalid=${invalid} aria-describedby=${described} @input=${check}
+      />`;
+    }
+  }
+}
