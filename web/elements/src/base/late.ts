@@ -4,8 +4,11 @@ import { define } from "./element.js";
 
 const SHOWN_AFTER_MS = 1000;
 
+/** A server loads this module too, where there are no elements. */
+const Element = (globalThis.HTMLElement ?? Object) as typeof HTMLElement;
+
 /** Show the content after one second in the document. */
-export class ArpLate extends HTMLElement {
+export class ArpLate extends Element {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   connectedCallback(): void {
