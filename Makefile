@@ -1,4 +1,4 @@
-# make demo   start the demo                make test    run all tests
+# make demo   start the demo                make test    run the everyday tests
 # make help   list all targets
 #
 # Each target creates .venv and installs what it needs. It requires only Python 3.11 or newer.
@@ -9,13 +9,14 @@ VENV = .venv/bin
 NPM = $(or $(shell command -v npm),$(error arp: needs Node.js 20.19 or newer with npm; Debian: apt-get install nodejs npm))
 BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
+CORE = $(addprefix tests/,access audit/models ledger protocol record redact session surface turn values view)
 OPENCODE = tests/runtime/npm
 BENCH = stream paced fanout transports patch idle start ledger terminal frameworks
 
 # Tests and benchmarks start hundreds of Python processes: each would compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test install opencode fix check lint types gen fixtures bench docs release web web-test web-e2e draft-interop web-fresh bench-web browser pictures kill-test soak lowest coverage walk figures matrix
+.PHONY: help demo test test-core test-extended test-all install opencode fix check lint types gen fixtures bench docs release web web-test web-e2e draft-interop web-fresh bench-web browser pictures kill-test soak lowest coverage walk figures matrix
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -24,11 +25,25 @@ demo:  ## start the data explorer and print its address (PORT=8080, ARGS="--ledg
 	@$(BOOTSTRAP) $(if $(strip $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(ANTHROPIC_API_KEY)),model,run)
 	@$(VENV)/arp serve examples/explorer/app.py $(if $(PORT),--port $(PORT)) $(ARGS)
 
-test:  ## run all tests; list skipped ones at the end (with CI=true, fail instead)
+# The parts of the tests are in tests/support/extended.py. Paths, -k and -m in ARGS select from both.
+test:  ## run the everyday tests; list at the end what was skipped or left to test-all
 	@$(BOOTSTRAP) dev
-	@! command -v npm >/dev/null || $(MAKE) -s opencode || echo "arp: going on without OpenCode"
-	@echo "arp: testing; up to 30 minutes on two cores"
-	@$(PYTEST) -n 6 --dist worksteal $(ARGS)  # most tests wait for other processes
+	@$(PYTEST) -n 4 --dist worksteal --part everyday $(ARGS)
+
+# Without the gallery, which draws pictures with Matplotlib for a tenth of the time.
+test-core: install  ## run the tests of the layers that need no processes or sockets
+	@$(PYTEST) -n 2 --dist worksteal --ignore tests/values/test_matplotlib_gallery.py $(CORE) $(ARGS)
+
+# Six workers, because most of these tests wait for other processes.
+test-extended:  ## run what make test leaves out: agent CLIs, containers, browsers, the tutorial …
+	@$(BOOTSTRAP) dev
+	@! command -v npm >/dev/null || $(MAKE) -s opencode || echo "arp: testing without OpenCode"
+	@$(PYTEST) -n 6 --dist worksteal --part extended $(ARGS)
+
+# The second part also runs after a failure of the first one.
+test-all:  ## run all tests: make test, then make test-extended; with CI=true, missing programs fail
+	@$(MAKE) test ARGS=--write-durations; first=$$?; \
+	  $(MAKE) test-extended ARGS=--write-durations && exit $$first
 
 install:  ## create .venv with all development tools
 	@$(BOOTSTRAP) dev

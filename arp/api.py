@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from arp.tools.service import ToolService as ToolService
     from arp.tools.settings import LiveSettings as LiveSettings
     from arp.tools.settings import ToolSettings as ToolSettings
+    from arp.turn.approval.approval import RecheckResult, SecondLook
     from arp.turn.feedback import Feedback
-    from arp.turn.tool import SecondLook
 
 __all__ = [
     "AcpRuntime",
@@ -89,6 +89,7 @@ __all__ = [
     "InvalidAddress",
     "McpServer",
     "PendingPermission",
+    "RecheckResult",
     "RedactingFormatter",
     "Render",
     "RendererCapabilities",
@@ -146,6 +147,7 @@ _LATER: Final = {
     "OpenAIAgentsRuntime": "arp.runtime.frameworks.openai_agents",
     "PendingPermission": "arp.runtime.contract.feed",
     "PydanticAIRuntime": "arp.runtime.frameworks.pydantic_ai",
+    "RecheckResult": "arp.turn.approval.approval",
     "RedactingFormatter": "arp.server.login.own_secrets",
     "Render": "arp.protocol.messages",
     "RendererCapabilities": "arp.protocol.messages",
@@ -153,7 +155,7 @@ _LATER: Final = {
     "RuntimeAgent": "arp.runtime.turns.agent",
     "RuntimeLimits": "arp.runtime.turns.agent_sessions",
     "RuntimeOffers": "arp.runtime.turns.session_commands",
-    "SecondLook": "arp.turn.tool",
+    "SecondLook": "arp.turn.approval.approval",
     "ServerRefused": "arp.client.errors",
     "ServerUnreachable": "arp.client.errors",
     "SessionDeleted": "arp.client.errors",

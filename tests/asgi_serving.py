@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-START_S = 10.0
+START_S = 30.0
 
 
 class _Reporting(uvicorn.Server):

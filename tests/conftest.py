@@ -1,8 +1,8 @@
-"""What every test may ask of the machine, and what is said of those that it cannot run.
+"""Options of the test run, programs that tests require, and the parts of the tests.
 
-A test that needs a program names it: by a mark (a key of `WANTED`) or through the fixture
-`requires`. Where the program is missing the test is left out and the closing lines say why; with
-CI=true it fails instead, so that nothing is left out unseen.
+A test names a program that it requires with a mark (a key of `WANTED`) or with the fixture
+`requires`. If the program is missing, the test is skipped and the last lines of the output say why.
+With CI=true the test fails instead, so that CI skips nothing unnoticed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random, randrange
+from typing import Any
 
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
@@ -21,6 +23,9 @@ from hypothesis import HealthCheck, settings
 from arp.process.stop_signals import handlers_restored
 from tests import written_facts
 from tests.runtime import clis
+from tests.support import shared_tls_context
+from tests.support.durations import Durations
+from tests.support.extended import PARTS, LeftOut, Part, kind_of, kind_of_file
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
@@ -38,17 +43,17 @@ PROGRAMS = {
     "systemd-analyze": ("systemd-analyze",),
     "tmux": ("tmux",),
 }
-"""The names, on PATH or absolute, under which a needed program may lie; the first found wins."""
+"""Names or absolute paths of required programs; the first one that exists is used."""
 
 BUNDLED = {
     "claude": clis.claude_path,
     "codex": clis.codex_path,
     "opencode": clis.opencode_path,
 }
-"""Where programs are that packages bring."""
+"""Functions that return the path of a program that comes with a package."""
 
 WAITED_IN_VAIN = ["Timeout", "it did not come to"]
-"""How failures begin or what they contain where only time ran out."""
+"""Texts of failures whose only cause is that time ran out."""
 
 WANTED = {
     "browser": "Chromium (apt-get install chromium)",
@@ -65,25 +70,46 @@ WANTED = {
 }
 
 ANSWER_S = 30.0
-"""So long a test waits for an answer over HTTP, unless it says otherwise."""
+"""Time that a test waits for an HTTP response, unless it sets another timeout."""
 
 for step in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT_CONFIG, step, ANSWER_S)
 
-LOCAL = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""A loaded machine is slow, which is no fault of the code."""
+shared_tls_context.share()
 
-settings.register_profile("local", LOCAL)
+LOCAL = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""Settings without limits of time: on a loaded machine, slow examples are not a defect."""
+
+settings.register_profile("local", LOCAL, max_examples=25)
 settings.register_profile("ci", LOCAL, derandomize=True, print_blob=True)
 settings.register_profile("soak", LOCAL, max_examples=10_000, print_blob=True)
 settings.load_profile("ci" if IN_CI else "local")
 
 
+DURATIONS = ".ci/durations/{part}.txt"
+"""File with the durations of the last whole run of a part."""
+
+LEFT_OUT = pytest.StashKey[LeftOut]()
+RECORDED = pytest.StashKey[Durations]()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part",
+        choices=PARTS,
+        help="run the tests of make test (everyday) or all the others (extended); without effect "
+        "together with paths, -k or -m",
+    )
+    parser.addoption(
+        "--write-durations",
+        action="store_true",
+        default=IN_CI,
+        help=f"write the durations of a whole part to {DURATIONS} (default with CI=true)",
+    )
     parser.addoption(
         "--soak",
         action="store_true",
-        help="run also what takes long and shows little more, as make soak does",
+        help="also run tests that take long and show little more, as make soak does",
     )
     parser.addoption(
         "--kills",
@@ -128,25 +154,73 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure() -> None:
-    """Programs that tests start can be interrupted, also where a shell began all this with `&`."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare the part of the tests, and make programs that tests start interruptible.
+
+    A shell that starts pytest with `&` makes it and its child processes ignore SIGINT.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.stash[LEFT_OUT] = LeftOut()
+    if hasattr(config, "workerinput"):
+        return  # a worker of xdist has the options that the controller has set below
+    names_tests = config.args_source is pytest.Config.ArgsSource.ARGS
+    if names_tests or config.option.keyword or config.option.markexpr:
+        config.option.part = None
+    is_whole_part = part_of(config) is not None and not config.getoption("lf", False)
+    if is_whole_part and config.getoption("--write-durations"):
+        config.stash[RECORDED] = Durations()
+        config.pluginmanager.register(config.stash[RECORDED])
+
+
+def part_of(config: pytest.Config) -> Part | None:
+    """Return the part of the tests that runs; `None` means both."""
+    part: Part | None = config.getoption("--part")
+    return part
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import a file that is not part of the everyday tests as a whole."""
+    if part_of(config) != "everyday" or not collection_path.match("test_*.py"):
+        return None
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    kind = kind_of_file(path)
+    if kind is None:
+        return None
+    config.stash[LEFT_OUT].add(kind, path, 0)
+    return True
+
+
+def choose_part(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that are not in the part that runs."""
+    part = part_of(config)
+    if part is None:
+        return
+    chosen: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        kind = kind_of(item)
+        (chosen if (kind is None) is (part == "everyday") else others).append(item)
+        if kind is not None and part == "everyday":
+            path = item.path.relative_to(config.rootpath).as_posix()
+            config.stash[LEFT_OUT].add(kind, path, 1)
+    config.hook.pytest_deselected(items=others)
+    items[:] = chosen
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only `--soak` runs.
+    """Deselect tests that need `--soak`, and tests of the other part.
 
-    In CI a test of a page may try twice, as in `web/e2e`; the closing line counts it.
-
-    So may one that waited in vain: a machine that others use may stand still. What is wrong is
-    wrong at once; where a server is killed, what does not come may be lost, and that is wrong too.
+    In CI a test of a page may run twice, as in `web/e2e`; the closing line counts it. So may a test
+    that ran out of time, because a shared machine may stall. Other failures count at once. Tests
+    that kill a server never run twice: a message that does not arrive may be a lost message.
     """
     if not config.getoption("--soak"):
         left_out = [item for item in items if item.get_closest_marker("soak") is not None]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
-    # These take longest; if one of them began last, the other processes would wait for it.
+    choose_part(config, items)
+    # These take longest. If one of them began last, the other workers would wait for it.
     items.sort(key=lambda item: item.path.name not in ("test_orphans.py", "test_stops.py"))
     for item in items:
         if IN_CI and item.get_closest_marker("browser") is not None:
@@ -163,14 +237,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _facts_are_looked_at() -> Iterator[None]:
-    """Whatever a test makes the project write fits the profile."""
+    """Check all facts that tests make the project write against the profile."""
     with written_facts.looked_at():
         yield
 
 
 @pytest.fixture(autouse=True)
 def _signals_do_what_they_did_before() -> Iterator[None]:
-    """A command that a test runs in this process ignores signals at its end."""
+    """Restore the signal handlers, because a command that ran in this process changes them."""
     with handlers_restored():
         yield
 
@@ -182,62 +256,62 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.fixture(scope="session")
 def requires() -> Callable[[str], str]:
-    """`requires("tmux")` is the path of the program; without it the test ends there, see above."""
+    """Return the function that returns the path of a program, or skips the test without it."""
     return path_of
 
 
 @pytest.fixture(scope="session")
 def kill_rounds(pytestconfig: pytest.Config) -> int:
-    """How often a kill test kills its server."""
+    """Return how often a kill test kills its server."""
     rounds: int = pytestconfig.getoption("--kills")
     return rounds
 
 
 @pytest.fixture(scope="session")
 def kill_seed(pytestconfig: pytest.Config) -> int:
-    """What the moments of a kill test come from: `--kill-seed`, or a new one."""
+    """Return the seed for the moments of a kill test: `--kill-seed`, or a new one."""
     seed: int | None = pytestconfig.getoption("--kill-seed")
     return randrange(2**32) if seed is None else seed
 
 
 @pytest.fixture(scope="session")
 def cli_trials(pytestconfig: pytest.Config) -> int:
-    """How many permissions of real CLIs are tried, over all of them."""
+    """Return the number of permissions that are tried, over all real CLIs."""
     number: int = pytestconfig.getoption("--trials")
     return number
 
 
 @pytest.fixture(scope="session")
 def trial_seed(pytestconfig: pytest.Config) -> int:
-    """What the stories of such trials come from: `--trial-seed`, or a new one."""
+    """Return the seed for the stories of such trials: `--trial-seed`, or a new one."""
     seed: int | None = pytestconfig.getoption("--trial-seed")
     return randrange(2**32) if seed is None else seed
 
 
 @pytest.fixture(scope="session")
 def tool_calls(pytestconfig: pytest.Config) -> int:
-    """How often many tools are called, over all of them."""
+    """Return the number of calls in the test of many tools, over all tools."""
     number: int = pytestconfig.getoption("--tool-calls")
     return number
 
 
 @pytest.fixture(scope="session")
 def tool_seed(pytestconfig: pytest.Config) -> int:
-    """What the order of such calls comes from: `--tool-seed`, or a new one."""
+    """Return the seed for the order of such calls: `--tool-seed`, or a new one."""
     seed: int | None = pytestconfig.getoption("--tool-seed")
     return randrange(2**32) if seed is None else seed
 
 
 @pytest.fixture(scope="session")
 def fuzz_count(pytestconfig: pytest.Config) -> int:
-    """How many inputs each fuzz test tries: `--fuzz`, and 100,000 in CI."""
+    """Return the number of inputs of each fuzz test: `--fuzz`, and at least 100,000 in CI."""
     number: int = pytestconfig.getoption("--fuzz")
     return max(number, 100_000) if IN_CI else number
 
 
 @pytest.fixture
 def fuzz(pytestconfig: pytest.Config) -> Random:
-    """What the inputs of a fuzz test come from: `--fuzz-seed`, or a new seed, which it prints."""
+    """Return the random generator of a fuzz test; prints its seed, which `--fuzz-seed` sets."""
     seed: int | None = pytestconfig.getoption("--fuzz-seed")
     seed = randrange(2**32) if seed is None else seed
     print(f"--fuzz-seed {seed}")  # noqa: T201 - shown where the test fails
@@ -245,7 +319,7 @@ def fuzz(pytestconfig: pytest.Config) -> Random:
 
 
 def path_of(need: str) -> str:
-    """Path of the program, or of nothing for `root`; ends the test where it is missing."""
+    """Return the path of a program, or "" for `root`; skips or fails the test if it is missing."""
     if need == "root":
         found = "" if os.geteuid() == 0 else None
     elif need in BUNDLED:
@@ -255,13 +329,45 @@ def path_of(need: str) -> str:
     if found is not None:
         return found
     reason = f"needs {WANTED[need]}"
-    # Only npm has OpenCode; the other CLIs of agents come with the packages for development.
+    # OpenCode is available from npm only; the other agent CLIs come with the development packages.
     if IN_CI and (need != "opencode" or shutil.which("npm") is not None):
-        pytest.fail(f"{reason}: with CI=true nothing is left out", pytrace=False)
+        pytest.fail(f"{reason}: with CI=true nothing is skipped", pytrace=False)
     pytest.skip(reason)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what was left out to the controller of xdist, which has collected nothing itself."""
+    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash[LEFT_OUT].tests
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Keep what a worker of xdist has left out; every worker leaves out the same tests."""
+    output: dict[str, Any] = getattr(node, "workeroutput", {})
+    if "left_out" in output:  # a worker that crashed has no output
+        node.config.stash[LEFT_OUT].tests = output["left_out"]
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    """Print which tests were skipped, which were left to the other part, and which were slowest."""
+    durations = config.stash.get(RECORDED, None)
+    if durations is not None and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        file = config.rootpath / DURATIONS.format(part=part_of(config))
+        durations.write(file)
+        terminalreporter.write_line(
+            f"slowest tests; all are in {file.relative_to(config.rootpath)}:"
+        )
+        for line in durations.slowest():
+            terminalreporter.write_line(line)
+    left_out = list(config.stash[LEFT_OUT].lines())
+    if left_out:
+        terminalreporter.write_line("left to make test-all, with the number of tests in files:")
+        for line in left_out:
+            terminalreporter.write_line(line)
     reasons = Counter(
         report.longrepr[2].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])

@@ -13,7 +13,7 @@ from arp.server.application import Application
 from arp.server.serve import Port, Server, bind, configuration
 from arp.server.state import ServerState
 
-START_S = 10.0
+START_S = 30.0
 
 T = TypeVar("T")
 

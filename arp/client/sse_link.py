@@ -6,8 +6,6 @@ The `hello` travels in the query, as base64 of its JSON; a token only ever in a 
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections import deque
-from collections.abc import AsyncIterator
 from urllib.parse import urlencode
 
 import httpx
@@ -19,7 +17,7 @@ from arp.client.http_access import lost_by_network, new_http_client, post, read_
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
 from arp.client.options import LinkSettings
 from arp.protocol.codec import encode_json
-from arp.protocol.framing.event_stream import EventTooLong, SseParser
+from arp.protocol.framing.event_stream import EVENT_STREAM, EventReader, EventTooLong
 from arp.protocol.messages import RendererHello
 
 CLOSED = "close"
@@ -27,8 +25,6 @@ CLOSED = "close"
 
 READ_TIMEOUT_S = 25.0
 """The server sends a comment every 15 seconds, or a ping before; 10 more mean a dead stream."""
-
-EVENT_STREAM = "text/event-stream"
 
 MOST_ERROR_BYTES = 1 << 16
 """What is read of a page that is no event stream."""
@@ -60,33 +56,28 @@ class SseLink:
     ) -> None:
         self._client = client
         self._response = response
-        self._chunks: AsyncIterator[bytes] = response.aiter_bytes()
-        self._parser = SseParser(MAX_FRAME_BYTES)
-        self._frames: deque[bytes] = deque()
+        self._events = EventReader(response.aiter_bytes(), MAX_FRAME_BYTES)
         self._address = address
         self._closed: LinkLost | None = None
 
     async def receive(self) -> bytes:
         """Return the data of the next event."""
-        while not self._frames:
-            if self._closed is not None:
-                raise self._closed
-            try:
-                events = self._parser.feed(await anext(self._chunks))
-            except StopAsyncIteration:
-                raise LinkLost("the server ended the event stream") from None
-            except EventTooLong as error:
-                raise LinkLost(
-                    str(error), error=ServerRefused(f"the server sent {error}")
-                ) from None
-            except httpx.HTTPError as error:
-                raise lost_by_network(error, self._address.events_url) from None
-            for event in events:
-                if event.name == CLOSED:
-                    self._closed = _lost_by_event(event.data)
-                else:
-                    self._frames.append(event.data.encode())
-        return self._frames.popleft()
+        if self._closed is not None:
+            raise self._closed
+        try:
+            event = await anext(self._events)
+        except StopAsyncIteration:
+            raise LinkLost("the server ended the event stream") from None
+        except EventTooLong as error:
+            raise LinkLost(str(error), error=ServerRefused(f"the server sent {error}")) from None
+        except httpx.HTTPError as error:
+            raise lost_by_network(error, self._address.events_url) from None
+        if not event.is_complete:
+            raise LinkLost("the server ended the event stream")
+        if event.name == CLOSED:
+            self._closed = _lost_by_event(event.data)
+            raise self._closed
+        return event.data.encode()
 
     async def send(self, frame: bytes) -> bytes | None:
         """Post a message, and return the server's answer to it."""

@@ -18,7 +18,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Input, InputType
 from arp.session.effects import Acknowledge
 from arp.session.inputs import receive
-from arp.session.session import Question
+from arp.session.questions import Question
 from arp.store.store import facts
 from arp.surface.answers import (
     ANSWER,
@@ -245,7 +245,7 @@ def _is_same(required: Fact, resolved: JsonObject, request: Respond, live: LiveS
     if component.type != "confirm":
         return True
     recorded = resolved["input"]["data"].get("payload", {}) if "input" in resolved else {}
-    cleaned, _ = live.session.log.redactor.clean(checked)
+    cleaned, _ = live.session.redactor.clean(checked)
     return _decided(recorded) == _decided(cleaned.get("payload", {}))
 
 
@@ -262,6 +262,4 @@ def _state(
     live: LiveSession, action_id: str, turn_id: str, *, repeated: bool = False
 ) -> ActionState:
     session = live.session
-    return ActionState(
-        session.head.session_id, action_id, turn_id, "answered", session.sequence, repeated
-    )
+    return ActionState(session.id, action_id, turn_id, "answered", session.sequence, repeated)

@@ -290,7 +290,7 @@ class Benchmarks:
             if trial.turn_status is not None:
                 self._end(live, trial)
         benchmark = msgspec.convert(trial.benchmark, Benchmark)
-        named = TrialOf(request.trial_id, live.session.head.workflow or "agent")
+        named = TrialOf(request.trial_id, live.session.workflow or "agent")
         exports = Exports(self._context, {"benchmark": msgspec.to_builtins(benchmark)})
         params = ScopeParams(session_id=live.id, evidence_id=request.evidence_id)
         scope = Scope(turn_id=trial.turn_id)

@@ -288,7 +288,7 @@ class Subscriptions:
             raise ResourceLimit(f"a connection has at most {MOST_SUBSCRIPTIONS} subscriptions")
         context = await context.reader(request.session_id)
         live = await context.live(request.session_id)
-        epoch, after, snapshot = live.session.head.epoch, request.after, None
+        epoch, after, snapshot = live.session.epoch, request.after, None
         if request.epoch not in (None, epoch) or after is None or after > live.stored:
             model = await context.model(request.session_id)
             after, snapshot = model.sequence, model.snapshot(context.now())

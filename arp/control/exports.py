@@ -188,7 +188,7 @@ class Exports:
                 return existing
             order = Order(
                 session_id=live.id,
-                epoch=live.session.head.epoch,
+                epoch=live.session.epoch,
                 evidence_id=request.evidence_id or f"{kind}-{secrets.token_hex(8)}",
                 created_at=self._context.now(),
                 kind=kind,

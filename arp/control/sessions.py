@@ -290,7 +290,7 @@ class Sessions:
         if not is_known:
             session.begin_thread(name, request.title)
             self._context.carry_out(live, [])
-        state = ThreadState(live.id, session.head.epoch, name, session.sequence, is_known)
+        state = ThreadState(live.id, session.epoch, name, session.sequence, is_known)
         await live.written()
         return state
 
@@ -310,7 +310,7 @@ class Sessions:
         thread = model.thread(request.thread_id, now)
         if thread is None:
             raise UnknownObject(f"no thread {request.thread_id!r:.80}", detail="threadId")
-        epoch, last = live.session.head.epoch, model.sequence
+        epoch, last = live.session.epoch, model.sequence
         is_same = request.epoch in (None, epoch)
         continues = is_same and request.after is not None and request.after <= last
         how: Literal["events", "snapshot"] = "events" if continues else "snapshot"
@@ -321,7 +321,7 @@ class Sessions:
     async def _repair_facts(self, session_id: str) -> Several[bytes]:
         """Return the facts that were written when the session was last read from the ledger."""
         hub = self._context.hub
-        first, last = hub.mended.get(session_id, (0, 0))
+        first, last = hub.lifetimes.mended.get(session_id, (0, 0))
         if not last:
             return []
         async with aclosing(facts(hub.store, session_id, first, last)) as found:

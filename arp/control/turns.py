@@ -19,6 +19,7 @@ from arp.protocol.messages import CANCEL, FINAL_STATUSES, Input, InputType
 from arp.session.effects import Effect
 from arp.session.inputs import receive, submit
 from arp.session.threads import THREAD
+from arp.session.turn_end import cancel_turn
 from arp.surface.draft_answer import understand_draft
 
 MORE_S = 1.0
@@ -219,7 +220,7 @@ class Turns:
         effects = self.stop(live, turn_id) if evicted is None else []
         if request.queued == "cancel":
             for waiting in list(session.queue):
-                effects += session.cancel(waiting)
+                effects += cancel_turn(session, waiting)
         self._context.carry_out(live, effects)
         is_over = status in FINAL_STATUSES
         state = _state(live, turn_id, evicted, repeated=is_over, stopping=True)
@@ -275,7 +276,7 @@ class Turns:
         live = await self._context.to_change(request.session_id)
         status = _queued_status(live, request.turn_id)
         if status == "queued":
-            self._context.carry_out(live, live.session.cancel(request.turn_id))
+            self._context.carry_out(live, cancel_turn(live.session, request.turn_id))
         state = _state(live, request.turn_id, repeated=status != "queued")
         await live.written()
         return state
@@ -326,12 +327,12 @@ def _exists(live: LiveSession, turn_id: str) -> bool:
 
 def _is_over(live: LiveSession, turn_id: str) -> bool:
     """Return whether a turn has ended; only such turns are evicted."""
-    turn = live.session.screen.turns.get(turn_id)
+    turn = live.session.turn(turn_id)
     return turn is None or turn.status in FINAL_STATUSES
 
 
 def _status(live: LiveSession, turn_id: str) -> str:
-    turn = live.session.screen.turns.get(turn_id)
+    turn = live.session.turn(turn_id)
     if turn is None:
         raise UnknownObject(f"no turn {turn_id!r:.80} in this session", detail=turn_id)
     return turn.status or "queued"

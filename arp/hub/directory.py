@@ -99,7 +99,7 @@ class Directory:
             SessionNotFound: See `find`.
         """
         live = self.sessions.get(session_id)
-        if live is not None and live.session.head.owner == principal.name:
+        if live is not None and live.session.owner == principal.name:
             if live.is_provisional:
                 raise _not_found(session_id)
             return live.session.head
@@ -112,7 +112,7 @@ class Directory:
         """Return the owner of a session; `None` if the session does not exist. Admins only."""
         live = self.sessions.get(session_id)
         if live is not None:
-            return None if live.is_provisional else live.session.head.owner
+            return None if live.is_provisional else live.session.owner
         meta = await self._store.session(session_id)
         return meta.owner if meta is not None else None
 
@@ -133,7 +133,7 @@ class Directory:
             if meta is not None or session_id in self._under_way:
                 await self.load(session_id)
             live = self.sessions.get(session_id)
-        if live is not None and live.session.head.owner != principal.name:
+        if live is not None and live.session.owner != principal.name:
             raise _not_found(session_id)
         return live
 

@@ -17,8 +17,10 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH, Command
 from arp.protocol.patch import Update
 from arp.record.wording import check_kind, encoded, plain, well_formed
+from arp.session.asking import cancel_question
 from arp.session.inputs import PUSH_ID, push
 from arp.session.outside_change import change_shown
+from arp.session.session_values import set_commands
 from arp.store.session_list import MAX_PAGE, SessionMeta
 from arp.turn.host import checked_commands, copied_json
 
@@ -43,7 +45,7 @@ class PushedTurn:
         self.id = turn_id
         self.session_id = live.id
         self._hub = hub
-        self._owner = live.session.head.owner
+        self._owner = live.session.owner
 
     def __repr__(self) -> str:
         return f"PushedTurn(id={self.id!r}, session_id={self.session_id!r})"
@@ -141,8 +143,8 @@ async def withdraw_questions(hub: Hub, session_id: str, turn_id: str) -> None:
     live = await session_of(hub, session_id, None)
     if turn_id == live.session.running:
         return
-    for question in [one for one in live.session.questions.values() if one.turn_id == turn_id]:
-        live.session.cancel_question(question)
+    for question in live.session.questions.of_turn(turn_id):
+        cancel_question(live.session, question)
     live.mark()
     await live.written()
 
@@ -155,7 +157,7 @@ async def offer_commands(hub: Hub, session_id: str, commands: Iterable[Command])
     """
     checked = checked_commands(commands)
     live = await session_of(hub, session_id, None)
-    live.session.set_commands(None, checked)
+    set_commands(live.session, None, checked)
     live.mark()
     await live.written()
 
@@ -199,7 +201,7 @@ async def session_of(hub: Hub, session_id: str, user: User | None) -> LiveSessio
         return await hub.find(session_id, Principal(user.name))
     live = hub.sessions.get(session_id)
     if live is not None:
-        owner = live.session.head.owner
+        owner = live.session.owner
     else:
         meta = await hub.store.session(session_id)
         owner = meta.owner if meta is not None else ""

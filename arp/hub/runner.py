@@ -40,15 +40,16 @@ from arp.protocol.errors import (
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, ErrorMessage, Input
 from arp.record.end_cause import EndCause
-from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
+from arp.session.effects import Effect, ResolveQuestion, RunTurn, StopTurn, SurfaceClosed
 from arp.session.input_log import GivenAnswer
 from arp.session.inputs import SESSION_START
+from arp.session.questions import Question
 from arp.session.recovery import Interrupted
-from arp.session.session import Question
+from arp.session.turn_end import close_turn, end_turn
 from arp.surface.answer_type import AnswerType
 from arp.turn.feedback import Feedback
 from arp.turn.host import TurnHost
-from arp.turn.question_outcome import DECLINED, QuestionOutcome
+from arp.turn.question_outcome import DECLINED
 from arp.turn.services import TurnServices
 from arp.turn.tool import ToolProvider
 from arp.turn.turn import Turn
@@ -180,6 +181,8 @@ class Runner:
         )
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Running agents, including those that clean up after the end of their turn."""
+        self._handling: set[asyncio.Task[None]] = set()
+        """Running handlers that belong to no turn."""
         self._files_of = files_of
         self._turns: dict[LiveSession, TurnHost] = {}
         """Newest turn of each session that has a running agent."""
@@ -198,7 +201,7 @@ class Runner:
         if self._parking:
             return
         host = TurnHost(live, turn_id, self._files_of(live), self.services)
-        owner = TurnName(live.session.head.workflow, live.id, turn_id)
+        owner = TurnName(live.session.workflow, live.id, turn_id)
         if self._app.debug:
             loop = asyncio.get_running_loop()
 
@@ -210,6 +213,13 @@ class Runner:
         self._turns[live] = self.tasks[task] = host
         self._watch.wake()
         task.add_done_callback(self._task_done)
+
+    def start_handler(self, handling: Coroutine[Any, Any, None]) -> None:
+        """Start a task for a handler of the app that belongs to no turn."""
+        task = asyncio.get_running_loop().create_task(handling)
+        # The loop holds only a weak reference.
+        self._handling.add(task)
+        task.add_done_callback(self._handling.discard)
 
     def debug_details(self, session_id: str) -> list[DebugDetails]:
         """Return failures in the code of a session's agents; only with `--debug`."""
@@ -237,14 +247,25 @@ class Runner:
         if task.cancelled():
             self._end_stopped(host)
 
+    def run_effect(
+        self, live: LiveSession, effect: RunTurn | StopTurn | ResolveQuestion | SurfaceClosed
+    ) -> None:
+        """Run an effect; what caused it is durable now."""
+        match effect:
+            case RunTurn(turn_id):
+                self.start(live, turn_id)
+            case StopTurn(turn_id):
+                self.cancel(live, turn_id)
+            case ResolveQuestion():
+                self.resolve(live, effect)
+            case SurfaceClosed():
+                self.surface_closed(live, effect)
+
     def resolve(self, live: LiveSession, resolved: ResolveQuestion) -> None:
         """Pass the outcome of a question to the agent that waits for it."""
         host = self._turns.get(live)
         if host is not None and not host.is_over:
-            kind: Literal["declined", "answered", "withdrawn"] = "answered"
-            if resolved.is_declined or resolved.is_withdrawn:
-                kind = "declined" if resolved.is_declined else "withdrawn"
-            host.resolve(resolved.action_id, QuestionOutcome(kind, resolved.value))
+            host.resolve(resolved.action_id, resolved.outcome)
 
     def surface_closed(self, live: LiveSession, closed: SurfaceClosed) -> None:
         """Notify the running agent that a surface was closed."""
@@ -295,7 +316,7 @@ class Runner:
     async def _run(self, host: TurnHost, owner: TurnName) -> None:
         """Run the agent of a turn and end the turn according to what the agent did."""
         CURRENT_TURN.set(owner)
-        task, workflow = asyncio.current_task(), host.session.head.workflow
+        task, workflow = asyncio.current_task(), host.session.workflow
         status: Literal["completed", "failed", "cancelled"] = "failed"
         failed: AgentFailed | None = None
         try:
@@ -385,9 +406,12 @@ class Runner:
             # A turn that was ended by force is over; its agent may end long after it.
             if host is not None and host.turn_id == turn_id and not host.is_over:
                 usage = host.end()
-            effects = live.session.end_turn(
-                turn_id, status, error, reason, usage, goes_on=not self._parking
-            )
+            effects: list[Effect] = []
+            # A stopping server starts no further turn; the queue is in the ledger.
+            if self._parking:
+                close_turn(live.session, turn_id, status, error, reason, usage)
+            else:
+                effects = end_turn(live.session, turn_id, status, error, reason, usage)
         except Exception:
             # A turn that cannot end would block all queued turns. The session is loaded from the
             # ledger again, which ends the turn.
@@ -504,7 +528,7 @@ def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> Er
     everything that the turn has shown so far. If the turn ends with an error of the same text,
     renderers show the details with that error.
     """
-    clean = live.session.log.redactor.clean
+    clean = live.session.redactor.clean
     payload = ErrorPayload(
         str(clean(what)[0]), ErrorCode.AGENT_FAILED, debug=str(clean(details)[0])
     )

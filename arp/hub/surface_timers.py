@@ -39,7 +39,7 @@ class SurfaceTimers:
 
     def _expire(self, found: weakref.ref[LiveSession], name: str, expires_at: str) -> None:
         live = found()
-        if live is None or live.gone.done() or live.session.log.sealed is not None:
+        if live is None or live.gone.done() or live.session.sealed is not None:
             return
         entry = live.session.screen.infos.get(name)
         if entry is not None and entry.info.expires_at == expires_at:

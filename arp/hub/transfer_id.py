@@ -8,12 +8,13 @@ owner. A renderer passes the id on unchanged and cannot create one.
 
 from __future__ import annotations
 
-import hmac
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final
 
 from msgspec import Struct
+
+from arp.net.signer import Signer
 
 CONTEXT: Final = "arp transfer 1"
 """Prefix of the text under the MAC; it prevents use of this MAC for another purpose of the key."""
@@ -36,7 +37,7 @@ def new_transfer_id(ends: TransferEnds, key: str | None) -> str:
     if key is None:
         return unique
     source = urlsafe_b64encode(ends.source.encode()).decode().rstrip("=")
-    return f"{unique}.{source}.{_mac(unique, ends, key)}"
+    return f"{unique}.{source}.{Signer(key.encode()).signature(_signed_text(unique, ends))}"
 
 
 def signed_source(transfer_id: str, target: str, owner: str, key: str) -> str | None:
@@ -54,12 +55,12 @@ def signed_source(transfer_id: str, target: str, owner: str, key: str) -> str | 
         name = urlsafe_b64decode(source + "=" * (-len(source) % 4)).decode()
     except ValueError:
         return None
-    expected = _mac(unique, TransferEnds(name, target, owner), key)
-    return name if hmac.compare_digest(mac.encode(), expected.encode()) else None
+    text = _signed_text(unique, TransferEnds(name, target, owner))
+    return name if Signer(key.encode()).is_valid(text, mac) else None
 
 
-def _mac(unique: str, ends: TransferEnds, key: str) -> str:
+def _signed_text(unique: str, ends: TransferEnds) -> bytes:
     parts = (CONTEXT, unique, ends.source, ends.target, ends.owner)
     # Each part follows its length, so that no two lists of parts are the same text.
     text = "".join(f"{len(part)}:{part}" for part in parts)
-    return hmac.new(key.encode(), text.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
+    return text.encode("utf-8", "surrogatepass")

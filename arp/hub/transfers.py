@@ -109,7 +109,7 @@ class Transfers:
             SurfaceDestroyed: The surface does not exist.
         """
         try:
-            target = await self._find(to_session, Principal(live.session.head.owner))
+            target = await self._find(to_session, Principal(live.session.owner))
         except SessionNotFound:
             await self._give_by_renderer(live, name, to_session, retain_content)
             return
@@ -146,7 +146,7 @@ class Transfers:
                 f"there is no session {to_session!r:.80} of this user", detail=to_session
             )
         known = live.session.leaving.get(name)
-        ends = TransferEnds(live.id, to_session, live.session.head.owner)
+        ends = TransferEnds(live.id, to_session, live.session.owner)
         request = known or SurfaceTransferRequest(
             to_session, retain_content, new_transfer_id(ends, self._key)
         )
@@ -291,12 +291,12 @@ class Transfers:
 
     def _source(self, live: LiveSession, transfer_id: str | None) -> str | None:
         """Return the source session of an open transfer; `None` if there is none."""
-        owner = live.session.head.owner
+        owner = live.session.owner
         for one in self._sessions():
             for request in one.session.leaving.values():
                 is_it = (request.transfer_id, request.to_session) == (transfer_id, live.id)
                 # A renderer must not move a surface between sessions of different users.
-                if is_it and one.session.head.owner == owner:
+                if is_it and one.session.owner == owner:
                     return one.id
         if transfer_id is None or self._key is None:
             return None

@@ -12,6 +12,7 @@ from arp.access.principal import Principal, User
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidMessage, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
+from arp.session.session_values import choose_settings
 from arp.turn.feedback import MAX_COMMENT_CHARACTERS, Feedback, Rating
 from arp.turn.user_settings import UserSettings
 
@@ -59,7 +60,7 @@ async def give_feedback(
         past.text,
     )
     for handler in hub.app.feedback_handlers:
-        hub.keep(asyncio.get_running_loop().create_task(_call_handler(handler, made)))
+        hub.runner.start_handler(_call_handler(handler, made))
     return made
 
 
@@ -106,7 +107,7 @@ async def change_settings(
     hub.check_takes_input()
     live = await hub.find(session_id, principal)
     chosen = _settings(hub).read(live.session.settings.chosen, fields)
-    live.session.choose_settings(chosen)
+    choose_settings(live.session, chosen)
     live.mark()
     await live.written()
     return chosen

@@ -278,7 +278,7 @@ class SessionDelivery:
         self._delivered: TextBatch | Cursor = session.cursor
         """Batch or cursor that was delivered last."""
         self._replay = replay
-        self.session_id = session.head.session_id
+        self.session_id = session.id
         self._session = session
         self._settings = settings
         self._mark = mark
@@ -298,7 +298,7 @@ class SessionDelivery:
         self._view(viewer.profile)
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
         kind = "channel.resumed" if viewer.resume else "channel.connected"
-        if self._session.log.sealed is None:
+        if self._session.sealed is None:
             self._session.record(kind, payload, channel_id=viewer.id)
         viewer.state, viewer.part = "joining", None
         self.rejoin(viewer)
@@ -315,7 +315,7 @@ class SessionDelivery:
             view = self._views.pop(viewer.profile, None)
             if view is not None:
                 self._session.watchers.remove(view)
-        if self._session.log.sealed is None:
+        if self._session.sealed is None:
             self._session.record("channel.disconnected", {}, channel_id=viewer.id)
             self._mark()
 

@@ -25,8 +25,10 @@ from arp.live.delivery import Join, Replay, SessionDelivery, Viewer
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES, AgentMessage
+from arp.session.asking import cancel_question
+from arp.session.questions import Question
 from arp.session.recorded import Batch, TextBatch
-from arp.session.session import Question, Session
+from arp.session.session import Session
 
 T = TypeVar("T")
 
@@ -80,8 +82,8 @@ def _expire(found: weakref.ref[LiveSession], question: Question) -> None:
         return
     live.deadlines.pop(question.action_id, None)
     # A running turn has its own timer for the question, in `TurnHost`.
-    if live.session.is_open(question) and live.session.running != question.turn_id:
-        live.session.cancel_question(question, "expired")
+    if live.session.questions.is_open(question) and live.session.running != question.turn_id:
+        cancel_question(live.session, question, "expired")
         live.mark()
 
 
@@ -121,7 +123,7 @@ class LiveSession:
         replay: Replay,
         stored: int = 0,
     ) -> None:
-        self.id = session.head.session_id
+        self.id = session.id
         self.session = session
         # Inputs that were read from the log are not recent.
         session.serials.clear()
@@ -190,7 +192,7 @@ class LiveSession:
 
     def user_of(self, turn_id: str) -> User:
         """Return the user who began a turn; only the name for a turn from the ledger."""
-        return (self._users or {}).get(turn_id) or User(self.session.head.owner)
+        return (self._users or {}).get(turn_id) or User(self.session.owner)
 
     def began(self, user: User | None, count: int, waiting: Sequence[str] = ()) -> None:
         """Remember who began the turns that an input added, if it added any.

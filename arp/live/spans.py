@@ -41,7 +41,7 @@ class Spans:
         if self.is_sampled is None or not _is_loaded():
             return nullcontext()
         trace = session.trace(turn_id)
-        span_id = tool_span_id(trace.trace_id, session.head.epoch, call_id)
+        span_id = tool_span_id(trace.trace_id, session.epoch, call_id)
         return _current(trace.trace_id, span_id, self.is_sampled(trace))
 
 

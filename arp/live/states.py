@@ -207,7 +207,7 @@ class States(Cache):
         Raises:
             StoreError: See `read`.
         """
-        name = session.head.session_id
+        name = session.id
         through = self._end_of(name)
         async with aclosing(slices(self._store, name, session.sequence, through)) as found:
             async for facts in found:
@@ -263,7 +263,7 @@ class States(Cache):
         """Return the state of a session; archive its evicted turns before the state is stored."""
         # A sealed session ends before an unreadable fact. Once the ledger is repaired, the session
         # has to be read from its facts.
-        if live is None or live.session.log.sealed is not None:
+        if live is None or live.session.sealed is not None:
             return None
         if not self._has_grown(session_id, live.stored, least):
             return None

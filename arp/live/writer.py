@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -22,6 +22,7 @@ from arp.live.listing import Listing, texts_in
 from arp.live.live_session import Gathered, LiveSession
 from arp.live.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
+from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import TurnScreen
 from arp.session.inputs import is_only_greeted
 from arp.session.recorded import Batch, TextBatch
@@ -303,7 +304,7 @@ def _changed_row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMe
         active=active,
         pinned=settings.pinned,
         is_named=bool(settings.name),
-        failed=_has_failed(session.screen.turns.values()),
+        failed=_has_failed(session.screen.turns),
     )
     if known is not None and row == msgspec.structs.replace(
         known, last_sequence=row.last_sequence, created_at=row.created_at
@@ -312,12 +313,12 @@ def _changed_row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMe
     return row
 
 
-def _has_failed(turns: Iterable[TurnScreen]) -> bool:
+def _has_failed(turns: dict[str, TurnScreen]) -> bool:
     """Return whether the newest ended turn has failed."""
-    ended = ("completed", "failed", "cancelled")
-    return (
-        next((turn.status for turn in reversed([*turns]) if turn.status in ended), "") == "failed"
-    )
+    for turn in reversed(turns.values()):
+        if turn.status in FINAL_STATUSES:
+            return turn.status == "failed"
+    return False
 
 
 def _internal_error() -> InternalError:

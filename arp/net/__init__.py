@@ -1,5 +1,5 @@
 """Shared infrastructure of network servers: limits that every listener applies.
 
 Read in this order: `connections`, `bounded_server`, `bodies`, `grpc_bounds`, `grpc_library`.
-`http_problems` describes failed HTTP requests in plain words.
+`http_problems` describes failed HTTP requests in plain words; `signer` signs what comes back.
 """

@@ -13,10 +13,10 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from arp.protocol.framing.event_stream import EVENT_STREAM
 from arp.protocol.json_value import Json
 from arp.protocol.safe_text import sanitise_line
 
-EVENT_STREAM: Final = "text/event-stream"
 MAX_WORDS: Final = 300
 """Characters of a server's own words."""
 BROKE: Final = "it ended before the answer did"

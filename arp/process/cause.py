@@ -1,4 +1,4 @@
-"""`cause_of`: of the last lines of a program, the line that names why it ended."""
+"""`cause_of`: the line of a program's last output that says why it ended."""
 
 from __future__ import annotations
 

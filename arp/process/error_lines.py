@@ -19,17 +19,17 @@ from arp.redact.stream import CONTEXT, SecretStream
 MAX_LINES: Final = 100
 """Lines that are kept, to say why a program ended: the cause is above a stack, or a usage."""
 MAX_CHARACTERS: Final = 500
-"""Of each of them."""
+"""Characters of each kept line."""
 MAX_UNFINISHED: Final = 1 << 16
 """Characters of a line whose end has not come; the beginning of a longer one is dropped."""
 
 
 class ErrorLines:
-    """Takes pieces of standard error, and gives lines without secrets, every character visible.
+    """Makes lines without secrets of standard error, with every character visible.
 
     Args:
         secrets: The program's own, such as those of its environment; formats of tokens are known.
-        on_line: Gets each line.
+        on_line: Receives each line.
     """
 
     def __init__(self, secrets: Iterable[str], on_line: Callable[[str], None]) -> None:
@@ -41,11 +41,11 @@ class ErrorLines:
         self._line = ""
 
     def take(self, data: bytes) -> None:
-        """Take the next bytes: of a key of several lines no line is passed on."""
+        """Read the next bytes. No line of a key that has several lines is passed on."""
         self._pass(self._stream.admit(self._decoder.decode(data), self._before))
 
     def end(self) -> None:
-        """Take that nothing follows."""
+        """Pass on the last line, if it has no line end."""
         self._pass(self._stream.finish(self._before) + "\n")
 
     def _pass(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""`over_limit`: wait until a program and its child processes use too much memory. On Linux.
+"""`MemoryLimit`: limit of the memory of a program and its descendants together. On Linux.
 
 Theory of operation. `RLIMIT_DATA` limits each process separately, so a program that forks has the
 limit many times, and shared memory is not counted. So the memory of a process tree is added up from
@@ -24,6 +24,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
+MIB: Final = 2**20
 FASTEST: Final = 2**30
 """Bytes per second at which one core can fill memory."""
 LEAST_WAIT_S: Final = 0.05
@@ -31,6 +34,27 @@ MOST_WAIT_S: Final = 1.0
 
 _QUICK: Final = (b"RssAnon:", b"RssShmem:", b"VmSwap:")
 _EXACT: Final = (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")
+
+
+class MemoryLimit(msgspec.Struct, frozen=True):
+    """Limit of the memory of a program and its descendants together."""
+
+    memory_mb: int
+
+    def for_a_run(self) -> MemoryLimit:
+        """Return the same limit."""
+        return self
+
+    async def exceeded(self, pid: int) -> str:
+        """Wait until a process and its descendants exceed the limit; return what they used.
+
+        Cancel: Safe.
+        """
+        used = await over_limit(pid, self.memory_mb * MIB)
+        return (
+            f"it and the processes that it started used {-(-used // MIB)} MiB of memory together; "
+            f"their limit is {self.memory_mb} MiB, so all were ended"
+        )
 
 
 async def over_limit(pid: int, limit: int) -> int:

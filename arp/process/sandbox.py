@@ -30,6 +30,7 @@ from typing import Final
 import msgspec
 
 from arp.process import limits
+from arp.process.memory import MIB
 from arp.process.supervise import supervised
 
 FIRST_UID: Final = 61_184
@@ -39,7 +40,6 @@ LAST_UID: Final = 65_519
 _PYTHON: Final[str] = getattr(sys, "_base_executable", sys.executable)
 """Not the Python of a venv: the sandbox mounts only the standard library."""
 
-MIB: Final = 2**20
 TRIAL_S: Final = 10.0
 """How long the test of bubblewrap may take."""
 
@@ -81,7 +81,7 @@ class ProcessLimits(msgspec.Struct, frozen=True):
     memory_mb: int = 512
     """Of its own data (`RLIMIT_DATA`), and of each of its directories in memory, such as `/tmp`.
 
-    The limit of all its processes together is enforced by callers of `memory.over_limit`.
+    `run_program` and `ServingProgram` enforce the same limit for all its processes together.
     """
     processes: int = 256
     """Processes and threads of its user together."""

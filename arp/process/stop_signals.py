@@ -27,11 +27,11 @@ class StopSignals:
     In another thread than the main one it handles none, since Python allows that there alone.
 
     Args:
-        told: Gets the number of each signal, in a thread of its own, one after the other.
+        on_signal: Receives the number of each signal, in a thread of its own, one after the other.
     """
 
-    def __init__(self, told: Callable[[int], None]) -> None:
-        self._told = told
+    def __init__(self, on_signal: Callable[[int], None]) -> None:
+        self._on_signal = on_signal
         self._write_end = -1
         if threading.current_thread() is not threading.main_thread():
             return
@@ -49,7 +49,7 @@ class StopSignals:
         return self._write_end >= 0
 
     def close(self) -> None:
-        """End the thread. Signals do nothing from now on, until somebody else handles them."""
+        """End the thread. Signals do nothing from now on, until other code handles them."""
         write_end, self._write_end = self._write_end, -1  # the handler must not write to it now
         if write_end >= 0:
             os.close(write_end)
@@ -64,7 +64,7 @@ class StopSignals:
         try:
             while numbers := os.read(read_end, 256):
                 for number in numbers:
-                    self._told(number)
+                    self._on_signal(number)
         finally:
             os.close(read_end)
 
@@ -82,7 +82,7 @@ def handlers_restored() -> Iterator[None]:
 
 
 def ignore_signals() -> None:
-    """Let no signal change the exit code of a process that is about to end."""
+    """Ignore signals, so that none changes the exit code of a process that is about to end."""
     if threading.current_thread() is threading.main_thread():
         for number in STOPPING:
             signal.signal(number, signal.SIG_IGN)

@@ -124,16 +124,16 @@ class FactScope:
         This is for texts that are cut or stored beside the ledger; the session cleans what it
         records.
         """
-        cleaned, found = self._session.log.redactor.clean(text)
+        cleaned, found = self._session.redactor.clean(text)
         return str(cleaned), found
 
     def grow(self, held: str, piece: str, before: str) -> Grown:
         """Remove secrets from a text that arrives in pieces; see `arp.redact.stream.grow`."""
-        return grow(self._session.log.redactor, held, piece, before)
+        return grow(self._session.redactor, held, piece, before)
 
     def let_go(self, held: str, before: str) -> Grown:
         """Return the held end of such a text, because nothing follows."""
-        return let_go(self._session.log.redactor, held, before)
+        return let_go(self._session.redactor, held, before)
 
     def before_end(self, action: Callable[[], None]) -> None:
         """Call an action before the end of the turn that these facts belong to, if it is active."""

@@ -37,6 +37,32 @@ def encoded(value: object) -> bytes:
         raise ValueError("nested too deep to be written as JSON, or it holds itself") from None
 
 
+def json_text(value: Json) -> str:
+    """Return a value as JSON, by its `repr` if JSON cannot express it; JSON text stays as it is."""
+    if isinstance(value, str) and _is_json(text := well_formed(value)):
+        return text
+    try:
+        return encoded(value).decode()
+    except (TypeError, ValueError):
+        return encoded(repr_text(value)).decode()
+
+
+def repr_text(value: object) -> str:
+    """Return the `repr` of a value, or the name of its type if `repr` raises."""
+    try:
+        return well_formed(repr(value))
+    except Exception:  # noqa: BLE001 - `repr` runs foreign code, which may raise anything
+        return f"<{type(value).__name__}>"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def plain(value: Json) -> Json:
     """Return a deep copy as plain JSON: exact types, and no part is shared with the value.
 

@@ -15,10 +15,6 @@ from msgspec import Struct
 
 from arp.protocol.json_value import JsonObject
 
-ATTEMPT_FACTS: Final = frozenset(
-    ("task.attempt.started", "task.attempt.completed", "task.attempt.failed")
-)
-
 ATTEMPT_IDS: Final = (
     "task_id",
     "run_id",
@@ -65,41 +61,32 @@ class TurnAttempt(Struct, frozen=True, omit_defaults=True):
 class TurnAttempts(dict[str, TurnAttempt]):
     """Runs and attempts of the turns that are not over, by turn."""
 
-    def follow(
-        self, type_name: str, turn_id: str | None, payload: JsonObject, ids: Mapping[str, Any]
-    ) -> None:
-        """Apply a fact; most facts are not about a run.
+    def add_turn(self, turn_id: str, ids: Mapping[str, Any]) -> None:
+        """Add a submitted turn, if it is for a run.
 
         Args:
-            type_name: Type of the fact.
+            turn_id: The turn.
+            ids: Correlation ids of its first fact, by field name.
+        """
+        named = _attempt_ids(ids)
+        if named.keys() >= _RUN:
+            self[turn_id] = TurnAttempt(named)
+
+    def apply_attempt(
+        self, type_name: str, turn_id: str | None, payload: JsonObject, ids: Mapping[str, Any]
+    ) -> None:
+        """Apply a fact of an attempt: its start joins it to its turn, its end removes it.
+
+        Args:
+            type_name: Type of the fact, `task.attempt.started`, `.completed` or `.failed`.
             turn_id: Turn of the fact; `None` if it has none.
             payload: Payload of the fact.
             ids: Other correlation ids of the fact, by field name.
         """
-        if type_name in ATTEMPT_FACTS or type_name == "turn.submitted":
-            named = {name: ids[name] for name in ATTEMPT_IDS if ids.get(name)}
-            if turn_id is not None and type_name == "turn.submitted":
-                if named.keys() >= _RUN:
-                    self[turn_id] = TurnAttempt(named)
-            elif named.keys() >= _RUN:
-                self._follow_attempt(type_name, turn_id, payload, named)
-        elif turn_id is not None and turn_id in self and _ends_a_turn(type_name, payload):
-            ended = self.pop(turn_id)
-            # The attempt passes to another turn for the same run. Otherwise nothing would end it.
-            for name, known in self.items():
-                if ended.number and known.run == ended.run:
-                    self[name] = TurnAttempt(ended.ids, ended.number)
-                    break
-
-    def goes_on(self, attempt: TurnAttempt) -> bool:
-        """Return whether another turn for the same run continues the attempt."""
-        return any(known.run == attempt.run for known in self.values())
-
-    def _follow_attempt(
-        self, type_name: str, turn_id: str | None, payload: JsonObject, ids: dict[str, str]
-    ) -> None:
-        """Apply a fact of an attempt: its start joins it to its turn, its end removes it."""
-        run = ids["task_id"], ids["run_id"]
+        named = _attempt_ids(ids)
+        if not named.keys() >= _RUN:
+            return
+        run = named["task_id"], named["run_id"]
         for name, known in list(self.items()):
             if known.run != run:
                 continue
@@ -107,11 +94,24 @@ class TurnAttempts(dict[str, TurnAttempt]):
                 del self[name]
             elif name == turn_id:
                 number = payload.get("attempt")
-                self[name] = TurnAttempt(ids, number if isinstance(number, int) else 1)
+                self[name] = TurnAttempt(named, number if isinstance(number, int) else 1)
+
+    def remove_turn(self, turn_id: str) -> None:
+        """Remove a turn that is over. A turn that is shown as waiting is not over."""
+        ended = self.pop(turn_id, None)
+        if ended is None or not ended.number:
+            return
+        # The attempt passes to another turn for the same run. Otherwise nothing would end it.
+        for name, known in self.items():
+            if known.run == ended.run:
+                self[name] = TurnAttempt(ended.ids, ended.number)
+                break
+
+    def goes_on(self, attempt: TurnAttempt) -> bool:
+        """Return whether another turn for the same run continues the attempt."""
+        return any(known.run == attempt.run for known in self.values())
 
 
-def _ends_a_turn(type_name: str, payload: JsonObject) -> bool:
-    """Return whether a fact ends a turn; a turn that is shown as waiting has not ended."""
-    if type_name in ("turn.completed", "turn.failed"):
-        return payload.get("status") != "waiting"
-    return type_name == "action.resolved" and "ends" in payload
+def _attempt_ids(ids: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ids that all facts of one attempt share."""
+    return {name: ids[name] for name in ATTEMPT_IDS if ids.get(name)}

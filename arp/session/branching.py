@@ -26,6 +26,7 @@ from arp.session.inputs import (
     new_turn,
 )
 from arp.session.session import Session
+from arp.session.turn_end import end_turn
 
 
 def asks_to_turn(session: Session, message: Input) -> bool:
@@ -138,7 +139,7 @@ def _cancel_queue(session: Session) -> list[tuple[Input, RendererInfo, Particula
         )
         particulars = Particulars(thread=session.threads.of(turn_id), origin=echo.origin)
         queued.append((message, seen.renderers.get(turn_id, UNKNOWN), particulars))
-        session.end_turn(turn_id, "cancelled")
+        end_turn(session, turn_id, "cancelled")
     return queued
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -22,15 +22,19 @@ class StopTurn(Struct, frozen=True):
     turn_id: str
 
 
+class QuestionOutcome(Struct, frozen=True):
+    """Outcome of a question; `over` means that its turn has ended."""
+
+    kind: Literal["answered", "declined", "expired", "withdrawn", "over"]
+    value: Json = None
+    """The answer; for a permission the data of the input. `None` unless it was answered."""
+
+
 class ResolveQuestion(Struct, frozen=True):
-    """Pass an answer to the agent that waits for it."""
+    """Pass the outcome of a question to the agent that waits for it."""
 
     action_id: str
-    value: Json
-    is_declined: bool = False
-    """Whether the user declined to answer; there is no value."""
-    is_withdrawn: bool = False
-    """Whether the surface of the question was closed; there is no value."""
+    outcome: QuestionOutcome
 
 
 class SurfaceClosed(Struct, frozen=True):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from arp.protocol.json_value import Json, JsonObject
@@ -72,6 +72,13 @@ class InputLog(dict[str, str | None]):
         input_id = submitted.get("id") if submitted is not None else payload.get("inputId")
         if input_id is not None:
             self.remember(input_id, turn_id)
+
+    def remember_turn(self, turn_id: str, payload: JsonObject) -> None:
+        """Record who began a turn, from the payload of its `turn.submitted`."""
+        if "renderer" in payload:
+            self.renderers[turn_id] = convert(payload["renderer"], RendererInfo)
+        if "answers" in payload:
+            self.answers[turn_id] = convert(payload["answers"], GivenAnswer)
 
     def forget_turn(self, turn_id: str) -> None:
         """Forget the data of a turn that is over."""

@@ -47,11 +47,20 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Update
 from arp.protocol.validate import explain
-from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
+from arp.session.approval import NO_TERMS, ApprovalAnswer, Grant
+from arp.session.asking import answer_question, cancel_question, decline_question, mark_input
+from arp.session.effects import (
+    Acknowledge,
+    Effect,
+    QuestionOutcome,
+    ResolveQuestion,
+    StopTurn,
+)
 from arp.session.input_log import GivenAnswer, files_named
-from arp.session.session import Question, Session
-from arp.session.session_settings import Grant, PermissionTerms
+from arp.session.questions import Question
+from arp.session.session import Session
 from arp.session.surfaces import close_surface
+from arp.session.turn_end import cancel_turn
 from arp.surface.answers import (
     answer_value,
     as_asked,
@@ -305,7 +314,7 @@ def check_beginning(session: Session, message: Input) -> None:
             f"input_type {message.input_type:.40} begins no turn; there are {', '.join(BEGINNING)}",
             detail="input.input_type",
         )
-    _check_shape(message)
+    _check_shape(message.data, _SHAPES.get(message.input_type))
     _check_files(session, message)
 
 
@@ -313,7 +322,7 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
     """Replace the input of a queued turn; its position in the queue does not change."""
     turn_id = message.edits or ""
     check_beginning(session, message)
-    if turn_id not in session.queue:
+    if turn_id not in session.turns.queue:
         raise UnknownObject(f"no turn {turn_id!r:.80} is queued", detail=turn_id)
     session.edit_queued(turn_id, _stored_input(message))
     session.input_log.typed[turn_id] = message.data
@@ -331,7 +340,7 @@ def shaped(message: Input) -> Input:
     data = message.data
     if message.input_type == "form_submit" and "fields" not in data and data.keys() - {"action"}:
         message = msgspec.structs.replace(message, data={"fields": data})
-    _check_shape(message)
+    _check_shape(message.data, _SHAPES.get(message.input_type))
     return message
 
 
@@ -353,13 +362,9 @@ def _resolve_inlined_source(session: Session, message: Input) -> Input:
     return msgspec.structs.replace(message, surface=surface, source_component=own, data=data)
 
 
-def _check_shape(message: Input) -> None:
-    shape = _SHAPES.get(message.input_type)
-    if shape is not None:
-        _check_shape_of(message.data, shape)
-
-
-def _check_shape_of(data: JsonObject, shape: type[Struct]) -> None:
+def _check_shape(data: JsonObject, shape: type[Struct] | None) -> None:
+    if shape is None:
+        return
     try:
         msgspec.convert(data, shape)
     except msgspec.ValidationError:
@@ -374,7 +379,7 @@ def _check_files(session: Session, message: Input) -> None:
     the file of another session.
     """
     if "files" in message.data:
-        _check_shape_of(message.data, _FilesInput)
+        _check_shape(message.data, _FilesInput)
     if not session.input_log.files.keys() >= set(files_named(message.data)):
         raise UnknownObject("no such file; files come by POST as multipart/form-data")
 
@@ -398,16 +403,16 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
         return [*acknowledge(message, None), *session.resume_queue()]
     if action != CANCEL:
         raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
-    turn_id = named if isinstance(named, str) else session.running
-    if turn_id is not None and (turn_id == session.running or turn_id in session.queue):
+    turn_id = named if isinstance(named, str) else session.turns.running
+    if turn_id is not None and (turn_id == session.turns.running or turn_id in session.turns.queue):
         session.in_turn("run.status", turn_id, intent, status="cancelling")
-        return [*acknowledge(message, turn_id), *session.cancel(turn_id)]
-    if turn_id is not None and session.asks(turn_id):
+        return [*acknowledge(message, turn_id), *cancel_turn(session, turn_id)]
+    if turn_id is not None and (questions := session.questions.of_turn(turn_id)):
         # A crash ended this turn while it waited, and its questions are still open. Without this
         # branch a user could not cancel it, and it would be shown as waiting for ever.
         session.in_turn("run.status", turn_id, intent, status="cancelling")
-        for question in [one for one in session.questions.values() if one.turn_id == turn_id]:
-            session.cancel_question(question)
+        for question in questions:
+            cancel_question(session, question)
         return acknowledge(message, turn_id)
     # Nothing to cancel. The id is recorded all the same: a repetition after a restart must not
     # cancel a turn that began in the meantime.
@@ -430,7 +435,7 @@ def _close_surface(session: Session, message: Input) -> list[Effect]:
 def _promote_turn(
     session: Session, message: Input, named: Json, intent: JsonObject
 ) -> list[Effect]:
-    if not isinstance(named, str) or named not in session.queue:
+    if not isinstance(named, str) or named not in session.turns.queue:
         raise UnknownObject(f"no turn {named!r:.80} is queued", detail=f"{named!s:.80}")
     session.promote(named)
     session.in_turn("run.status", named, intent, status="queued")
@@ -453,7 +458,7 @@ def _find_question(
         component = _component(session, source, message.surface)
         return component, _validate_answer(component, message)
     if message.input_type == "text":
-        return _find_typed_answer(session, message, read_typed)
+        return _find_typed_answer(session, message, read_typed) if session.questions else None
     for component, named in _open_questions(session, message):
         if not answers_unnamed(component, message.input_type, message.data):
             continue
@@ -509,7 +514,7 @@ def _check_unambiguous(session: Session, named: Input) -> None:
         InvalidAnswer: The turn has asked for several permissions; the questions stay open.
     """
     question = session.questions[named.surface, named.source_component or ""]
-    if question.terms is not None and question.turn_id == session.unclear_turn:
+    if session.questions.is_unclear(question):
         raise InvalidAnswer(
             "there was more than one question for permission; name the one that you allow in "
             "source_component",
@@ -563,22 +568,26 @@ def _apply_answer(
     message = _without_secrets(component, message, value)
     public = public_answer(component, value)
     if component.type == "confirm":
-        _check_terms(question.terms if question is not None else None, message.data)
+        terms = question.terms if question is not None else None
+        (terms or NO_TERMS).check(ApprovalAnswer.of(message.data))
     if question is not None and check is not None:
         check(question, value)
-    if question is not None and question.turn_id == session.running:
-        session.answer_question(question, public, _stored_input(message), _grant(question, message))
+    if question is not None and question.turn_id == session.turns.running:
+        answer_question(
+            session, question, public, _stored_input(message), _grant(question, message)
+        )
         # The answer to a permission also has a scope, a digest and a changed input, so the agent
         # gets all of its data. A plain value would drop the changed input.
-        resolve = ResolveQuestion(question.action_id, message.data if question.terms else value)
+        outcome = QuestionOutcome("answered", message.data if question.terms else value)
+        resolve = ResolveQuestion(question.action_id, outcome)
         return [*acknowledge(message, question.turn_id), resolve]
     # The turn that asked is over, so the answer begins a new one. The check for room comes before
     # the question is closed: a refused answer must leave the question open.
     _check_accepts_turn(session)
     if question is not None:
-        session.answer_question(question, public, None)
+        answer_question(session, question, public, None)
     elif component.type in CATALOG and closes(component, message.input_type):
-        session.mark(component.id, message.surface, "answered", public, None)
+        mark_input(session, component.id, message.surface, "answered", public, None)
     thread, answers = _thread_of(session, component, message.surface, question), None
     if question is not None:
         answers = GivenAnswer(question.action_id, question.name, public)
@@ -594,17 +603,17 @@ def _decline(
     question: Question | None,
 ) -> list[Effect]:
     """Close a question that the user declines, and pass the refusal to the agent."""
-    if question is not None and question.turn_id == session.running:
-        session.decline_question(question, _stored_input(message))
-        resolve = ResolveQuestion(question.action_id, None, is_declined=True)
+    if question is not None and question.turn_id == session.turns.running:
+        decline_question(session, question, _stored_input(message))
+        resolve = ResolveQuestion(question.action_id, QuestionOutcome("declined"))
         return [*acknowledge(message, question.turn_id), resolve]
     _check_accepts_turn(session)
     answers: GivenAnswer | None = None
     if question is not None:
-        session.decline_question(question, None)
+        decline_question(session, question, None)
         answers = GivenAnswer(question.action_id, question.name, None, declined=True)
     else:
-        session.mark(component.id, message.surface, "declined", None, None)
+        mark_input(session, component.id, message.surface, "declined", None, None)
     thread = _thread_of(session, component, message.surface, question)
     return new_turn(session, message, renderer, Particulars(thread=thread, answers=answers))
 
@@ -620,46 +629,10 @@ def _thread_of(
 
 
 def _grant(question: Question, message: Input) -> Grant | None:
-    """Return the permission for the rest of the session, if a yes has the scope `session`.
-
-    The terms of the grant come from the question, never from the answer: the renderer must not be
-    able to choose what is allowed.
-    """
-    payload = message.data.get("payload")
-    is_yes = message.input_type == "action" and message.data.get("action") == "confirm"
-    if is_yes and isinstance(payload, dict) and payload.get("scope") == "session":
-        return question.terms.grant if question.terms is not None else None
-    return None
-
-
-def _check_terms(terms: PermissionTerms | None, data: JsonObject) -> None:
-    """Refuse an answer with anything besides yes or no that the question did not offer.
-
-    Raises:
-        InvalidAnswer: The answer is about another tool input, allows more than was shown, or has a
-            changed input although the question does not offer to change it.
-    """
-    payload: JsonObject = data.get("payload", {})
-    terms = terms or PermissionTerms()
-    # The digest binds the yes to the input that the user saw. Without this check a yes could
-    # approve a tool call that replaced the shown one.
-    if "digest" in payload and payload["digest"] != terms.digest:
-        raise InvalidAnswer(
-            "payload.digest: the question is about another input than the one that was answered; "
-            "read the question again",
-            detail="payload.digest",
-        )
-    if "updated_input" in payload and not terms.editable:
-        raise InvalidAnswer(
-            "payload.updated_input: the question offers no change of the input",
-            detail="payload.updated_input",
-        )
-    is_yes = data["action"] == "confirm"
-    if is_yes and payload.get("scope") == "session" and terms.digest and terms.grant is None:
-        raise InvalidAnswer(
-            "payload.scope: the question offers once only, no permission for the session",
-            detail="payload.scope",
-        )
+    """Return the permission for the rest of the session that an answer gives."""
+    if question.terms is None or message.input_type != "action":
+        return None
+    return question.terms.grant_of(ApprovalAnswer.of(message.data))
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:
@@ -696,14 +669,15 @@ def new_turn(
         answer: The answer as the user gave it; the ledger may hold it without secrets.
     """
     _check_accepts_turn(session)
+    running = session.turns.running
     turn_id, submitted, ids = first_fact(session, message, renderer, particulars)
     if particulars.answers is not None:
         session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
     # An answer does not interrupt: the running turn may be the one that waits for it.
     is_answer = particulars.answers is not None
-    if session.running is not None and session.rules.policy == "interrupt" and not is_answer:
-        effects.append(StopTurn(session.running))
+    if running is not None and session.rules.policy == "interrupt" and not is_answer:
+        effects.append(StopTurn(running))
     return [*effects, *session.enqueue(turn_id, submitted, ids, resume=True)]
 
 
@@ -732,33 +706,29 @@ def first_fact(
         submitted["answers"] = msgspec.to_builtins(particulars.answers)
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
-    session.threads.join(turn_id, particulars.thread)
-    if (
-        particulars.traceparent is not None
-        and read_traceparent(particulars.traceparent) is not None
-    ):
-        session.input_log.traceparents[turn_id] = particulars.traceparent
-    ids = {**particulars.ids, **_trace_ids(session, turn_id)}
+    if particulars.thread is not None:
+        session.threads.join(turn_id, particulars.thread)
+    outside = particulars.traceparent
+    if outside is not None and read_traceparent(outside) is not None:
+        session.input_log.traceparents[turn_id] = outside
+    else:
+        outside = None
+    ids: dict[str, Json] = {**particulars.ids}
+    # The fact names the trace if tracing is on, or if the turn has an external span.
+    if session.rules.traced or outside is not None:
+        ids |= turn_ids(session.head.session_id, session.head.epoch, turn_id, outside)
     session.input_log.typed[turn_id] = message.data
     return turn_id, submitted, ids
 
 
-def _trace_ids(session: Session, turn_id: str) -> dict[str, Json]:
-    """Return the ids of the turn's trace if tracing is on or the turn has an external span."""
-    traceparent = session.input_log.traceparents.get(turn_id)
-    if not session.rules.traced and traceparent is None:
-        return {}
-    return turn_ids(session.head.session_id, session.head.epoch, turn_id, traceparent)
-
-
 def _check_accepts_turn(session: Session) -> None:
-    if session.running is not None and session.rules.policy == "reject":
+    if session.turns.running is not None and session.rules.policy == "reject":
         raise SessionBusy("a turn is running; wait for it, or stop it with action arp.cancel")
     _check_room(session)
 
 
 def _check_room(session: Session) -> None:
-    if len(session.queue) >= MAX_QUEUE:
+    if len(session.turns.queue) >= MAX_QUEUE:
         raise ResourceLimit(f"{MAX_QUEUE} turns are queued already; wait for some to end")
 
 

@@ -25,7 +25,8 @@ from arp.session.inputs import (
     is_reserved,
     shaped,
 )
-from arp.session.session import Question, Session
+from arp.session.questions import Question
+from arp.session.session import Session
 from arp.surface.answers import check_answer
 
 _OPEN = ("state", "answer")
@@ -52,7 +53,8 @@ def check_in_time(session: Session, message: Input, read_typed: ReadTyped, shown
         InvalidMessage: The data has another shape than the input type requires.
     """
     # Nearly always: no question was closed that the sender may still see.
-    if not session.closed or session.closed[-1].sequence <= shown:
+    closed = session.questions.closed
+    if not closed or closed[-1].sequence <= shown:
         return
     message = shaped(message)
     if message.source_component or component_of_data(message) or message.edits is not None:
@@ -74,8 +76,9 @@ def check_in_time(session: Session, message: Input, read_typed: ReadTyped, shown
 
 def _on_screen(session: Session, shown: int) -> Iterator[_Answerable]:
     """Yield the questions that a lagging screen shows as open, newest first."""
-    closed = [_Answerable(one.question, True) for one in session.closed if one.sequence > shown]
-    still_open = [_Answerable(one, False) for one in session.questions.values()]
+    questions = session.questions
+    closed = [_Answerable(one.question, True) for one in questions.closed if one.sequence > shown]
+    still_open = [_Answerable(one, False) for one in questions.values()]
     found = [one for one in (*closed, *still_open) if one.question.asked_at <= shown]
     yield from sorted(found, key=lambda one: one.question.asked_at, reverse=True)
 

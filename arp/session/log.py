@@ -239,7 +239,8 @@ class Log:
         """
         found: list[Found] = []
         for fact in facts:
-            self.settle(fact.ids.get("turn_id"))
+            if self._holding is not None:
+                self.settle(fact.ids.get("turn_id"))
             in_fact, self._found_ahead = self._found_ahead, {}
             fact.payload = cleaned_fact(self.redactor, fact.type, fact.payload, fact.ids, in_fact)
             found.append(in_fact)

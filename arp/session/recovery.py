@@ -21,7 +21,9 @@ from arp.session.attempts import ATTEMPT_IDS
 from arp.session.effects import Effect
 from arp.session.log import ReadOnly
 from arp.session.projection import At, project
-from arp.session.session import TURN_FACTS, Session
+from arp.session.recorded import RecordedFact
+from arp.session.session import FACT_HANDLERS, TURN_FACTS, Session
+from arp.session.turn_end import end_turn
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id", *ATTEMPT_IDS)
 
@@ -54,7 +56,8 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
         turn_id = fact.turn_id
         if fact.type in TURN_FACTS:
             session.turns.follow(fact.type, turn_id, _payload(fact))
-        session.follow(fact.type, turn_id, _payload(fact), _ids(fact), fact.sequence)
+        if fact.type in FACT_HANDLERS:
+            session.follow(_recorded(fact))
         if fact.type == "turn.submitted" and (outside := traceparent_of(fact)) is not None:
             session.input_log.traceparents[turn_id or ""] = outside
         if session.settings.shows(turn_id):
@@ -124,13 +127,20 @@ def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
     if session.running is None:
         return session.begin_next()
     if fault is not None:
-        return session.end_turn(session.running, "failed", fault)
+        return end_turn(session, session.running, "failed", fault)
     warning = "the server stopped while this turn ran; it was closed as interrupted"
-    if session.asks(session.running):
+    if session.questions.of_turn(session.running):
         warning = "the server stopped while this turn waited for an answer; its question stays open"
     session.in_turn("runtime.warning", session.running, {"message": warning})
     error = Interrupted("the server stopped while this turn ran; ask again to go on")
-    return session.end_turn(session.running, "failed", error, reason="interrupted")
+    return end_turn(session, session.running, "failed", error, reason="interrupted")
+
+
+def _recorded(fact: Fact) -> RecordedFact:
+    """Return a stored fact as it was recorded, without its messages."""
+    recorded = RecordedFact(fact.type, _payload(fact), {**_ids(fact)}, turn_id=fact.turn_id)
+    recorded.sequence = fact.sequence
+    return recorded
 
 
 def _payload(fact: Fact) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Title and rules of a session, its branches, permissions, and the states of agent and user."""
+"""Title and rules of a session, its branches, grants, and the states of agent and user."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
+from arp.session.approval import Grant
 from arp.session.branches import Branches, Forked, forks
 from arp.session.turn_states import Policy
 
@@ -35,34 +36,6 @@ class Rules(Struct, frozen=True):
     """Treatment of an input while a turn runs."""
     traced: bool = False
     """Whether the first fact of each turn names its trace."""
-
-
-class Grant(Struct, frozen=True):
-    """A person's permission for a tool, valid until the end of the session."""
-
-    tool: str
-    rule: str
-    """Description of what is allowed, in the words that the person saw."""
-
-
-class PermissionTerms(Struct, frozen=True):
-    """Limits of the answer to a permission request."""
-
-    digest: str | None = None
-    """Digest of the input that was shown."""
-    grant: Grant | None = None
-    """Permission that a yes may give for the whole session; `None` if none is offered."""
-    editable: bool = False
-    """Whether a yes may contain a changed input."""
-
-
-def terms_of(payload: JsonObject) -> PermissionTerms | None:
-    """Return the terms of an `action.required`; `None` if it asks for no permission."""
-    if "askedBy" not in payload:
-        return None
-    rule = payload.get("sessionRule")
-    grant = Grant(payload["tool"], rule) if rule is not None else None
-    return PermissionTerms(payload.get("digest"), grant, payload.get("editable", False))
 
 
 class SessionSettings:
@@ -133,25 +106,27 @@ class SessionSettings:
         self.branches, self.state = other.branches, other.state
         self.restore(self.name, other.opening)
 
-    def follow(
+    def update(self, turn_id: str | None, payload: JsonObject) -> None:
+        """Apply the payload of a `session.updated`, except a change of branch."""
+        if isinstance(title := payload.get("title"), str):
+            self.name = one_line(title)
+            self.title = self.name or self.opening
+        self.pinned = bool(payload.get("pinned", self.pinned))
+        if isinstance(state := payload.get("state"), dict) and self.shows(turn_id):
+            self.state = state
+        if isinstance(chosen := payload.get("settings"), dict):
+            self.chosen = chosen
+        if turn_id is not None and isinstance(given := payload.get("feedback"), dict):
+            self._rate(turn_id, given)
+
+    def follow_branches(
         self, type_name: str, turn_id: str | None, payload: JsonObject, sequence: int
     ) -> None:
-        """Apply a `turn.submitted` or a `session.updated`.
+        """Apply a `turn.submitted` or a `session.updated` to the branches.
 
         Raises:
             Forked: The fact changes to another branch, and the other branches are not in memory.
         """
-        if type_name == "session.updated":
-            if isinstance(title := payload.get("title"), str):
-                self.name = one_line(title)
-                self.title = self.name or self.opening
-            self.pinned = bool(payload.get("pinned", self.pinned))
-            if isinstance(state := payload.get("state"), dict) and self.shows(turn_id):
-                self.state = state
-            if isinstance(chosen := payload.get("settings"), dict):
-                self.chosen = chosen
-            if turn_id is not None and isinstance(given := payload.get("feedback"), dict):
-                self._rate(turn_id, given)
         if self.branches is not None:
             self.branches.follow(type_name, turn_id, payload, sequence)
         elif forks(type_name, payload):

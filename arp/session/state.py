@@ -24,11 +24,13 @@ from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.screen import ClosedSurface, SurfaceEntry, TurnScreen
 from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor
+from arp.session.approval import Grant
 from arp.session.attempts import TurnAttempt
 from arp.session.branches import Branches, KeptBranches
 from arp.session.input_log import GivenAnswer, InputLog
-from arp.session.session import Head, Question, Session
-from arp.session.session_settings import Grant, Rules, SessionSettings
+from arp.session.questions import Question
+from arp.session.session import Head, Session
+from arp.session.session_settings import Rules, SessionSettings
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
@@ -184,7 +186,7 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
         raise UnreadableState(f"a session state of {found}, not of {wanted}")
     session = Session(head, rules.limits, rules.policy, redactor, rules.traced)
     session.log.sequence = state.sequence
-    session.questions = {(one.surface, one.component_id): one for one in state.questions}
+    session.questions.update({(one.surface, one.component_id): one for one in state.questions})
     _fill_input_log(session.input_log, state)
     _fill_screen(session.screen, state)
     session.leaving = state.surfaces.leaving

@@ -27,7 +27,8 @@ from arp.protocol.messages import CloseReason, SurfaceInfo
 from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import Remove
 from arp.protocol.tree import levels_of
-from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
+from arp.session.asking import cancel_question, decline_question
+from arp.session.effects import Effect, QuestionOutcome, ResolveQuestion, SurfaceClosed
 from arp.session.session import Session
 from arp.surface.change import Change, PatchChange, RenderChange
 
@@ -150,18 +151,17 @@ def _close_questions(session: Session, name: str, reason: CloseReason) -> Iterat
     cancelled.
     """
     nodes = session.screen.surfaces[name].nodes
-    for question in [one for one in session.questions.values() if one.surface == name]:
+    for question in session.questions.on_surface(name):
         is_awaited = question.turn_id == session.running
         node = nodes.get(question.component_id)
         declines = reason == "user" and node is not None and node.own.get("can_decline") is True
         if declines:
-            session.decline_question(question, None)
+            decline_question(session, question, None)
         else:
-            session.cancel_question(question)
+            cancel_question(session, question)
         if is_awaited:
-            yield ResolveQuestion(
-                question.action_id, None, is_declined=declines, is_withdrawn=not declines
-            )
+            outcome = QuestionOutcome("declined" if declines else "withdrawn")
+            yield ResolveQuestion(question.action_id, outcome)
 
 
 def transfer_surface(

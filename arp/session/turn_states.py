@@ -123,6 +123,14 @@ class TurnQueue:
         """Return whether a step is legal now."""
         return step in QUEUE_STEPS[self.state]
 
+    def starts_with_next(self, resume: bool) -> bool:
+        """Return whether the first queued turn starts as soon as one more turn is submitted.
+
+        Args:
+            resume: Whether the new turn resumes a paused queue.
+        """
+        return self.running is None and (resume or not self.is_paused)
+
     def state_of(self, turn_id: str) -> TurnPhase:
         """Return the state of a turn; `OUT` for an unknown turn."""
         if turn_id == self.running:
@@ -190,4 +198,4 @@ class TurnQueue:
             self.state = IDLE
         else:
             self.state = PAUSED if self.is_paused else READY
-        self.is_active = self.may("recover")
+        self.is_active = "recover" in QUEUE_STEPS[self.state]

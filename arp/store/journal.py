@@ -354,8 +354,11 @@ class Journal:
                 if due:
                     self._write_segments(due)
         self._next_row = row + 1
-        self.unchecked_bytes += len(body) + 2 * sum(len(row[2]) for row in texts)
-        self.tails.remove(due)
+        self.unchecked_bytes += len(body)
+        if texts:
+            self.unchecked_bytes += 2 * sum(len(row[2]) for row in texts)
+        if due:
+            self.tails.remove(due)
         self.tails.add(runs, row)
         if len(self._last) > _MAX_KNOWN:
             self._last = {key: tail.last for key, tail in self.tails.by_session.items()}

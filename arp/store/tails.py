@@ -78,7 +78,9 @@ class Tails:
 
     def due(self) -> dict[str, Tail]:
         """Return the tails to sort now: full ones, and the oldest if the journal is too long."""
-        chosen = {session_id: self.by_session[session_id] for session_id in self._full}
+        chosen: dict[str, Tail] = {}
+        for session_id in self._full:
+            chosen[session_id] = self.by_session[session_id]
         oldest = next(iter(self.by_session.values()), None)
         if oldest is not None and self._written - oldest.start > JOURNAL_BYTES:
             size = 0

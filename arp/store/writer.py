@@ -125,9 +125,7 @@ class LedgerWriter:
 
     def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
         """Append facts; the future is done when they are durable, or has the error."""
-        future: asyncio.Future[None] = self._loop.create_future()
-        self._put(StoreCall(future, batch))
-        return future
+        return self._put(StoreCall(self._loop.create_future(), batch))
 
     def delete(self, session_id: str) -> asyncio.Future[bool]:
         """Delete a session; the result of the future is whether it had anything stored."""
@@ -149,14 +147,13 @@ class LedgerWriter:
         await asyncio.to_thread(self._thread.join)
 
     def _do(self, action: Callable[[], T]) -> asyncio.Future[T]:
-        future: asyncio.Future[T] = self._loop.create_future()
-        self._put(StoreCall(future, action=action))
-        return future
+        return self._put(StoreCall(self._loop.create_future(), action=action))
 
-    def _put(self, call: StoreCall) -> None:
+    def _put(self, call: StoreCall) -> asyncio.Future[Any]:
         if self._is_closing:
             raise StoreClosed
         self._calls.put(call)
+        return call.future
 
     def _run(self) -> None:
         pace = Pace()
@@ -168,10 +165,10 @@ class LedgerWriter:
             if self._refused is None:
                 pace.wait()
             calls = [call]
-            is_open = self._take_waiting(calls)
+            is_open = self._add_waiting(calls)
             self._serve(calls)
 
-    def _take_waiting(self, calls: list[StoreCall]) -> bool:
+    def _add_waiting(self, calls: list[StoreCall]) -> bool:
         """Append the waiting calls to `calls`; return `False` if the writer is closing."""
         while len(calls) < _MAX_GROUP:
             try:
@@ -184,16 +181,24 @@ class LedgerWriter:
         return True
 
     def _serve(self, calls: list[StoreCall]) -> None:
-        appends = [call for call in calls if call.action is None]
+        """Answer calls: all appends in one transaction, then the actions one by one."""
+        appends: list[StoreCall] = []
+        actions: list[tuple[StoreCall, Callable[[], object]]] = []
+        batches: list[Sequence[SessionWrite]] = []
+        for call in calls:
+            if call.action is not None:
+                actions.append((call, partial(_outcome, call.action)))
+            else:
+                appends.append(call)
+                batches.append(call.batch)
         outcomes: list[tuple[StoreCall, Outcome]] = []
         if appends:
-            results = self._attempt(lambda: self._journal.commit([one.batch for one in appends]))
+            results = self._attempt(partial(self._journal.commit, batches))
             if isinstance(results, StoreUnwritable):
                 results = [self._refusal() for _ in appends]
             outcomes += zip(appends, results, strict=True)
-        for call in calls:
-            if call.action is not None:
-                outcomes.append((call, self._attempt(partial(_outcome, call.action))))
+        for call, action in actions:
+            outcomes.append((call, self._attempt(action)))
         self._report(outcomes)
         if self._journal.unchecked_bytes >= CHECKPOINT_BYTES:
             self._journal.unchecked_bytes = 0

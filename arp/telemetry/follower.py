@@ -122,7 +122,7 @@ class Follower:
     async def round(self) -> None:
         """Send the facts that became durable since the last round."""
         for session_id, live in list(self._hub.sessions.items()):
-            stored, epoch = live.stored, live.session.head.epoch
+            stored, epoch = live.stored, live.session.epoch
             followed = self._followed.get(session_id)
             if stored and (followed is None or followed.epoch != epoch):
                 sent = self._left.pop((session_id, epoch), 0)

@@ -10,6 +10,12 @@ import contextlib
 import logging
 
 from arp.protocol.codec import cursor_after, encode_json
+from arp.protocol.framing.event_stream import (
+    EVENT_STREAM,
+    STREAM_HEADERS,
+    encode_comment,
+    encode_event,
+)
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Send
 
@@ -26,24 +32,9 @@ PONG_S = 10.0
 """Without an answer for so long, the reader is gone."""
 
 HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
+    (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
+    *((name.encode(), value.encode()) for name, value in STREAM_HEADERS.items()),
 ]
-
-
-def event(data: bytes, *, name: str = "", place: str | None = None) -> bytes:
-    """Return one event as it is sent.
-
-    Args:
-        data: One line.
-        name: Of the event; empty = `message`.
-        place: Its id, with which `Last-Event-ID` resumes; an empty one takes back the id before.
-    """
-    head = f"event: {name}\n" if name else ""
-    if place is not None:
-        head += f"id: {place}\n" if place else "id:\n"
-    return b"".join((head.encode(), b"data: ", data, b"\n\n"))
 
 
 class ReadyEvents:
@@ -55,7 +46,7 @@ class ReadyEvents:
 
     def begin(self) -> bytes:
         """Return what the stream begins with: something, so that the client sees it open."""
-        return b": \n\n"
+        return encode_comment()
 
     def event(self, frame: bytes) -> bytes:
         """Return what a frame becomes; may be empty."""
@@ -66,7 +57,7 @@ class ReadyEvents:
 
         An event of its own name says what a WebSocket says in its close frame.
         """
-        return event(encode_json({"code": code, "reason": reason}), name="close")
+        return encode_event(encode_json({"code": code, "reason": reason}), name="close")
 
 
 class EventWriter(ReadyEvents):
@@ -93,7 +84,7 @@ class EventWriter(ReadyEvents):
             place = f"{self._epoch}-{seq}"
         elif is_between or (epoch is not None and b'"resume":"snapshot"' in frame):
             place = ""
-        return event(frame, place=place)
+        return encode_event(frame, event_id=place)
 
 
 def parse_place(last_event_id: str) -> tuple[str, int] | None:
@@ -158,7 +149,7 @@ async def stream(
                 frame = await outbox.take(pause_s)
             except TimeoutError:
                 if pulse is None:
-                    await _body(send, b": \n\n")
+                    await _body(send, encode_comment())
                 elif pulse.left_s(clock()) > 0:
                     pulse.pinged(clock())
                     await _body(send, writer.event(pulse.frame))

@@ -18,7 +18,8 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import InputEcho, Permission
-from arp.session.session import Question
+from arp.session.asking import replace_question
+from arp.session.questions import Question
 from arp.turn.host import TurnHost
 
 _ANSWERED_BY = frozenset(("state", "answer"))
@@ -66,7 +67,7 @@ class EarlierQuestions:
         for turn_id in (own, *session.queue, *lost):
             is_answer = turn_id in session.input_log.answers
             same_thread = session.threads.of(turn_id) == session.threads.of(own)
-            turn = session.screen.turns.get(turn_id)
+            turn = session.turn(turn_id)
             if turn is None or not turn.inputs or turn_id in self._used or not same_thread:
                 continue
             if turn_id == own or is_answer or turn_id in lost:
@@ -120,12 +121,12 @@ class EarlierQuestions:
     def replace(self, question: Question) -> None:
         """Close a question that the turn asks again, so that late answers to it are refused."""
         self._host.settle()
-        self._session.replace_question(question)
+        replace_question(self._session, question)
         self._host.changed()
 
     def has_secret(self, text: str) -> bool:
         """Return whether a text holds a secret, which a state must not."""
-        return bool(self._session.log.redactor.clean(text)[1])
+        return bool(self._session.redactor.clean(text)[1])
 
     def save_state(self) -> bool:
         """Record `turn.state` now; return whether that succeeded."""

@@ -17,11 +17,11 @@ import copy
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from arp.access.principal import User
 from arp.live.files import SessionFiles
@@ -34,11 +34,14 @@ from arp.protocol.messages import CloseReason, Command
 from arp.protocol.patch import PatchOp
 from arp.record.end_cause import EndCause
 from arp.record.wording import check_kind, encoded, plain, well_formed
+from arp.session.asking import ask_question, cancel_question
+from arp.session.effects import QuestionOutcome
+from arp.session.questions import Question
 from arp.session.recorded import SAYING
-from arp.session.session import Question, QuestionTerms, ToolUse
+from arp.session.session import NO_OPTIONS, QuestionOptions
+from arp.session.session_values import set_commands, update_shared_state, update_state
 from arp.surface.change import Change, PatchChange
 from arp.turn.pending_changes import PendingChanges
-from arp.turn.question_outcome import QuestionOutcome, rfc3339
 from arp.turn.services import TurnServices
 from arp.turn.surfaces import TurnSurfaces
 
@@ -64,23 +67,8 @@ MAX_USAGE_BYTES = 4 << 10
 """Most bytes of a turn's usage as JSON; a few numbers and a name are a hundredth of it."""
 
 
-class Asking(Struct, frozen=True):
-    """Options of a question: where it is shown, its deadline, and who handles a late answer."""
-
-    surface: str = "main"
-    """Surface that shows the question."""
-    name: str = ""
-    """Name of the `@app.on_answer` handler that receives the answer if the turn has ended."""
-    expires_at: float | None = None
-    """Deadline in seconds since the epoch; `None` means the end of the turn."""
-    about: ToolUse | None = None
-    """Tool call that the question asks permission for."""
-    check: Callable[[Json], object] | None = None
-    """Additional validation of the answer; raises `InvalidAnswer`."""
-
-
-class AskedQuestion:
-    """Open question of a running turn, with its future outcome."""
+class PendingQuestion:
+    """Question of a running turn that has no outcome yet."""
 
     __slots__ = ("check", "outcome", "question", "timer")
 
@@ -137,7 +125,7 @@ class TurnHost:
         """Surfaces of the turn other than `main`."""
         self.usage: JsonObject = {}
         """Usage that the agent recorded by `usage`; replaced, never changed in place."""
-        self._open_questions: dict[str, AskedQuestion] = {}
+        self._open_questions: dict[str, PendingQuestion] = {}
         """Questions without an outcome, by action id."""
         self._waiters = 0
         """Number of tasks of the agent that wait for a user."""
@@ -285,7 +273,7 @@ class TurnHost:
             raise TypeError(what) from None
         except ValueError as error:
             raise ValueError(f"turn.state: {error}") from None
-        self.session.update_state(self.turn_id, plain_state)
+        update_state(self.session, self.turn_id, plain_state)
         self.changed()
 
     @property
@@ -305,7 +293,7 @@ class TurnHost:
     def _save_shared_state(self, state: JsonObject) -> None:
         """Record the shared state; keep a refusal, once, for the agent's next await."""
         try:
-            self.session.update_shared_state(self.turn_id, copy.deepcopy(plain(state)))
+            update_shared_state(self.session, self.turn_id, copy.deepcopy(plain(state)))
         except (ArpError, TypeError, ValueError) as error:
             self.refused = self.refused or error
             # Otherwise every later flush would be refused again for the same value.
@@ -314,7 +302,7 @@ class TurnHost:
     def set_commands(self, commands: Iterable[Command]) -> None:
         """Set the commands that renderers offer; see `Turn.set_commands`."""
         self.check_running()
-        self.session.set_commands(self.turn_id, checked_commands(commands))
+        set_commands(self.session, self.turn_id, checked_commands(commands))
         self.changed()
 
     def add_usage(self, used: JsonObject) -> None:
@@ -384,8 +372,20 @@ class TurnHost:
 
     # -- questions -------------------------------------------------------------------------------
 
-    def ask(self, component: Component, asking: Asking) -> AskedQuestion:
+    def ask(
+        self,
+        component: Component,
+        options: QuestionOptions = NO_OPTIONS,
+        surface: str = "main",
+        check: Callable[[Json], object] | None = None,
+    ) -> PendingQuestion:
         """Show a question.
+
+        Args:
+            component: The question.
+            options: Recorded options of the question.
+            surface: Surface that shows the question.
+            check: Additional validation of the answer; raises `InvalidAnswer`.
 
         Raises:
             ArpError: The component or a pending change is refused; no question is asked.
@@ -396,23 +396,20 @@ class TurnHost:
         # another process.
         self.save_state()
         named = self.named(component, "turn.ask")
-        expires_at, about = asking.expires_at, asking.about
-        # The terms of a permission carry the deadline already.
-        until = None if expires_at is None or about is not None else rfc3339(expires_at)
-        terms = QuestionTerms(asking.name, until)
-        surface = name_of(asking.surface, "surface")
-        question = self.session.ask(self.turn_id, named, surface, about, terms)
+        surface = name_of(surface, "surface")
+        question = ask_question(self.session, self.turn_id, named, surface, options)
         self.changed()
         loop = asyncio.get_running_loop()
-        asked = AskedQuestion(question, loop.create_future(), asking.check)
+        asked = PendingQuestion(question, loop.create_future(), check)
         self._open_questions[question.action_id] = asked
-        if expires_at is not None:
+        if options.expires_at is not None:
+            at = datetime.fromisoformat(options.expires_at).timestamp()
             expire = partial(self._expire, asked)
-            self.live.deadlines[question.action_id] = QuestionDeadline(expires_at, expire)
-            asked.timer = loop.call_later(max(0.0, expires_at - time.time()), expire)
+            self.live.deadlines[question.action_id] = QuestionDeadline(at, expire)
+            asked.timer = loop.call_later(max(0.0, at - time.time()), expire)
         return asked
 
-    async def outcome_of(self, asked: AskedQuestion, *, withdraws: bool) -> QuestionOutcome:
+    async def outcome_of(self, asked: PendingQuestion, *, withdraws: bool) -> QuestionOutcome:
         """Wait for the outcome of a question.
 
         Args:
@@ -451,22 +448,24 @@ class TurnHost:
         finally:
             self._waiters -= 1
 
-    def withdraw(self, asked: AskedQuestion) -> bool:
+    def withdraw(self, asked: PendingQuestion) -> bool:
         """Close a question without an answer; return whether it was open."""
         return self._close(asked, "withdrawn")
 
-    def _expire(self, asked: AskedQuestion) -> None:
+    def _expire(self, asked: PendingQuestion) -> None:
         self._close(asked, "expired")
 
-    def _close(self, asked: AskedQuestion, kind: Literal["withdrawn", "expired"]) -> bool:
+    def _close(self, asked: PendingQuestion, kind: Literal["withdrawn", "expired"]) -> bool:
         """Close an open question without an answer; return whether it was open."""
         # An answer that was accepted first wins over the deadline and over the withdrawal.
-        if self.session.running != self.turn_id or not self.session.is_open(asked.question):
+        if self.session.running != self.turn_id or not self.session.questions.is_open(
+            asked.question
+        ):
             return False
         # Text that was written before the question closes is shown before that.
         self.flush()
         ended: Literal["expired", "cancelled"] = "expired" if kind == "expired" else "cancelled"
-        self.session.cancel_question(asked.question, ended)
+        cancel_question(self.session, asked.question, ended)
         self.changed()
         self._set_outcome(asked, QuestionOutcome(kind))
         return True
@@ -492,7 +491,7 @@ class TurnHost:
         if asked is not None and asked.check is not None:
             asked.check(value)
 
-    def _set_outcome(self, asked: AskedQuestion, outcome: QuestionOutcome) -> None:
+    def _set_outcome(self, asked: PendingQuestion, outcome: QuestionOutcome) -> None:
         action_id = asked.question.action_id
         self._open_questions.pop(action_id, None)
         self.live.deadlines.pop(action_id, None)

@@ -7,14 +7,10 @@ from typing import Any, Generic, TypeVar, cast
 
 from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.json_value import Json
+from arp.session.effects import QuestionOutcome
 from arp.turn.author_call import must_await
-from arp.turn.host import AskedQuestion, TurnHost
-from arp.turn.question_outcome import (
-    DECLINED,
-    QuestionExpired,
-    QuestionOutcome,
-    QuestionWithdrawn,
-)
+from arp.turn.host import PendingQuestion, TurnHost
+from arp.turn.question_outcome import DECLINED, QuestionExpired, QuestionWithdrawn
 
 T = TypeVar("T")
 
@@ -25,7 +21,7 @@ class OpenQuestion(Generic[T]):
     Several may be open at once. Open questions are withdrawn at the end of the turn.
     """
 
-    def __init__(self, host: TurnHost, asked: AskedQuestion, read: Callable[[Json], T]) -> None:
+    def __init__(self, host: TurnHost, asked: PendingQuestion, read: Callable[[Json], T]) -> None:
         self.id = asked.question.component_id
         """Id of its component."""
         self.asked = asked
@@ -36,7 +32,7 @@ class OpenQuestion(Generic[T]):
     @property
     def is_open(self) -> bool:
         """Whether it can be answered."""
-        return self._host.session.is_open(self.asked.question)
+        return self._host.session.questions.is_open(self.asked.question)
 
     def __await__(self) -> Generator[Any, Any, T]:
         """Wait for the answer; see `answer`."""

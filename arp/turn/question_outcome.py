@@ -1,16 +1,13 @@
-"""Outcomes and deadlines of questions."""
+"""How questions end for an author, and their deadlines."""
 
 from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Final, Literal
-
-from msgspec import Struct
+from typing import Final
 
 from arp.protocol.errors import AgentFailed, LocalError
-from arp.protocol.json_value import Json
 
 MAX_TIMEOUT_S: Final = 30 * 24 * 3600
 """A month in seconds: longer than any turn runs, and valid for every clock."""
@@ -38,16 +35,8 @@ class QuestionWithdrawn(LocalError):
     """The agent withdrew the question while it awaited the answer, or its surface was closed."""
 
 
-class QuestionOutcome(Struct, frozen=True):
-    """Outcome of a question; `over` means that its turn has ended."""
-
-    kind: Literal["answered", "declined", "expired", "withdrawn", "over"]
-    value: Json = None
-    """The answer; for a permission the data of the input."""
-
-
-def expiry(timeout_s: float | None) -> float | None:
-    """Return a deadline in seconds since the epoch; `None` for no deadline.
+def deadline_of(timeout_s: float | None) -> str | None:
+    """Return the deadline of a timeout that begins now (RFC 3339); `None` for no deadline.
 
     Raises:
         TypeError, ValueError: The timeout is not a number of seconds, or too long.
@@ -58,7 +47,7 @@ def expiry(timeout_s: float | None) -> float | None:
         raise TypeError(f"timeout_s: expected seconds, got {type(timeout_s).__name__}")
     if not 0 < timeout_s <= MAX_TIMEOUT_S:
         raise ValueError(f"timeout_s: expected more than 0 and at most {MAX_TIMEOUT_S}")
-    return time.time() + float(timeout_s)
+    return rfc3339(time.time() + float(timeout_s))
 
 
 def rfc3339(seconds: float) -> str:

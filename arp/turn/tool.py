@@ -1,61 +1,42 @@
-"""Tool calls of a turn, and the permission that a person gives for them.
+"""Tool calls of a turn, and the providers of tools.
 
 Theory of operation. A call is open until it ends once, by `tool.result` or `tool.failed`; every
-fact of it carries its ids. A question for permission shows the input of the call. Its answer
-becomes an `Approval`, which holds exactly the input that was approved: `Approval.covers` compares
-it with the input that is about to run, so that nobody can approve one input and run another. The
-facts hold only a digest of the input. The digest is salted if the input holds a secret, because a
-short secret could be guessed from a plain digest.
+fact of it carries its ids. A person approves a call by `ask_permission` (`arp/turn/approval`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from hashlib import sha256
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Literal,
-    NamedTuple,
-    NoReturn,
-    Protocol,
-    TypedDict,
-    TypeVar,
-    Unpack,
-)
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol, TypeVar, Unpack
 
 import msgspec
 from msgspec import Struct
 
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
-from arp.protocol.errors import AgentFailed, ArpError, ResourceLimit, SurfaceDestroyed
+from arp.protocol.errors import AgentFailed, ArpError
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import (
     PREVIEW_CHARACTERS,
-    check_kind,
     encoded,
+    json_text,
     refuse_unknown,
+    repr_text,
     well_formed,
 )
-from arp.session.session import ToolUse
-from arp.session.session_settings import Grant
 from arp.surface.change import RenderChange
+from arp.turn.approval.approval import Approval, PermissionOptions
+from arp.turn.approval.approver import Approver
 from arp.turn.author_call import must_await
-from arp.turn.foreign_components import SHARE, fitting_component
-from arp.turn.host import Asking, TurnHost, plain_object, text_of
+from arp.turn.foreign_components import fitting_component
+from arp.turn.host import TurnHost, plain_object, text_of
 from arp.turn.open_question import OpenQuestion
 from arp.turn.open_surface import named_for
-from arp.turn.question_outcome import Declined, expiry, rfc3339
+from arp.turn.question_outcome import Declined
 from arp.turn.thread import call_in_thread, is_plain
-
-if TYPE_CHECKING:
-    from arp.record.work import RecordedPermission
 
 ABANDONED = "stopped before it ended"
 """Error of a call in a generator that was closed before it ended.
@@ -64,116 +45,6 @@ A call that is still open when its turn ends gets another error."""
 
 MAX_COUNT = 2**53 - 1
 """Upper bound of `done` and `total`: the largest integer that JavaScript counts exactly."""
-
-
-MAX_RULE: Final = 1_000
-"""Most characters of a session rule: a person has to read it."""
-
-RECHECK: Final = "second-look"
-"""Policy, in facts, that overrides a person's approval."""
-
-SALT_BYTES: Final = 16
-"""Length of the salt of a digest: too many values to try."""
-
-
-class Approval(Struct, frozen=True):
-    """Outcome of a question for permission, with the input that it is about."""
-
-    decision: Literal["allow", "deny", "expired"]
-    input: str
-    """The input as JSON, secrets included: what was approved, or what was shown."""
-    digest: str
-    """Digest of `input`, as facts and renderers hold it; see `digest_of`."""
-    salt: bytes = b""
-    """Salt of the digest; neither facts nor renderers hold it."""
-    scope: Literal["once", "session"] | None = None
-    """Extent of the approval; `None` if there is none."""
-    edited: bool = False
-    """Whether the person has changed the input."""
-    reason: str = ""
-    """Reason of a refusal, if it is known."""
-
-    def __bool__(self) -> bool:
-        """Return `allowed`, so that `if await tool.ask_permission(…)` is right."""
-        return self.allowed
-
-    @property
-    def allowed(self) -> bool:
-        """Whether the tool may run."""
-        return self.decision == "allow"
-
-    @property
-    def args(self) -> Json:
-        """The input, decoded; a new copy each time."""
-        return msgspec.json.decode(self.input)
-
-    @property
-    def updated_input(self) -> JsonObject | None:
-        """The input if the person changed it, else `None`; a new copy each time."""
-        changed: JsonObject | None = self.args if self.edited else None
-        return changed
-
-    def covers(self, value: Json) -> bool:
-        """Return whether exactly this input may run.
-
-        A process that runs the input for another one compares it here right before it runs it.
-
-        Args:
-            value: The input, or its JSON as a string.
-        """
-        if isinstance(value, str):
-            return self.allowed and _as_json(value) == self.input
-        return self.allowed and _as_json(value) == encoded(self.args).decode()
-
-
-class SecondLook(Struct, frozen=True):
-    """Result of the check that follows a person's approval, before the approval counts."""
-
-    refusal: str = ""
-    """Reason to reject the approval: the files differ from what was shown. Empty if they match."""
-    files: list[JsonObject] | None = None
-    """Files as they are now, for the ledger, if they differ from those that were shown."""
-
-
-class PermissionOptions(TypedDict, total=False):
-    """Options of a question for permission; `None` means the default."""
-
-    reason: str | None
-    """Reason for the question, for the ledger."""
-    session_rule: str | None
-    """Rule that a person may allow for the whole session, in words that they read.
-
-    The input has to be covered by the rule. A later question with the same rule for the same tool
-    is allowed without asking. Absent: a person can allow only this input, once."""
-    keeps_grant: bool
-    """`False` if the caller stores the grant itself; then every question is asked."""
-    editable: bool
-    """Whether the person may change the input. Ignored if the input hides secrets: a person cannot
-    approve what is not shown."""
-    timeout_s: float | None
-    """Seconds until the question expires on all renderers; absent: at the end of the turn."""
-    files: list[JsonObject] | None
-    """Files that the input names, for the ledger: `path`, `bytes`, `sha256`."""
-    recheck: Callable[[Approval], Awaitable[SecondLook]] | None
-    """Check that runs after a person's approval and before it counts: what the input refers to may
-    have changed. `session_rule` then requires `keeps_grant=False`, because a grant would skip the
-    check."""
-    message: str | None
-    """Text of the question; see `turn.confirm`, also for the options below."""
-    confirm_label: str | None
-    deny_label: str | None
-    destructive: bool | None
-
-
-_NOT_PROPS: Final = frozenset(
-    ("reason", "session_rule", "keeps_grant", "editable", "timeout_s", "files", "recheck")
-)
-"""Options that are not props of the `confirm` component."""
-
-
-def digest_of(text: str, salt: bytes = b"") -> str:
-    """Return the SHA-256 of a salt and an input as JSON text (UTF-8), in hex."""
-    return sha256(salt + text.encode()).hexdigest()
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -347,7 +218,7 @@ class ToolCall:
         """Reason of the newest refusal, if it is known."""
         self.approval: Approval | None = None
         """The newest approval; `None` if the newest question was refused or is unanswered."""
-        self.session_id = host.session.head.session_id
+        self.session_id = host.session.id
         self.turn_id = host.turn_id
         self.call_id = f"{host.turn_id}.{host.next_tool()}"
         self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
@@ -355,6 +226,7 @@ class ToolCall:
             self._ids["subagent_id"] = subagent_id
         self.record = host.recorder().within(**self._ids)
         """Recorder of what the tool does; every fact carries the ids of this call."""
+        self._approver = Approver(host, name, self._ids, self.record)
         self._host = host
         self._session = host.session
         self._result: JsonObject = {}
@@ -404,7 +276,7 @@ class ToolCall:
         try:
             text = value if isinstance(value, str) else encoded(value).decode()
         except (TypeError, ValueError):
-            text = _repr(value)
+            text = repr_text(value)
         self._whole = well_formed(text)
 
     def show(self, *components: Any) -> None:
@@ -463,7 +335,7 @@ class ToolCall:
         self._record("output.spilled", payload, output_ref=ref.sha256)
         # Only files that the session knows can be downloaded.
         self._session.input_log.remember_files([ref.sha256])
-        return blob_path(self._session.head.session_id, ref.sha256, ref.name)
+        return blob_path(self._session.id, ref.sha256, ref.name)
 
     @must_await("tool.ask")
     async def ask(
@@ -479,7 +351,7 @@ class ToolCall:
         """
         self._check_open()
         question: OpenQuestion[Json | Declined] = OpenQuestion(
-            self._host, self._host.ask(component, Asking(check=check)), lambda answer: answer
+            self._host, self._host.ask(component, check=check), lambda answer: answer
         )
         return question.taken(await self._host.outcome_of(question.asked, withdraws=True))
 
@@ -530,54 +402,16 @@ class ToolCall:
         refuse_unknown("tool.approve", options, PermissionOptions.__optional_keys__)
         if not text_of(title, "title").strip():
             raise ValueError("title: empty; write what a person allows")
-        shown = self._undecided(self._input if input is None else _as_json(input))
+        approver = self._approver
+        shown = Approval.undecided(self._input if input is None else json_text(input), self.hides)
         self.check_size(shown.input)
-        about, expires_at = self._terms(text_of(rule, "rule"), shown, options)
-        permission = self.record.permission(self.name)
+        question = approver.question_for(shown, text_of(rule, "rule"), self._input, options)
         # A refusal must not leave an earlier approval in place: `args` would return its input.
         self.denial, self.approval = "", None
-        granted = about.session_rule and Grant(self.name, about.session_rule)
-        # With `keeps_grant=False` the caller checks its own grants; a grant here would bypass it.
-        if options.get("keeps_grant", True) and granted in self._session.settings.grants:
-            permission.evaluated("allow", "person", "user", scope="session", digest=shown.digest)
-            self.approval = msgspec.structs.replace(shown, decision="allow", scope="session")
-            return self.approval
-        permission.evaluated("ask", "rule", about.rule)
-        permission.requested(
-            options.get("reason"),
-            digest=shown.digest,
-            sessionRule=about.session_rule,
-            editable=about.editable or None,
-            expiresAt=about.expires_at,
-            files=options.get("files") or None,
-        )
-        ids = {**self._ids, "request_id": permission.request_id or ""}
-        about = msgspec.structs.replace(about, ids=ids)
-        props = {
-            name: value
-            for name, value in options.items()
-            if name not in _NOT_PROPS and value is not None
-        }
-        question = Component("", "confirm", {"title": title, **props})
-        try:
-            asked = self._host.ask(question, Asking(about=about, expires_at=expires_at))
-            outcome = await self._host.outcome_of(asked, withdraws=True)
-            # The turn may have ended while the answer was on its way. Then it is no approval.
-            self._host.check_running()
-            answer = outcome.value if outcome.kind == "answered" else None
-            approval = self._decide(shown, answer)
-            recheck = options.get("recheck")
-            found = SecondLook()
-            # A person needs time to answer; a file that the input names may have changed since.
-            if recheck is not None and approval.allowed:
-                found = await recheck(approval)
-        except BaseException:
-            # If the server stops, the question stays open. Its answer must not follow a refusal.
-            if not self._host.is_left_open:
-                with suppress(SurfaceDestroyed):
-                    permission.unanswered("cancelled", digest=shown.digest)
-            raise
-        return self._record_decision(permission, approval, found)
+        approval = await approver.ask(title, shown, question, options)
+        self.denial = approval.reason
+        self.approval = approval if approval.allowed else None
+        return approval
 
     def check_size(self, value: Json) -> None:
         """Check that an input fits into a message; a person cannot approve what is not shown.
@@ -585,89 +419,11 @@ class ToolCall:
         Raises:
             ResourceLimit: It is too large.
         """
-        text = _as_json(value)
-        size, most = len(text.encode()), self._session.rules.limits.max_message_bytes // SHARE
-        if size > most:
-            raise ResourceLimit(
-                f"the input of {self.name} has {size:,} bytes; at most {most:,} can be approved",
-                detail="max_message_bytes",
-            )
+        self._approver.check_size(value)
 
     def hides(self, text: str) -> bool:
         """Return whether a text holds a secret, which facts and screens only show as a mark."""
-        check_kind(text, str, "text")
-        return bool(self._session.log.redactor.clean(text)[1])
-
-    def _undecided(self, text: str) -> Approval:
-        """Return the undecided approval of an input, which `_decide` completes."""
-        salt = self._salt(text)
-        return Approval("expired", text, digest_of(text, salt), salt)
-
-    def _terms(
-        self, rule: str, shown: Approval, options: PermissionOptions
-    ) -> tuple[ToolUse, float | None]:
-        """Return the terms of a question, and its deadline in seconds since the epoch."""
-        editable = options.get("editable", False)
-        if editable and not isinstance(shown.args, dict):
-            raise ValueError("editable: only an input that is an object can be edited")
-        session_rule, expires_at = options.get("session_rule"), expiry(options.get("timeout_s"))
-        keeps_grant = session_rule is not None and options.get("keeps_grant", True)
-        if keeps_grant and options.get("recheck") is not None:
-            raise ValueError("recheck: a session_rule with it needs keeps_grant=False")
-        about = ToolUse(
-            self.name,
-            self._ids,
-            rule,
-            shown.digest,
-            # The renderer already shows the input of the call; only another one is repeated.
-            shown.input if shown.input != self._input else None,
-            None if session_rule is None else _check_rule(session_rule),
-            # A secret is shown as a mark, and a person cannot approve an input that is not shown.
-            bool(editable) and not shown.salt,
-            None if expires_at is None else rfc3339(expires_at),
-        )
-        return about, expires_at
-
-    def _decide(self, shown: Approval, answer: JsonObject | None) -> Approval:
-        """Return the approval that an answer means; without an answer it stays expired."""
-        payload: JsonObject = (answer or {}).get("payload", {})
-        if answer is None:
-            return msgspec.structs.replace(shown, reason="nobody answered in time")
-        if answer["action"] != "confirm":
-            return msgspec.structs.replace(shown, decision="deny", reason=payload.get("reason", ""))
-        approval, edited = shown, payload.get("updated_input")
-        # An input that comes back unchanged is not an edit.
-        if edited is not None and encoded(edited) != encoded(shown.args):
-            approval = self._undecided(encoded(edited).decode())
-        is_edited, scope = approval is not shown, payload.get("scope", "once")
-        return msgspec.structs.replace(approval, decision="allow", scope=scope, edited=is_edited)
-
-    def _record_decision(
-        self, permission: RecordedPermission, approval: Approval, found: SecondLook
-    ) -> Approval:
-        """Record a decision and return it; a refusal by `recheck` overrides an approval."""
-        digest = approval.digest
-        if found.refusal:
-            approval = msgspec.structs.replace(
-                approval, decision="deny", scope=None, reason=found.refusal
-            )
-        self.denial = approval.reason
-        if approval.decision == "expired":
-            permission.unanswered("expired", digest=digest)
-        elif found.refusal:
-            permission.refused(RECHECK, found.refusal, digest=digest, files=found.files)
-        elif approval.decision == "deny":
-            reason = approval.reason or None
-            permission.denied("person", "user", digest=digest, reason=reason)
-        else:
-            self.approval = approval
-            more = {"edited": True} if approval.edited else {}
-            permission.allowed(scope=approval.scope, digest=digest, files=found.files, **more)
-        return approval
-
-    def _salt(self, text: str) -> bytes:
-        """Return the salt for the digest of an input: random bytes if the input holds a secret."""
-        return secrets.token_bytes(SALT_BYTES) if self.hides(text) else b""
+        return self._approver.hides(text)
 
     async def _store_result(self) -> None:
         """Store a large result beside the ledger.
@@ -737,7 +493,7 @@ class ToolCall:
     def _start(self, args: Json) -> None:
         self._host.settle()
         self._host.check_running()
-        self._input = _as_json(args)
+        self._input = json_text(args)
         known = None if self._runtime_id is None else {"runtimeCallId": self._runtime_id}
         self._record("tool.started", {"tool": self.name}, correlation=known)
         self._record("tool.args", {"tool": self.name, "args": self._input})
@@ -824,34 +580,6 @@ async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[T
             await call._finish()
 
 
-def _as_json(args: Json) -> str:
-    """Return arguments as JSON; a string that is already JSON stays as it is."""
-    if isinstance(args, str) and _is_json(text := well_formed(args)):
-        return text
-    try:
-        return encoded(args).decode()
-    except (TypeError, ValueError):
-        return encoded(_repr(args)).decode()
-
-
-def _repr(value: object) -> str:
-    """Return the `repr` of a value, or the name of its type if `repr` raises."""
-    try:
-        return well_formed(repr(value))
-    except Exception:  # noqa: BLE001 - `repr` runs foreign code, which may raise anything
-        return f"<{type(value).__name__}>"
-
-
-def _check_rule(text: str) -> str:
-    """Return a validated session rule."""
-    if not isinstance(text, str):
-        raise TypeError(f"session_rule: expected a text, got {type(text).__name__}")
-    formed = well_formed(text)
-    if not formed.strip() or len(formed) > MAX_RULE:
-        raise ValueError(f"session_rule: expected 1 to {MAX_RULE} characters that can be read")
-    return formed
-
-
 def _check_count(number: int, name: str) -> int:
     """Return a validated count as a plain `int`."""
     if isinstance(number, bool) or not isinstance(number, int):
@@ -859,11 +587,3 @@ def _check_count(number: int, name: str) -> int:
     if not 0 <= number <= MAX_COUNT:
         raise ValueError(f"{name}: expected a number from 0 to {MAX_COUNT}")
     return int(number)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -48,6 +48,8 @@ from arp.protocol.screen import TurnScreen
 from arp.record.wording import check_kind, plain, refuse_unknown, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
+from arp.session.session import QuestionOptions
+from arp.session.session_values import choose_settings
 from arp.surface.answer_type import AnswerType
 from arp.surface.change import RenderChange
 from arp.surface.degrade import how_shown
@@ -55,7 +57,6 @@ from arp.turn.author_call import must_await, must_enter
 from arp.turn.earlier_questions import EarlierQuestions
 from arp.turn.host import (
     MAX_UNWRITTEN,
-    Asking,
     TurnHost,
     dict_of,
     name_of,
@@ -65,7 +66,7 @@ from arp.turn.host import (
 from arp.turn.open_question import OpenQuestion
 from arp.turn.open_surface import OpenPopup, OpenSurface, Shown, named_for
 from arp.turn.past_messages import PastMessages, past_of
-from arp.turn.question_outcome import Declined, expiry
+from arp.turn.question_outcome import Declined, deadline_of
 from arp.turn.surfaces import checked_timeout, whole_number
 from arp.turn.thread import call_in_thread, is_plain
 from arp.turn.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
@@ -80,7 +81,7 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 
-class Confirming(TypedDict, total=False):
+class ConfirmOptions(TypedDict, total=False):
     """Options of `Turn.confirm`; `None` means the default."""
 
     confirm_label: str | None
@@ -166,7 +167,7 @@ class Turn:
     @property
     def session_id(self) -> str:
         """Id of the session that the turn belongs to."""
-        return self._session.head.session_id
+        return self._session.id
 
     @property
     def thread_id(self) -> str:
@@ -242,7 +243,7 @@ class Turn:
         The question stays open, and its answer goes to the next process. Code that asks for another
         system, such as a runtime, must therefore leave its own request open too.
         """
-        return self._host.is_left_open and self._session.asks(self.id)
+        return self._host.is_left_open and bool(self._session.questions.of_turn(self.id))
 
     @property
     def _earlier_questions(self) -> EarlierQuestions:
@@ -377,7 +378,7 @@ class Turn:
 
     def _agent_title(self) -> str:
         """Return the title of the agent, or its name if it has no title."""
-        name = self._session.head.workflow
+        name = self._session.workflow
         known = self._host.services.about().workflows
         return next((one.title for one in known if one.name == name and one.title), name)
 
@@ -839,14 +840,11 @@ class Turn:
             asked, read, check = _form_of(wanted, options), wanted.read, wanted.check
         if can_decline and isinstance(asked, Component):
             asked = msgspec.structs.replace(asked, props={**asked.props, "can_decline": True})
-        asking = Asking(
-            options.get("surface", "main"),
-            text_of(options.get("name", ""), "name"),
-            expiry(options.get("timeout_s")),
-            check=check,
-        )
+        name = text_of(options.get("name", ""), "name")
+        recorded = QuestionOptions(name, deadline_of(options.get("timeout_s")))
         try:
-            return OpenQuestion(host, host.ask(asked, asking), read)
+            shown = host.ask(asked, recorded, options.get("surface", "main"), check)
+            return OpenQuestion(host, shown, read)
         except InvalidComponent as error:
             raise InvalidComponent(
                 _explain_refusal(asked, error.message), detail=error.detail
@@ -857,13 +855,18 @@ class Turn:
     ) -> Json | Declined:
         """Ask a component with an additional check of the answer; see `ask`."""
         question: OpenQuestion[Json | Declined] = OpenQuestion(
-            self._host, self._host.ask(asked, Asking(check=check)), _unchanged
+            self._host, self._host.ask(asked, check=check), _unchanged
         )
         return question.taken(await self._host.outcome_of(question.asked, withdraws=True))
 
     @must_await("turn.confirm")
     async def confirm(
-        self, title: str, message: str | None = None, *, id: str = "", **more: Unpack[Confirming]
+        self,
+        title: str,
+        message: str | None = None,
+        *,
+        id: str = "",
+        **more: Unpack[ConfirmOptions],
     ) -> bool:
         """Ask yes or no: `await turn.confirm("Delete?", "12 rows", destructive=True)`.
 
@@ -871,7 +874,7 @@ class Turn:
             ArpError: See `ask`.
             QuestionExpired: See `ask`.
         """
-        refuse_unknown("turn.confirm", more, Confirming.__optional_keys__)
+        refuse_unknown("turn.confirm", more, ConfirmOptions.__optional_keys__)
         options: AskOptions = {
             "name": more.pop("name", ""),
             "timeout_s": more.pop("timeout_s", None),
@@ -1010,7 +1013,7 @@ class Turn:
         self._session.check_running(self.id)
         chosen = self._known_settings().changed(self._session.settings.chosen, changes)
         self._host.flush_text()
-        self._session.choose_settings(chosen)
+        choose_settings(self._session, chosen)
         self._host.changed()
 
     def _known_settings(self) -> UserSettings:

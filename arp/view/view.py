@@ -188,7 +188,7 @@ class View:
             epoch=name.epoch,
             seq=name.seq,
             resume=resume,
-            workflow=session.head.workflow,
+            workflow=session.workflow,
             state=state or UNSET,
         )
         return in_pieces([ready], group)
@@ -209,7 +209,7 @@ class View:
             group: The group of the renderer, without a text part.
         """
         screen, name, profile = session.screen, session.name, self.profile
-        workflow = session.head.workflow
+        workflow = session.workflow
         begin = opening(screen, name, profile, screen.older, screen.gaps, workflow)
         settled, others = snapshot_turns(screen)
         end = turns_whole(screen, others, name, profile)

@@ -178,7 +178,7 @@ async def open_session(hub: Hub, session_id: str) -> OpenedSession:
     hub.detach(viewer)
     await live.written()
     await hub.writer.turnover()
-    if not hub.evict(asyncio.get_running_loop().time() + 1):
+    if not hub.lifetimes.evict(asyncio.get_running_loop().time() + 1):
         raise SystemExit(f"session {session_id} is not evicted")
     return OpenedSession((has_snapshot - began) * 1000, (ended - began) * 1000)
 
@@ -207,7 +207,7 @@ async def session_rate(hub: Hub, count: int, session_id: str) -> float:
     began = time.process_time()
     await hub.find(session_id, Principal())
     seconds = time.process_time() - began
-    hub.evict(asyncio.get_running_loop().time() + 1)
+    hub.lifetimes.evict(asyncio.get_running_loop().time() + 1)
     await hub.directory.states.keep_up()
     return count / seconds
 

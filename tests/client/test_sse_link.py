@@ -247,9 +247,9 @@ async def test_endless_event_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         while True:
             await answer.raw(b"x" * 10_000)
 
+    monkeypatch.setattr("arp.client.sse_link.MAX_FRAME_BYTES", 100_000)
     async with http_server(serve) as url:
         link = await opened(url)
-        link._parser._most = 100_000
         with pytest.raises(LinkLost, match="more than 100000 bytes") as lost:
             await link.receive()
         await link.aclose()

@@ -15,8 +15,9 @@ from arp.control.turns import CancelTurn
 from arp.hub.runner import Handler
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidAnswer, InvalidMessage, UnknownObject
-from arp.session.session_settings import Grant
-from arp.turn.tool import Approval
+from arp.session.approval import Grant
+from arp.session.turn_end import end_turn
+from arp.turn.approval.approval import Approval
 from tests.control.control_rig import asking, controlled, said, types
 from tests.waiting import becomes
 
@@ -125,7 +126,7 @@ async def test_question_that_outlived_its_turn_is_answered_by_a_new_one() -> Non
     async with controlled() as control:
         action_id = await asked(control)
         live = control.context.hub.sessions["s"]
-        effects = live.session.end_turn("t1", "failed", None, "interrupted")
+        effects = end_turn(live.session, "t1", "failed", None, "interrupted")
         control.context.carry_out(live, effects)
         state = await control.actions.respond(respond(action_id, True))
         assert state.turn_id == "t2"

@@ -33,7 +33,7 @@ ADA, BOB = Principal("ada"), Principal("bob")
 
 def evicted(hub: Hub) -> int:
     """Lets every session go that may go now."""
-    return hub.evict(asyncio.get_running_loop().time() + 1)
+    return hub.lifetimes.evict(asyncio.get_running_loop().time() + 1)
 
 
 @pytest.mark.parametrize("where", ["memory", "store"])
@@ -239,7 +239,7 @@ async def test_session_used_lately_stays_in_memory() -> None:
     async with running() as hub:
         await hub.open("s", ADA, "agent")
         await settled(hub)
-        assert hub.evict(asyncio.get_running_loop().time() - 60) == 0
+        assert hub.lifetimes.evict(asyncio.get_running_loop().time() - 60) == 0
 
 
 async def test_sweeper_lets_idle_sessions_go_by_itself() -> None:

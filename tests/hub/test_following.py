@@ -58,7 +58,7 @@ async def test_who_a_session_is_can_be_told_without_reading_it() -> None:
         head = await hub.directory.head("s", Principal("ada"))
         assert head is live.session.head
         await live.written()
-        hub.evict(float("inf"))
+        hub.lifetimes.evict(float("inf"))
         assert await hub.directory.head("s", Principal("ada")) == head
         assert hub.sessions == {}
         for name, principal in (("s", Principal()), ("none", Principal("ada"))):

@@ -252,7 +252,7 @@ async def test_a_session_that_leaves_the_memory_is_stored() -> None:
         await user.ended("t1")
         user.leave()
         await settled(hub)
-        assert hub.evict(asyncio.get_running_loop().time() + 1) == 1
+        assert hub.lifetimes.evict(asyncio.get_running_loop().time() + 1) == 1
         await hub.models.keep_up()
         stored = await store.sequence_of("s")
         last = len(await store.read("s"))
@@ -470,7 +470,7 @@ async def test_of_a_session_that_is_gone_no_repair_is_told(store: SpiedStore) ->
         await hub.models.read("s")
         await hub.delete("s", Principal())
         await hub.models.keep_up()
-        await hub._note_model(StoredModel("s", NAME, 1, 2, "it was damaged"))
+        await hub.lifetimes.note_model(StoredModel("s", NAME, 1, 2, "it was damaged"))
         assert "s" not in hub.sessions
 
 

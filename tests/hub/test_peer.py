@@ -14,8 +14,9 @@ from arp.hub.peer import Peer
 from arp.protocol.codec import Encoding, agent_decoder, recode
 from arp.protocol.messages import Pong
 from tests.hub.rig import Box, running
+from tests.support.frames import hello
 
-HELLO = {"v": 1, "type": "hello", "session_id": "s", "capabilities": {"components": ["text"]}}
+HELLO = hello("text", session_id="s")
 SAID = {"v": 1, "type": "input", "session_id": "s", "input_type": "text", "data": {"text": "x"}}
 
 
@@ -213,7 +214,7 @@ async def test_ping_keeps_no_session_in_memory_and_brings_none_back() -> None:
         after = (live.session.sequence, live.used_at)
         peer.closed()
         await live.written()
-        hub.evict(float("inf"))
+        hub.lifetimes.evict(float("inf"))
         stranger, other = peer_of(hub, Principal())
         await told(stranger, {"type": "ping", "id": "p"})
         sessions = list(hub.sessions)

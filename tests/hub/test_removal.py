@@ -153,7 +153,7 @@ async def test_a_removal_that_a_crash_cut_off_at_its_beginning_is_finished() -> 
     store, keeper = HeldStore(), Keeper()
     hub = await life(store, recording, keeper)
     await used(hub)
-    await hub.removals.begin(hub.sessions["s"].session.head)
+    await hub.lifetimes.removals.begin(hub.sessions["s"].session.head)
     await hub.aclose()
     hub = await life(store, quiet, keeper)
     assert await store.facts() == []
@@ -171,8 +171,8 @@ async def test_a_removal_touches_no_later_session_with_the_same_id() -> None:
     old = hub.sessions["s"].session.head
     await hub.delete("s", ME)
     await used(hub)
-    name = await hub.removals.begin(old)
-    await hub.removals.remove_facts(name)
+    name = await hub.lifetimes.removals.begin(old)
+    await hub.lifetimes.removals.remove_facts(name)
     assert hub.sessions["s"].session.turn_count == 1
     await hub.aclose()
     hub = await life(store, quiet)

@@ -56,7 +56,7 @@ async def test_saved_file_belongs_to_the_session_also_after_a_restart() -> None:
         renderer.leave()
         await hub.directory.sessions["s"].written()
         facts = [fact for fact in await store.facts() if fact.type == "output.spilled"]
-        hub.evict(float("inf"))
+        hub.lifetimes.evict(float("inf"))
         live = await hub.find("s", renderer.principal)
         assert list(live.session.input_log.files) == [SHA]
     assert [fact.output_ref for fact in facts] == [SHA]

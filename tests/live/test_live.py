@@ -69,7 +69,7 @@ async def test_who_waits_for_a_session_that_leaves_is_told_why(how: str) -> None
         live = await hub.open("s", Principal(), "agent")
         await settled(hub)
         if how == "evict":
-            hub.evict(asyncio.get_running_loop().time() + 1)
+            hub.lifetimes.evict(asyncio.get_running_loop().time() + 1)
         else:
             store.error = BROKEN
             live.session.record("runtime.warning", {"message": "x"})
@@ -98,7 +98,7 @@ async def test_session_that_left_is_written_no_more() -> None:
     async with running(store=store) as hub:
         live = await hub.open("s", Principal(), "agent")
         await settled(hub)
-        hub.evict(asyncio.get_running_loop().time() + 1)
+        hub.lifetimes.evict(asyncio.get_running_loop().time() + 1)
         live.session.record("runtime.warning", {"message": "x"})
         live.mark()
         await settled(hub)

@@ -109,7 +109,7 @@ async def gone(hub: Hub, user: Renderer) -> None:
     """Lets the session of a renderer leave the memory."""
     user.leave()
     await settled(hub)
-    assert hub.evict(asyncio.get_running_loop().time() + 1) == 1
+    assert hub.lifetimes.evict(asyncio.get_running_loop().time() + 1) == 1
 
 
 async def from_all_facts(store: Store, session_id: str = "s") -> bytes:
@@ -363,7 +363,7 @@ async def test_a_state_that_was_made_again_is_told_once(
     for _ in range(3):
         async with running(busy, store=store) as hub:
             await comes_back(hub)
-            evicted = hub.evict(float("inf"))
+            evicted = hub.lifetimes.evict(float("inf"))
             assert evicted == 1
             await comes_back(hub)
             await hub.directory.states.keep_up()
@@ -382,11 +382,11 @@ async def test_a_state_of_another_version_is_made_again_and_told_with_what_a_res
     monkeypatch.setattr("arp.session.state.STATE_VERSION", 99)
     async with running(busy, store=store) as hub:
         await comes_back(hub)
-        first, through = hub.mended["s"]
+        first, through = hub.lifetimes.mended["s"]
         assert through == first + 1
     async with running(busy, store=store) as hub:
         await comes_back(hub)
-        assert "s" not in hub.mended
+        assert "s" not in hub.lifetimes.mended
     await store.open()
     (told,) = await repairs(store)
     assert f"a session state of ({STATE_VERSION}" in told["reason"]
@@ -471,7 +471,8 @@ async def test_session_with_an_unreadable_fact_opens_up_to_it_to_be_read_only(
         assert late.screen.canonical() == renderer.screen.canonical()
         renderer.leave()
         await settled(hub)
-        assert hub.evict(asyncio.get_running_loop().time() + 1) == 1  # the other is watched
+        # The other session has a renderer.
+        assert hub.lifetimes.evict(asyncio.get_running_loop().time() + 1) == 1
     assert store._facts["s"] == kept
     assert refused["payload"]["code"] == 15
     assert f"session s: fact {at} cannot be read" in told["payload"]["error"]
@@ -518,7 +519,7 @@ async def test_ledger_that_was_mended_gives_the_session_back() -> None:
     async with running(busy, store=store) as hub:
         short = await hub.find("s", NOBODY)
         assert (short.session.sequence, short.session.log.sealed is None) == (20, False)
-        assert hub.evict(asyncio.get_running_loop().time() + 1) == 1
+        assert hub.lifetimes.evict(asyncio.get_running_loop().time() + 1) == 1
         store._facts["s"] = facts
         live = await hub.find("s", NOBODY)
         assert (live.session.sequence, live.session.log.sealed) == (len(facts), None)

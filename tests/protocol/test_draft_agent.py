@@ -36,8 +36,9 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Insert, Remove, Update
 from arp.protocol.renderer_connection import RendererConnection
+from tests.support.frames import hello
 
-HELLO = {"v": 1, "type": "hello", "capabilities": {"components": ["text"]}}
+HELLO = hello("text")
 NOT_KNOWN = {"v": 1, "type": "error", "payload": {"message": "unknown type: hello"}}
 CONFIRM = Component("sure", "confirm", {"title": "Sure?"})
 

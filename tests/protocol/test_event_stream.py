@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.framing.event_stream import EventTooLong, SseEvent, SseParser
+from arp.protocol.framing.event_stream import (
+    EventReader,
+    EventTooLong,
+    SseEvent,
+    SseParser,
+    encode_comment,
+    encode_event,
+)
 
 
 def parsed(*chunks: bytes) -> list[SseEvent]:
@@ -160,11 +168,64 @@ def ended(*chunks: bytes) -> list[SseEvent]:
 
 
 def test_the_end_of_the_stream_ends_its_last_event() -> None:
-    assert ended(b"data: a\n\ndata: b\n") == [SseEvent("b")]
-    assert ended(b"data: a\ndata: b") == [SseEvent("a\nb")]
+    assert ended(b"data: a\n\ndata: b\n") == [SseEvent("b", is_complete=False)]
+    assert ended(b"data: a\ndata: b") == [SseEvent("a\nb", is_complete=False)]
 
 
 def test_a_stream_that_ends_behind_a_blank_line_has_nothing_left() -> None:
     assert ended(b"data: a\n\n") == []
     assert ended(b": a comment") == []
     assert ended(b"") == []
+
+
+async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+async def test_reader_yields_the_events_of_all_chunks_in_order() -> None:
+    reader = EventReader(chunks(b"data: a\n", b"\ndata: b\n\nda", b"ta: c\n\n"))
+    assert [event async for event in reader] == [SseEvent("a"), SseEvent("b"), SseEvent("c")]
+
+
+async def test_reader_yields_the_event_that_the_end_cuts_off_and_says_so() -> None:
+    reader = EventReader(chunks(b"data: a\n\n", b"id: 7\ndata: b"))
+    assert [event async for event in reader] == [
+        SseEvent("a"),
+        SseEvent("b", id="7", is_complete=False),
+    ]
+
+
+async def test_reader_stays_at_the_end() -> None:
+    reader = EventReader(chunks())
+    for _ in range(2):
+        with pytest.raises(StopAsyncIteration):
+            await anext(reader)
+
+
+async def test_reader_refuses_an_endless_event() -> None:
+    reader = EventReader(chunks(b"data: a\n\n", b"data: 12345"), max_event_bytes=10)
+    assert await anext(reader) == SseEvent("a")
+    with pytest.raises(EventTooLong, match="more than 10 bytes"):
+        await anext(reader)
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [
+        ({}, b"data: {}\n\n"),
+        ({"name": "chat"}, b"event: chat\ndata: {}\n\n"),
+        ({"event_id": "e-1"}, b"id: e-1\ndata: {}\n\n"),
+        ({"name": "a", "event_id": ""}, b"event: a\nid:\ndata: {}\n\n"),
+    ],
+)
+def test_event_has_a_name_and_an_id_where_they_are_given(
+    options: dict[str, str], sent: bytes
+) -> None:
+    """An empty id clears the earlier one (HTML, 9.2.6)."""
+    assert encode_event(b"{}", **options) == sent
+
+
+def test_a_written_event_is_read_again_and_a_comment_is_not() -> None:
+    stream = encode_event(b"{}", name="end", event_id="e-1") + encode_comment("alive")
+    assert parsed(stream) == [SseEvent("{}", "end", "e-1")]

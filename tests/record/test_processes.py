@@ -12,6 +12,7 @@ from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.messages import Input
 from arp.redact.redactor import MARK
 from arp.session.inputs import submit
+from arp.session.turn_end import end_turn
 from tests.record.rig import Recording
 from tests.redact.test_redactor import ORDINARY, SECRETS
 
@@ -116,7 +117,7 @@ async def test_what_is_held_of_an_output_is_recorded_when_its_turn_ends() -> Non
     failed = recording.record.process("y")
     await failed.output("password=hunt")
     failed.failed("it broke")
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     told = [payload for name, payload, _ in recording.told() if name == "process.output"]
     assert [one["preview"] for one in told] == ["token: ", "password=", "hunt", "abcdef"]
     assert [one["bytes"] for one in told] == [7, 9, 4, 6]
@@ -128,7 +129,7 @@ async def test_turn_ends_although_nothing_more_may_be_recorded() -> None:
     process = recording.record.process("x")
     await process.output("token: abc")
     recording.over = SurfaceDestroyed("turn t1 is over")
-    recording.session.end_turn("t1", "completed")
+    end_turn(recording.session, "t1", "completed")
     assert recording.session.running is None
 
 

@@ -24,6 +24,7 @@ from arp.runtime.frameworks.ag_ui import AgUiRuntime
 from arp.runtime.frameworks.ag_ui_stream import LEFT, NO_RESULT
 from tests.asgi_serving import serving_asgi
 from tests.runtime.caller import Caller
+from tests.support.examples import examples
 
 Events = Sequence[dict[str, Any]]
 VALID: TypeAdapter[Any] = TypeAdapter(Event)
@@ -194,7 +195,7 @@ def in_order(parts: Sequence[Events], order: Sequence[int]) -> Events:
     return [next(iterators[number]) for number in order]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_any_order_tells_the_same_as_one_after_the_other(data: st.DataObject) -> None:
     parts = data.draw(streams())

@@ -11,16 +11,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from arp.runtime.programs.agent_process import AgentProcess, ProcessStart, run_program
-from tests.waiting import becomes
+from arp.process.program import ProgramStart
+from arp.runtime.programs.agent_process import AgentProcess
 
 PATH = {"PATH": "/usr/bin:/bin"}
 IN_ITS_OWN_SESSION = "setsid sleep 64.5 & "
 TOLD_TO_END = -signal.SIGTERM if sys.platform == "linux" else -signal.SIGKILL
 
 
-def shell(script: str, place: Path) -> ProcessStart:
-    return ProcessStart(["sh", "-c", script], PATH, str(place), "the agent")
+def shell(script: str, place: Path) -> ProgramStart:
+    return ProgramStart(["sh", "-c", script], PATH, str(place), "the agent")
 
 
 async def line_of(process: AgentProcess) -> str:
@@ -28,24 +28,9 @@ async def line_of(process: AgentProcess) -> str:
         return (await process.output.readline()).decode().strip()
 
 
-async def test_program_is_found_in_the_path_of_its_environment_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own, other = tmp_path / "own", tmp_path / "other"
-    for place in (own, other):
-        place.mkdir()
-        (place / "agent").write_text(f"#!/bin/sh\necho {place.name} $0 $PWD $(env)\n")
-        (place / "agent").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{other}:/usr/bin:/bin")
-    monkeypatch.setenv("OF_THE_HOST", "secret")
-    environment = {"PATH": f"{own}:/usr/bin:/bin", "A": "1"}
-    result = await run_program(ProcessStart(["agent"], environment, str(tmp_path)), 10)
-    assert result.exit_code == 0
-    assert result.output.decode().startswith(f"own {own}/agent {tmp_path} ")
-    assert b"A=1" in result.output
-    assert b"OF_THE_HOST" not in result.output
+async def test_missing_program_is_an_error_of_its_start(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="agent"):
-        await AgentProcess.start(ProcessStart(["agent"], {}, str(tmp_path)))
+        await AgentProcess.start(ProgramStart(["agent"], {}, str(tmp_path)))
 
 
 async def test_its_id_is_that_of_the_program_itself(tmp_path: Path) -> None:
@@ -79,23 +64,4 @@ async def test_what_it_has_started_ends_with_it(tmp_path: Path, how: str) -> Non
     else:
         code = await process.stop(0.1 if how == "force" else 10)
         assert code == (TOLD_TO_END if how == "force" else 0)
-    assert not left.is_running()
-
-
-async def test_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    result = await run_program(shell("sleep 64.75", tmp_path), 0.01)
-    assert (result.exit_code, result.errors) == (None, b"it did not end")
-    commands = [one.info["cmdline"] or [] for one in psutil.process_iter(["cmdline"])]
-    assert not any("64.75" in word for words in commands for word in words)
-
-
-async def test_program_whose_caller_is_cancelled_is_ended(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    script = f"{IN_ITS_OWN_SESSION} echo $! > part; mv part told; exec sleep 64.5"
-    running = asyncio.create_task(run_program(shell(script, tmp_path), 60))
-    await becomes(told.exists)
-    left = psutil.Process(int(told.read_text()))
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
     assert not left.is_running()

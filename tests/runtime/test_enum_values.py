@@ -8,13 +8,14 @@ import httpx
 import msgspec
 import pytest
 
+from arp.protocol.framing.protobuf import ProtoError
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.enum_values import refusal_of
 from arp.runtime.contract.errors import AriCode, InvalidArgument
 from arp.runtime.contract.services import RuntimeService
 from arp.runtime.plain.fake import FakeRuntime
 from arp.runtime.programs.claude.claude_code import ClaudeCodeOptions
-from arp.runtime.remote.proto_codec import ProtoError, decode, encode
+from arp.runtime.remote.proto_codec import decode, encode
 from tests.runtime import test_grpc, test_http
 
 ODD: Any = "maybe"

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arp.process.program import ProgramStart
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.programs import json_rpc_peer
-from arp.runtime.programs.agent_process import ProcessStart
 from arp.runtime.programs.json_rpc_peer import (
     INTERNAL_ERROR,
     JsonRpcChild,
@@ -200,7 +200,7 @@ class Child:
     async def start(self, **environment: str) -> JsonRpcChild:
         command = [sys.executable, "-c", self.program]
         environment = {"PATH": "/usr/bin:/bin", **environment}
-        return await JsonRpcChild.start(ProcessStart(command, environment, os.getcwd()), self)
+        return await JsonRpcChild.start(ProgramStart(command, environment, os.getcwd()), self)
 
     def notified(self, method: str, params: JsonObject) -> None:
         self.notifications.put_nowait((method, params))
@@ -306,4 +306,4 @@ async def test_child_that_ignores_the_end_of_its_input_is_ended_with_its_childre
 
 async def test_program_that_is_missing_is_told() -> None:
     with pytest.raises(FileNotFoundError):
-        await JsonRpcChild.start(ProcessStart(["/missing/program"], {}, "/"), Child(""))
+        await JsonRpcChild.start(ProgramStart(["/missing/program"], {}, "/"), Child(""))

@@ -1,4 +1,8 @@
-"""Each of the streams in `odd_streams` is shown right, or refused with a sentence."""
+"""Each of the streams in `odd_streams` is shown right, or refused with a sentence.
+
+Frameworks and SDKs are imported where they are used: together they take seconds, which each process
+of pytest would spend when it collects this file.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,12 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from agents import Agent, OpenAIChatCompletionsModel, RunConfig, function_tool
-from anthropic import AsyncAnthropic
-from langchain.agents import create_agent
-from langchain_openai import ChatOpenAI
-from openai import AsyncOpenAI
-from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.providers.openai import OpenAIProvider
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from arp import App
-from arp.runtime.frameworks.langgraph import LangGraphRuntime
-from arp.runtime.frameworks.model_agent import model_runtime
-from arp.runtime.frameworks.openai_agents import OpenAIAgentsRuntime
 from arp.testbed.rendered_turn import RenderedTurn
 from arp.testing import session
 from tests.asgi_serving import serving_asgi
@@ -78,6 +70,12 @@ def now() -> str:
 
 
 def pydantic_model(url: str) -> tuple[App, Any]:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    from arp.runtime.frameworks.model_agent import model_runtime
+
     client = AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
     app = App()
     model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
@@ -86,6 +84,12 @@ def pydantic_model(url: str) -> tuple[App, Any]:
 
 
 def anthropic_model(url: str) -> tuple[App, Any]:
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    from arp.runtime.frameworks.model_agent import model_runtime
+
     client = AsyncAnthropic(base_url=url, api_key="none", max_retries=0)
     app = App()
     model = AnthropicModel("m", provider=AnthropicProvider(anthropic_client=client))
@@ -94,6 +98,11 @@ def anthropic_model(url: str) -> tuple[App, Any]:
 
 
 def openai_agents(url: str) -> tuple[App, Any]:
+    from agents import Agent, OpenAIChatCompletionsModel, RunConfig, function_tool
+    from openai import AsyncOpenAI
+
+    from arp.runtime.frameworks.openai_agents import OpenAIAgentsRuntime
+
     client = AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
     model = OpenAIChatCompletionsModel("m", client)
     agent: Agent[None] = Agent("A", model=model, tools=[function_tool(add), function_tool(now)])
@@ -103,6 +112,11 @@ def openai_agents(url: str) -> tuple[App, Any]:
 
 
 def langgraph(url: str) -> tuple[App, Any]:
+    from langchain.agents import create_agent
+    from langchain_openai import ChatOpenAI
+
+    from arp.runtime.frameworks.langgraph import LangGraphRuntime
+
     key: Any = "none"
     model = ChatOpenAI(model="m", base_url=f"{url}/v1", api_key=key, max_retries=0)
     app = App()

@@ -16,9 +16,10 @@ from grpc_tools import protoc
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arp.protocol.framing.protobuf import ProtoError
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriCode, ErrorStatus
-from arp.runtime.remote.proto_codec import ProtoError, decode, encode
+from arp.runtime.remote.proto_codec import decode, encode
 from arp.runtime.remote.proto_fields import REMOTE_METHODS, fields_of
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
@@ -123,10 +124,10 @@ def test_what_is_unknown_is_skipped_and_a_message_in_parts_is_one(official: Any)
     [
         (ari.GetSessionRequest, b"\x0a\x05ab", "ends within a field of 5 bytes"),
         (ari.GetSessionRequest, b"\x0a", "ends within a number"),
-        (ari.GetSessionRequest, b"\x02\x00", "the number 0"),
+        (ari.GetSessionRequest, b"\x02\x00", "field 0: there is no such number"),
         (ari.GetSessionRequest, b"\x0b", "there is no wire type 3"),
         (ari.GetSessionRequest, b"\x0a\x01\xff", "GetSessionRequest.session_id"),
-        (ari.GetSessionRequest, b"\xff" * 11, "more than 10 bytes"),
+        (ari.GetSessionRequest, b"\xff" * 11, "more than 64 bits"),
         (ari.RespondPermissionRequest, b"\x1a\x00", "decision"),
         (ari.RespondPermissionRequest, b"", "response"),
         (ari.Event, b"\x08\x63", r"Event.type: expected one of 1 \(text\), 2 .*; got 99"),

@@ -16,10 +16,10 @@ from arp.protocol.messages import RendererCapabilities
 from arp.protocol.validate import check_component
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.user_questions import (
-    asked_once,
     is_user_question,
     question_mark,
     questions_of,
+    single_question,
 )
 from arp.runtime.programs.claude.claude_code import ClaudeCodeRuntime
 from arp.runtime.programs.codex.codex import CodexRuntime
@@ -367,15 +367,17 @@ def test_question_that_is_too_long_is_shortened() -> None:
 def test_one_question_is_one_component(
     tool_input: JsonObject, type_name: str, given: Json, answer: Json
 ) -> None:
-    asked = asked_once(tool_input, "call-1", "t1")
+    asked = single_question(tool_input, "call-1", "t1")
     assert asked is not None
     assert check_component(asked.component, "asked").type == type_name
     assert asked.answer(given) == answer
 
 
 def test_the_id_of_a_question_is_known_again_in_another_turn() -> None:
-    first, second = (asked_once({"question": "Name?"}, "call-1", turn) for turn in ("t1", "t2"))
-    other = asked_once({"question": "Name?"}, "call-2", "t1")
+    first, second = (
+        single_question({"question": "Name?"}, "call-1", turn) for turn in ("t1", "t2")
+    )
+    other = single_question({"question": "Name?"}, "call-2", "t1")
     assert first is not None
     assert second is not None
     assert other is not None
@@ -385,7 +387,7 @@ def test_the_id_of_a_question_is_known_again_in_another_turn() -> None:
 
 
 def test_what_belongs_to_a_question_is_kept_and_another_shape_is_none() -> None:
-    asked = asked_once({"question": "Send?", "letter": "Dear"}, "c", "t")
+    asked = single_question({"question": "Send?", "letter": "Dear"}, "c", "t")
     assert asked is not None
     assert asked.about == {"letter": "Dear"}
-    assert asked_once({"command": "ls"}, "c", "t") is None
+    assert single_question({"command": "ls"}, "c", "t") is None

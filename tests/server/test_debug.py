@@ -10,6 +10,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.server.processes import Process, start
+from tests.support.frames import hello
 
 AGENT = '''
 from arp import App, Turn
@@ -30,7 +31,7 @@ def unmistakable_name(turn: Turn) -> None:
     raise LookupError("a remarkable reason")
 '''
 
-HELLO = {"v": 1, "type": "hello", "session_id": "s", "capabilities": {"components": ["text"]}}
+HELLO = hello("text", session_id="s")
 
 
 async def heard(socket: ClientConnection) -> list[Any]:

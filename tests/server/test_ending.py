@@ -21,9 +21,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from arp.live.settings import HubSettings
 from arp.server.ending import STOP_MARGIN_S, run_to_end
 from tests.server.processes import START_S, Process
+from tests.support.frames import hello
 
 AGENT = Path(__file__).with_name("unruly.py")
-HELLO = {"v": 1, "type": "hello", "capabilities": {"components": ["text"]}}
+HELLO = hello("text")
 MOST_S = 30.0
 
 

@@ -9,14 +9,10 @@ from pathlib import Path
 from websockets.asyncio.client import connect
 
 from tests.server.processes import Process, start
+from tests.support.frames import hello
 
 AGENT = Path(__file__).with_name("counting.py")
-HELLO = {
-    "v": 1,
-    "type": "hello",
-    "session_id": "s",
-    "capabilities": {"components": ["text"], "features": ["streaming", "input"]},
-}
+HELLO = hello("text", features=["streaming", "input"], session_id="s")
 
 
 async def asked(server: Process, input_id: str) -> tuple[str, str]:

@@ -25,9 +25,10 @@ from arp.server.ending import PATIENCE_S
 from arp.server.serve import DRAIN_S
 from arp.store.sqlite import SqliteStore
 from tests.server.processes import START_S, Process
+from tests.support.frames import hello
 
 AGENT = Path(__file__).with_name("stubborn.py")
-HELLO = {"v": 1, "type": "hello", "capabilities": {"components": ["text", "confirm"]}}
+HELLO = hello("text", "confirm")
 
 
 class Stopping(Process):

@@ -12,6 +12,7 @@ from arp.session.branching import asks_to_turn, branch_of, turn_back
 from arp.session.effects import Effect
 from arp.session.recovery import end_plan, go_on
 from arp.session.session import Session
+from arp.session.turn_end import end_turn
 from tests.session.conversation import facts, new, user
 
 
@@ -45,7 +46,7 @@ class Talk:
         turn_id = self.session.running
         assert turn_id is not None
         self.session.say(turn_id, f"answer {turn_id}")
-        self.session.end_turn(turn_id, status)
+        end_turn(self.session, turn_id, status)
         self.recorded()
 
     def turn(self, message: Input) -> list[Effect]:

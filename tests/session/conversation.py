@@ -10,8 +10,9 @@ from arp.protocol.catalog import VERSIONS
 from arp.protocol.components import Component
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
-from arp.session.effects import Effect
+from arp.session.effects import Effect, QuestionOutcome, ResolveQuestion
 from arp.session.inputs import receive
+from arp.session.questions import Question
 from arp.session.session import Head, Session
 from arp.session.turn_states import Policy
 from arp.view.profile import Profile, profile_of, typed_answer
@@ -29,6 +30,16 @@ TEXT = profile_of(RendererCapabilities(["text"]))
 def new(policy: Policy = "queue", **limits: int) -> Session:
     """A session in which nothing has happened."""
     return Session(Head("s", "e"), Limits(**limits), policy)
+
+
+def answer_to(question: Question, value: Any) -> ResolveQuestion:
+    """The effect that passes an answer to the agent."""
+    return ResolveQuestion(question.action_id, QuestionOutcome("answered", value))
+
+
+def decline_of(question: Question) -> ResolveQuestion:
+    """The effect that tells the agent that its question was declined."""
+    return ResolveQuestion(question.action_id, QuestionOutcome("declined"))
 
 
 def begun(policy: Policy = "queue", **limits: int) -> Session:

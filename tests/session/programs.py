@@ -35,12 +35,15 @@ from arp.protocol.messages import (
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
+from arp.session.asking import ask_question
 from arp.session.effects import Effect, StopTurn
 from arp.session.inputs import receive, submit
 from arp.session.recorded import Cursor, Recorded, Text
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
+from arp.session.session_values import set_commands, update_shared_state, update_state
 from arp.session.surfaces import close_surface, describe_surface, open_surface
+from arp.session.turn_end import end_turn
 from arp.surface.change import Change
 from arp.view.frames import FrameGroup, addressed, text_frames
 from arp.view.frames import encoded as as_frames
@@ -288,7 +291,7 @@ class Run:
         """Starting a turn needs nothing here; a cancelled one ends at once."""
         for effect in effects:
             if isinstance(effect, StopTurn):
-                self.carry_out(self.session.end_turn(effect.turn_id, "cancelled"))
+                self.carry_out(end_turn(self.session, effect.turn_id, "cancelled"))
 
     def take(self, message: Input, wanted: Profile = DRAFT) -> None:
         before = inside(self.session)
@@ -385,7 +388,7 @@ def keep(run: Run, chance: Random) -> None:
         return
     before = inside(run.session), copy.deepcopy(run.session.settings.state)
     try:
-        run.session.update_state(turn, kept)
+        update_state(run.session, turn, kept)
     except ArpError:
         run.refused += 1
         assert (inside(run.session), run.session.settings.state) == before
@@ -399,7 +402,7 @@ def offer(run: Run, chance: Random) -> None:
     choices = CommandChoice("small", current=True), CommandChoice("large", chance.choice(WORDS))
     described = chance.choice([*WORDS, "long " * 200])  # too long for some renderers
     known = Command("compact"), Command("model", described, choices=choices)
-    run.session.set_commands(turn, known[: chance.randrange(3)])
+    set_commands(run.session, turn, known[: chance.randrange(3)])
 
 
 def transient(run: Run) -> list[str]:
@@ -464,7 +467,7 @@ def close(run: Run, chance: Random) -> None:
 def share(run: Run, chance: Random) -> None:
     if run.session.running:
         states: list[dict[str, Any]] = [{}, {"n": 1}, {"word": chance.choice(WORDS)}]
-        run.session.update_shared_state(run.session.running, chance.choice(states))
+        update_shared_state(run.session, run.session.running, chance.choice(states))
 
 
 def tool(run: Run, chance: Random) -> None:
@@ -510,7 +513,7 @@ def ask(run: Run, chance: Random) -> None:
     name = chance.choice(["q", f"q{run.session.sequence}", "a", "b"])
     try:
         surface = chance.choice(["main", "side", *transient(run)])
-        run.session.ask(turn, Component(name, kind, dict(props)), surface)
+        ask_question(run.session, turn, Component(name, kind, dict(props)), surface)
     except ArpError:
         run.refused += 1
 
@@ -550,9 +553,9 @@ def finish(run: Run, chance: Random) -> None:
     if turn is None:
         return
     if chance.random() < 0.7:
-        run.carry_out(run.session.end_turn(turn, "completed"))
+        run.carry_out(end_turn(run.session, turn, "completed"))
     else:
-        run.carry_out(run.session.end_turn(turn, "failed", ZeroDivisionError("secret")))
+        run.carry_out(end_turn(run.session, turn, "failed", ZeroDivisionError("secret")))
 
 
 def drain(run: Run, chance: Random) -> None:

@@ -15,7 +15,9 @@ from arp.session.branches import Branches
 from arp.session.recovery import end_plan, go_on
 from arp.session.session import Head, Session
 from arp.session.session_settings import MAX_STATE_BYTES, Rules
+from arp.session.session_values import update_state
 from arp.session.state import decode_state, encode_state
+from arp.session.turn_end import end_turn
 from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, user
 
@@ -29,24 +31,24 @@ def updates(log: list[Fact]) -> list[tuple[str | None, dict[str, Any]]]:
 
 def test_changed_state_is_one_fact_of_its_turn() -> None:
     session = begun()
-    session.update_state("t1", {"page": 2})
+    update_state(session, "t1", {"page": 2})
     assert session.settings.state == {"page": 2}
     assert updates(facts(session)) == [("t1", {"state": {"page": 2}})]
 
 
 def test_state_that_did_not_change_is_not_recorded_again() -> None:
     session = begun()
-    session.update_state("t1", {})
-    session.update_state("t1", {"a": 1})
-    session.update_state("t1", {"a": 1})
+    update_state(session, "t1", {})
+    update_state(session, "t1", {"a": 1})
+    update_state(session, "t1", {"a": 1})
     assert updates(facts(session)) == [("t1", {"state": {"a": 1}})]
 
 
 def test_true_is_not_the_number_1() -> None:
     """They are equal in Python, and differ in JSON."""
     session = begun()
-    session.update_state("t1", {"a": 1})
-    session.update_state("t1", {"a": True})
+    update_state(session, "t1", {"a": 1})
+    update_state(session, "t1", {"a": True})
     kinds = [type(payload["state"]["a"]) for _, payload in updates(facts(session))]
     assert kinds == [int, bool]
 
@@ -54,9 +56,9 @@ def test_true_is_not_the_number_1() -> None:
 def test_state_of_65536_bytes_is_recorded_and_of_one_more_refused() -> None:
     fits = {"x": "a" * (MAX_STATE_BYTES - len('{"x":""}'))}
     session = begun()
-    session.update_state("t1", fits)
+    update_state(session, "t1", fits)
     with pytest.raises(ResourceLimit, match=r"^turn\.state: 65537 bytes as JSON; at most 65536\."):
-        session.update_state("t1", {"x": fits["x"] + "a"})
+        update_state(session, "t1", {"x": fits["x"] + "a"})
     assert session.settings.state == fits
     assert updates(facts(session)) == [("t1", {"state": fits})]
 
@@ -79,7 +81,7 @@ def test_secret_in_the_state_is_refused_and_not_quoted(state: dict[str, Any], wh
     with pytest.raises(
         ValueError, match=rf"^{where} holds a secret|^{where} is a secret"
     ) as raised:
-        session.update_state("t1", state)
+        update_state(session, "t1", state)
     for secret in ("Q7Q7", "hunter2", "the-one-of"):
         assert secret not in str(raised.value)
     assert session.settings.state == {}
@@ -89,10 +91,10 @@ def test_secret_in_the_state_is_refused_and_not_quoted(state: dict[str, Any], wh
 def test_restored_session_has_the_state() -> None:
     session = new()
     user(session, "hi")
-    session.update_state("t1", {"a": 1})
-    session.end_turn("t1", "completed")
+    update_state(session, "t1", {"a": 1})
+    end_turn(session, "t1", "completed")
     user(session, "on")
-    session.update_state("t2", {"a": 2})
+    update_state(session, "t2", {"a": 2})
     assert restore(HEAD, facts(session), Limits()).settings.state == {"a": 2}
 
 
@@ -104,7 +106,7 @@ def test_state_that_is_no_object_in_a_log_of_others_is_passed_over() -> None:
 
 def test_stored_session_has_the_state() -> None:
     session = begun()
-    session.update_state("t1", {"a": [1, None, "x"]})
+    update_state(session, "t1", {"a": [1, None, "x"]})
     session.drain(AT)
     again = decode_state(encode_state(session), HEAD, Rules(), None)
     assert again.settings.state == {"a": [1, None, "x"]}
@@ -117,8 +119,8 @@ def test_each_branch_has_the_state_of_its_own_turns() -> None:
     log: list[Fact] = []
     for number, edits in enumerate([None, None, "t2"], 1):
         _submit(session, f"t{number}", edits)
-        session.update_state(f"t{number}", {"turn": number})
-        session.end_turn(f"t{number}", "completed")
+        update_state(session, f"t{number}", {"turn": number})
+        end_turn(session, f"t{number}", "completed")
         log += facts(session)
     assert [turn for turn, _ in updates(log)] == ["t1", "t2", "t3"]
     for shown, state in [(["t1"], 1), (["t1", "t2"], 2), (["t1", "t3"], 3)]:

@@ -9,12 +9,15 @@ import pytest
 from arp.ledger.fact import Fact
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
+from arp.session.asking import ask_question
 from arp.session.attempts import TurnAttempt, TurnAttempts
 from arp.session.inputs import submit
+from arp.session.recorded import RecordedFact
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
+from arp.session.turn_end import end_turn
 from tests.restoring import restore
 from tests.session.conversation import confirm, facts, new, send
 
@@ -51,7 +54,7 @@ def ends(session: Session) -> list[tuple[str, dict[str, Any]]]:
 def test_attempt_ends_as_its_turn(status: Any, reason: str | None, end: Any) -> None:
     session = new()
     begin(session)
-    session.end_turn("one", status, reason=reason)
+    end_turn(session, "one", status, reason=reason)
     found = facts(session)
     assert (found[-1].type, found[-1].payload) == end
     assert found[-2].type.startswith("turn.")
@@ -62,7 +65,7 @@ def test_attempt_ends_as_its_turn(status: Any, reason: str | None, end: Any) -> 
 def test_item_of_a_job_ends_with_its_attempt() -> None:
     session = new()
     begin(session, OF_ITEM)
-    session.end_turn("one", "completed")
+    end_turn(session, "one", "completed")
     attempt, item = facts(session)[-2:]
     assert (attempt.type, item.type) == ("task.attempt.completed", "job.item.completed")
     assert (item.job_id, item.job_item_id, item.root_task_id) == ("j", "i", "top")
@@ -72,11 +75,11 @@ def test_attempt_that_had_begun_before_or_was_ended_is_left() -> None:
     session = new()
     session.record("task.attempt.started", {"attempt": 1}, **RUN)
     submit(session, Input(input_type="text", data={"text": "go"}), "one", **RUN)
-    session.end_turn("one", "completed")
+    end_turn(session, "one", "completed")
     begin(session, turn_id="two")
     session.record("task.attempt.failed", {"attempt": 2, "reason": "no luck"}, **RUN)
     session.record("task.attempt.completed", {"attempt": 1}, task_id="k", run_id="other")
-    session.end_turn("two", "completed")
+    end_turn(session, "two", "completed")
     assert [payload.get("reason") for _, payload in ends(session)] == ["no luck", None]
     assert session.attempts == {}
 
@@ -88,24 +91,35 @@ def test_attempt_goes_on_with_another_turn_of_its_run() -> None:
         ids = {"task_id": "k", "run_id": run_id}
         submit(session, Input(input_type="text", data={"text": "more"}), turn_id, **ids)
     for turn_id in ("one", "two", "three"):
-        session.end_turn(turn_id, "completed")
+        end_turn(session, turn_id, "completed")
     assert ends(session) == []
-    session.end_turn("four", "cancelled")
+    end_turn(session, "four", "cancelled")
     assert ends(session) == [("task.attempt.failed", {"attempt": 2, "reason": "cancelled"})]
 
 
 def test_number_of_an_attempt_that_is_none_counts_as_the_first() -> None:
     attempts = TurnAttempts()
-    attempts.follow("turn.submitted", "one", {}, RUN)
-    attempts.follow("task.attempt.started", "one", {"attempt": "x"}, RUN)
+    attempts.add_turn("one", RUN)
+    attempts.apply_attempt("task.attempt.started", "one", {"attempt": "x"}, RUN)
     assert attempts == {"one": TurnAttempt(RUN, 1)}
-    attempts.follow("turn.failed", "one", {"status": "waiting"}, {})
-    attempts.follow("action.resolved", "one", {"decision": "expired"}, {})
-    assert "one" in attempts
-    attempts.follow("action.resolved", "one", {"ends": "completed"}, {})
-    assert attempts == {}
-    attempts.follow("turn.submitted", "two", {}, {"task_id": "k"})
-    attempts.follow("task.attempt.started", "two", {"attempt": 1}, {"task_id": "k"})
+
+
+def test_a_turn_that_is_shown_as_waiting_keeps_its_attempt() -> None:
+    session = new()
+    begin(session)
+    for ended in ({"status": "waiting"}, {"decision": "expired"}):
+        type_name = "turn.failed" if "status" in ended else "action.resolved"
+        session.follow(RecordedFact(type_name, ended, {"action_id": "a"}, turn_id="one"))
+        assert "one" in session.attempts
+    ended = {"decision": "expired", "ends": "completed"}
+    session.follow(RecordedFact("action.resolved", ended, {"action_id": "a"}, turn_id="one"))
+    assert session.attempts == {}
+
+
+def test_a_turn_that_names_no_run_has_no_attempt() -> None:
+    attempts = TurnAttempts()
+    attempts.add_turn("two", {"task_id": "k"})
+    attempts.apply_attempt("task.attempt.started", "two", {"attempt": 1}, {"task_id": "k"})
     assert attempts == {}
 
 
@@ -113,7 +127,7 @@ def asking() -> Session:
     """A session whose turn of an attempt waits for an answer."""
     session = new()
     begin(session)
-    session.ask("one", confirm())
+    ask_question(session, "one", confirm())
     return session
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from arp.protocol.errors import ArpError, InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import BRANCH, REGENERATE, Input, RendererCapabilities
+from arp.session.asking import ask_question
 from arp.session.branches import Forked, Survey
 from arp.session.branching import asks_to_turn, check_turning
 from arp.session.effects import Acknowledge, RunTurn
@@ -18,6 +19,7 @@ from arp.session.inputs import push
 from arp.session.recovery import go_on
 from arp.session.session import Head, Session
 from arp.session.state import decode_state, encode_state
+from arp.session.turn_end import end_turn
 from arp.surface.change import RenderChange
 from arp.view.profile import profile_of
 from tests.restoring import restore
@@ -189,8 +191,8 @@ def test_line_of_a_branch_that_does_not_show_is_left_out_when_the_log_is_read() 
 def test_question_of_a_branch_that_does_not_show_is_not_open() -> None:
     talk = talked("a")
     user(talk.session, "b")
-    talk.session.ask("t2", confirm())
-    talk.session.end_turn("t2", "failed", reason="interrupted")
+    ask_question(talk.session, "t2", confirm())
+    end_turn(talk.session, "t2", "failed", reason="interrupted")
     talk.recorded()
     assert list(talk.session.questions) == [("main", "q")]
     talk.edit("t1", "A")

@@ -14,7 +14,9 @@ from arp.session.branches import Branches
 from arp.session.recovery import messages_of
 from arp.session.session import Head
 from arp.session.session_settings import MAX_COMMANDS_BYTES, Rules
+from arp.session.session_values import set_commands
 from arp.session.state import decode_state, encode_state
+from arp.session.turn_end import end_turn
 from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new
 from tests.session.test_agent_state import _made_of, _submit
@@ -41,7 +43,7 @@ def updates(log: list[Fact]) -> list[tuple[str | None, Any]]:
 
 def test_commands_are_one_fact_of_their_turn_and_one_message_of_no_turn() -> None:
     session = begun()
-    session.set_commands("t1", (MODEL,))
+    set_commands(session, "t1", (MODEL,))
     assert session.screen.commands == (MODEL,)
     log = facts(session)
     assert updates(log) == [("t1", [AS_JSON])]
@@ -52,16 +54,16 @@ def test_commands_are_one_fact_of_their_turn_and_one_message_of_no_turn() -> Non
 def test_commands_that_did_not_change_are_not_recorded_again() -> None:
     session = begun()
     for commands in [(), (MODEL,), (MODEL,), ()]:
-        session.set_commands("t1", commands)
+        set_commands(session, "t1", commands)
     assert [one for _, one in updates(facts(session))] == [[AS_JSON], []]
 
 
 def test_commands_of_65536_bytes_are_recorded_and_of_one_more_refused() -> None:
     fits = Command("x", "a" * (MAX_COMMANDS_BYTES - len('[{"name":"x","description":""}]')))
     session = begun()
-    session.set_commands("t1", (fits,))
+    set_commands(session, "t1", (fits,))
     with pytest.raises(ResourceLimit, match=r"^commands: 65537 bytes as JSON; at most 65536\."):
-        session.set_commands("t1", (Command("x", f"{fits.description}a"),))
+        set_commands(session, "t1", (Command("x", f"{fits.description}a"),))
     assert session.screen.commands == (fits,)
     assert len(updates(facts(session))) == 1
 
@@ -69,11 +71,11 @@ def test_commands_of_65536_bytes_are_recorded_and_of_one_more_refused() -> None:
 def test_commands_of_no_turn_are_of_the_branch_that_shows() -> None:
     """They belong to the turn that runs, else to the one that ended last; first to none."""
     session = new()
-    session.set_commands(None, (Command("a"),))
+    set_commands(session, None, (Command("a"),))
     _submit(session, "t1", None)
-    session.set_commands(None, (Command("b"),))
-    session.end_turn("t1", "completed")
-    session.set_commands(None, (Command("c"),))
+    set_commands(session, None, (Command("b"),))
+    end_turn(session, "t1", "completed")
+    set_commands(session, None, (Command("c"),))
     log = facts(session)
     assert [turn_id for turn_id, _ in updates(log)] == [None, "t1", "t1"]
     assert restore(HEAD, log, Limits()).screen.commands == (Command("c"),)
@@ -82,7 +84,7 @@ def test_commands_of_no_turn_are_of_the_branch_that_shows() -> None:
 def test_secret_in_a_command_is_neither_recorded_nor_shown() -> None:
     session = begun()
     choice = CommandChoice("x", description="with ghp_abcdefghijklmnopqrstuvwxyz0123456789")
-    session.set_commands("t1", (Command("key", "ghp_" + "Q7" * 18, choices=(choice,)),))
+    set_commands(session, "t1", (Command("key", "ghp_" + "Q7" * 18, choices=(choice,)),))
     log = facts(session)
     assert "Q7Q7" not in str(log)
     assert "abcdefghij" not in str(log)
@@ -92,13 +94,13 @@ def test_secret_in_a_command_is_neither_recorded_nor_shown() -> None:
 
 def test_restored_session_has_the_commands() -> None:
     session = begun()
-    session.set_commands("t1", (MODEL, Command("compact")))
+    set_commands(session, "t1", (MODEL, Command("compact")))
     assert restore(HEAD, facts(session), Limits()).screen.commands == (MODEL, Command("compact"))
 
 
 def test_stored_session_has_the_commands_and_where_they_changed() -> None:
     session = begun()
-    session.set_commands("t1", (MODEL,))
+    set_commands(session, "t1", (MODEL,))
     session.drain(AT)
     again = decode_state(encode_state(session), HEAD, Rules(), None)
     assert again.screen.commands == (MODEL,)
@@ -120,8 +122,8 @@ def test_each_branch_has_the_commands_of_its_own_turns() -> None:
     log: list[Fact] = []
     for number, edits in enumerate([None, None, "t2"], 1):
         _submit(session, f"t{number}", edits)
-        session.set_commands(f"t{number}", (Command(f"c{number}"),))
-        session.end_turn(f"t{number}", "completed")
+        set_commands(session, f"t{number}", (Command(f"c{number}"),))
+        end_turn(session, f"t{number}", "completed")
         log += facts(session)
     for shown, name in [(["t1"], "c1"), (["t1", "t2"], "c2"), (["t1", "t3"], "c3")]:
         assert _made_of(log, shown).screen.commands == (Command(name),)

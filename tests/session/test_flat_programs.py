@@ -25,6 +25,7 @@ from arp.protocol.screen import Screen
 from arp.session import window
 from arp.view.objects.dialect import ObjectDialect
 from tests.session.programs import BEGIN, FEATURES, Run, steps
+from tests.support.examples import examples
 
 LARGE = Limits(max_surfaces=100, max_message_bytes=16 << 20)
 
@@ -111,7 +112,7 @@ def expected(screen: Screen) -> list[Any]:
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
-@settings(max_examples=8, suppress_health_check=[*HealthCheck], deadline=None)
+@settings(max_examples=examples(8), suppress_health_check=[*HealthCheck], deadline=None)
 @given(steps)
 @example([("show", 308), ("show", 546), ("frame", 177)])
 def test_flat_surface_shows_what_the_screens_show(is_slow: bool, program: Program) -> None:

@@ -17,7 +17,9 @@ from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update
 from arp.redact.redactor import MARK, Redactor
 from arp.redact.settings import Redaction
+from arp.session.asking import ask_question
 from arp.session.session import Head, Session
+from arp.session.turn_end import end_turn
 from arp.surface.change import Change, PatchChange, RenderChange
 from tests.redact.test_redactor import ORDINARY, SECRETS
 from tests.restoring import restore
@@ -104,7 +106,7 @@ def test_secret_in_two_pieces_is_taken_out_wherever_it_is_cut(
         session = new()
         session.commit("t1", "main", [RenderChange([component(kind)])])
         append(session, *cut(whole, place), path=path)
-        session.end_turn("t1", "completed")
+        end_turn(session, "t1", "completed")
         read = all_facts(session)
         assert shown(session, path) == begin + cleaned, place
         without(session, secret, read)
@@ -130,7 +132,7 @@ def test_secret_in_any_pieces_is_taken_out(
     else:
         session.commit("t1", "main", [RenderChange([component("text")])])
         append(session, first, *rest)
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert shown(session) == cleaned
     without(session, secret_in(whole, cleaned), all_facts(session))
 
@@ -155,11 +157,11 @@ def test_what_comes_between_two_pieces_lets_no_secret_out(
         turn = "t1"
         match between:
             case "turn":
-                session.end_turn("t1", "completed")
+                end_turn(session, "t1", "completed")
                 user(session, "more")
                 turn = "t2"
             case "ask":
-                session.ask("t1", Component("q", "confirm", {"title": "?"}))
+                ask_question(session, "t1", Component("q", "confirm", {"title": "?"}))
             case "show":
                 append(session, "other ", target="d")
             case "say":
@@ -167,7 +169,7 @@ def test_what_comes_between_two_pieces_lets_no_secret_out(
             case _:
                 read = facts(session)
         session.commit(turn, "main", [PatchChange([Append("c", "props.content", other)])])
-        session.end_turn(turn, "completed")
+        end_turn(session, turn, "completed")
         without(session, secret_in(whole, cleaned), all_facts(session, read))
         if between in ("show", "say", "nothing"):
             assert shown(session) == cleaned
@@ -178,7 +180,7 @@ def test_known_secret_is_taken_out_wherever_it_is_cut(place: int) -> None:
     session = new()
     session.commit("t1", "main", [RenderChange([component("text", content="it is ")])])
     append(session, *cut(KNOWN, place), " so")
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     read = all_facts(session)
     assert shown(session) == f"it is {KNOWN[: place if place < 4 else 0]}[redacted] so"
     without(session, KNOWN, read)
@@ -190,7 +192,7 @@ def test_ordinary_text_grows_as_it_is_and_nothing_of_it_is_lost(content: str, si
     session = new()
     session.commit("t1", "main", [RenderChange([component("text")])])
     append(session, *(content[start : start + size] for start in range(0, len(content), size)))
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert shown(session) == content
     assert "output.redacted" not in str(all_facts(session))
 
@@ -223,7 +225,7 @@ def test_first_piece_may_stand_in_what_is_shown_or_set_in_the_same_commit() -> N
                 else:
                     session.commit("t1", "main", begin)
                     session.commit("t1", "main", [PatchChange(grown)])
-                session.end_turn("t1", "completed")
+                end_turn(session, "t1", "completed")
                 without(session, token, all_facts(session))
                 assert token[4:] not in shown(session)
 
@@ -244,7 +246,7 @@ def test_what_is_held_is_dropped_with_the_text_that_it_belongs_to() -> None:
         assert shown(session) == "old token: "
         session.commit("t1", "main", change)
         append(session, " more")
-        session.end_turn("t1", "completed")
+        end_turn(session, "t1", "completed")
         assert shown(session) == "new more"
 
 
@@ -253,7 +255,7 @@ def test_what_is_held_of_a_component_that_is_gone_is_not_shown() -> None:
     session.commit("t1", "main", [RenderChange([text("c", "old ")])])
     append(session, "token: abc")
     session.commit("t1", "main", [PatchChange([Remove("c")])])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert "abc" not in str(all_facts(session))
 
 
@@ -269,7 +271,7 @@ def test_other_changes_of_a_component_leave_what_is_held() -> None:
     ]
     session.commit("t1", "main", [PatchChange(more)])
     append(session, "ghi123 ", path="props.rows.0.0")
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     tree = session.tree("main")
     assert tree is not None
     assert tree.component("c").props["rows"] == [["token: [redacted] "], ["x"], ["y"]]
@@ -305,7 +307,7 @@ def test_what_no_longer_fits_is_left_out_and_the_turn_ends_all_the_same() -> Non
     session.commit("t1", "main", [RenderChange([text("c", "x" * 900)])])
     append(session, " token: abc")
     session.screen.surfaces["main"].nodes["c"].own["content"] += "y" * 200
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert session.running is None
 
 
@@ -323,9 +325,9 @@ def test_what_is_held_is_shown_when_its_own_turn_ends_and_no_other() -> None:
     user(session, "next")
     session.commit("t1", "main", [RenderChange([text("c", "")])])
     append(session, "token: abc")
-    session.end_turn("t2", "cancelled")
+    end_turn(session, "t2", "cancelled")
     assert shown(session) == "token: "
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert shown(session) == "token: abc"
 
 
@@ -336,7 +338,7 @@ def test_component_that_goes_with_the_one_it_stands_in_takes_what_is_held_along(
     session.commit("t1", "main", [RenderChange([group])])
     append(session, "token: abc")
     session.commit("t1", "main", [PatchChange([Remove("g")])])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert "abc" not in str(all_facts(session))
 
 
@@ -388,8 +390,8 @@ def test_what_a_turn_leaves_for_its_end_is_done_before_it_and_once() -> None:
     session.before_end("t1", note)
     session.before_end("t2", note)
     facts(session)
-    session.end_turn("t1", "completed")
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
+    end_turn(session, "t1", "completed")
     read = [fact.type for fact in facts(session)]
     assert done == ["noted"]
     assert read == ["run.status", "turn.completed"]

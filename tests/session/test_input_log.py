@@ -13,6 +13,7 @@ from arp.session.effects import Acknowledge
 from arp.session.input_log import REMEMBERED, InputLog, files_named
 from arp.session.inputs import receive
 from arp.session.session import Head, Session
+from arp.session.turn_end import end_turn
 from arp.surface.draft_answer import understand_draft
 from tests.restoring import restore
 
@@ -43,7 +44,7 @@ def with_many_cancels(count: int) -> tuple[Session, list[bytes]]:
     session = Session(HEAD, Limits())
     session.record("session.created", {"epoch": "epoch", "workflow": ""})
     receive(session, said("first"), understand_draft)
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     for number in range(count):
         receive(session, cancel(f"c{number}"), understand_draft)
     return session, list(session.drain(AT).facts)

@@ -23,12 +23,15 @@ from arp.protocol.errors import (
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.protocol.patch import Append, Remove, Replace, Update
-from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn, StopTurn
+from arp.session.asking import ask_question, replace_question
+from arp.session.effects import Acknowledge, RunTurn, StopTurn
 from arp.session.input_log import GivenAnswer
 from arp.session.inputs import MAX_QUEUE, receive, submit
-from arp.session.session import Question, QuestionTerms, Session
+from arp.session.questions import Question
+from arp.session.session import QuestionOptions, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
+from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.draft_answer import understand_draft
 from arp.view.profile import DRAFT
@@ -37,9 +40,11 @@ from tests.session.conversation import (
     AT,
     FULL,
     TEXT,
+    answer_to,
     begun,
     choices,
     confirm,
+    decline_of,
     facts,
     form,
     kinds,
@@ -136,8 +141,8 @@ def test_turn_has_the_trace_of_its_first_fact_until_it_is_over() -> None:
         for turn_id in ("t1", "t2"):
             assert one.trace(turn_id) == trace_of(first[turn_id], "e")
     assert session.trace("t2").caller == read_traceparent(asks)
-    session.end_turn("t1", "completed")
-    session.end_turn("t2", "completed")
+    end_turn(session, "t1", "completed")
+    end_turn(session, "t2", "completed")
     assert session.input_log.traceparents == {}
     assert restore(session.head, [*log, *facts(session)], Limits()).input_log.traceparents == {}
 
@@ -156,7 +161,7 @@ def test_policy_may_refuse_while_a_turn_runs() -> None:
     session = begun("reject")
     error = refused(session, "text", {"text": "more"})
     assert isinstance(error, SessionBusy)
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert user(session, "more") == [RunTurn("t2")]
 
 
@@ -172,7 +177,7 @@ def test_line_has_an_end() -> None:
     for _ in range(MAX_QUEUE):
         user(session, "more")
     assert isinstance(refused(session, "text", {"text": "more"}), ResourceLimit)
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     user(session, "more")
 
 
@@ -213,7 +218,7 @@ def test_same_id_twice_is_one_input() -> None:
 
 def test_answer_with_a_known_id_is_taken_once() -> None:
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     yes = {"action": "confirm"}
     send(session, "action", yes, source_component="q", id="i2")
     assert send(session, "action", yes, source_component="q", id="i2") == [Acknowledge("i2", "t1")]
@@ -309,7 +314,7 @@ def test_cancel_counts_once() -> None:
     """A repeat must not stop the turn that came after."""
     session = begun()
     send(session, "action", {"action": "arp.cancel"}, id="i2")
-    session.end_turn("t1", "cancelled")
+    end_turn(session, "t1", "cancelled")
     user(session, "more")
     assert send(session, "action", {"action": "arp.cancel"}, id="i2") == [Acknowledge("i2", "t1")]
 
@@ -337,10 +342,10 @@ def test_answer_goes_to_the_agent_that_asked(
     component: Component, input_type: str, data: dict[str, Any], value: Any, surface: str
 ) -> None:
     session = begun()
-    question = session.ask("t1", component, surface)
+    question = ask_question(session, "t1", component, surface)
     facts(session)
     told = send(session, input_type, data, source_component="q", surface=surface, id="i2")
-    assert told == [Acknowledge("i2", "t1"), ResolveQuestion(question.action_id, value)]
+    assert told == [Acknowledge("i2", "t1"), answer_to(question, value)]
     assert session.questions == {}
     assert shows(session, "q", surface)["state"] == "answered"
     _, resolved = facts(session)
@@ -350,7 +355,7 @@ def test_answer_goes_to_the_agent_that_asked(
 
 def test_answer_that_does_not_fit_is_refused_and_the_question_stays_open() -> None:
     session = begun()
-    session.ask("t1", choices())
+    ask_question(session, "t1", choices())
     error = refused(session, "selection", {"selected": ["three"]}, source_component="q")
     assert isinstance(error, InvalidAnswer)
     assert ("main", "q") in session.questions
@@ -358,7 +363,7 @@ def test_answer_that_does_not_fit_is_refused_and_the_question_stays_open() -> No
 
 def test_answer_to_what_is_not_there_is_refused() -> None:
     session = begun()
-    session.ask("t1", choices())
+    ask_question(session, "t1", choices())
     for surface in ("side", "main"):
         error = refused(
             session, "selection", {"selected": ["one"]}, source_component="x", surface=surface
@@ -369,20 +374,20 @@ def test_answer_to_what_is_not_there_is_refused() -> None:
 
 def test_selection_may_name_its_source_in_its_data() -> None:
     session = begun()
-    session.ask("t1", choices("first"))
-    question = session.ask("t1", choices("second"))
+    ask_question(session, "t1", choices("first"))
+    question = ask_question(session, "t1", choices("second"))
     told = send(session, "selection", {"selected": ["one"], "source": "second"})
-    assert told == [ResolveQuestion(question.action_id, "one")]
+    assert told == [answer_to(question, "one")]
 
 
 def test_password_goes_to_the_agent_alone() -> None:
     """It is in no fact and on no screen."""
     session = begun()
-    question = session.ask("t1", form())
+    question = ask_question(session, "t1", form())
     told = send(
         session, "form_submit", {"fields": {"n": "Ada", "p": "hunter2"}}, source_component="q"
     )
-    assert told == [ResolveQuestion(question.action_id, {"n": "Ada", "p": "hunter2"})]
+    assert told == [answer_to(question, {"n": "Ada", "p": "hunter2"})]
     drained = session.drain(AT)
     assert not any(b"hunter2" in fact for fact in drained.facts)
     assert any(b"Ada" in fact for fact in drained.facts)
@@ -391,11 +396,11 @@ def test_password_goes_to_the_agent_alone() -> None:
 
 def test_answer_without_a_name_goes_to_the_newest_question_of_its_kind() -> None:
     session = begun()
-    session.ask("t1", confirm("old"))
-    newest = session.ask("t1", confirm("new"), "side")
-    session.ask("t1", choices("other"))
+    ask_question(session, "t1", confirm("old"))
+    newest = ask_question(session, "t1", confirm("new"), "side")
+    ask_question(session, "t1", choices("other"))
     told = send(session, "action", {"action": "confirm"})
-    assert told == [ResolveQuestion(newest.action_id, True)]
+    assert told == [answer_to(newest, True)]
     assert shows(session, "new", "side")["state"] == "answered"
 
 
@@ -407,7 +412,7 @@ def test_answer_without_a_name_or_a_question_is_refused(
     input_type: str, data: dict[str, Any]
 ) -> None:
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     error = refused(session, input_type, data)
     assert error.message == (
         f"{input_type}: name the component that it answers in source_component"
@@ -416,7 +421,7 @@ def test_answer_without_a_name_or_a_question_is_refused(
 
 def test_question_whose_component_is_gone_is_not_answered_unnamed() -> None:
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     session.commit("t1", "main", [PatchChange([Remove("q")])])
     assert send(session, "action", {"action": "confirm"}) == []
     assert session.queue == ["t2"]
@@ -424,17 +429,17 @@ def test_question_whose_component_is_gone_is_not_answered_unnamed() -> None:
 
 def test_custom_question_is_answered_by_name_alone() -> None:
     session = begun()
-    question = session.ask("t1", Component("q", "x-acme-poll", {}, 1, text("")))
+    question = ask_question(session, "t1", Component("q", "x-acme-poll", {}, 1, text("")))
     assert send(session, "action", {"action": "vote"}) == []
     told = send(session, "action", {"action": "vote", "payload": 3}, source_component="q")
-    assert told == [ResolveQuestion(question.action_id, {"action": "vote", "payload": 3})]
+    assert told == [answer_to(question, {"action": "vote", "payload": 3})]
 
 
 def test_form_names_its_action() -> None:
     session = begun()
     asked = form()
     asked.props["submit_action"] = "save"
-    session.ask("t1", asked)
+    ask_question(session, "t1", asked)
     send(session, "form_submit", {"fields": {"n": "Ada"}, "action": "save"}, source_component="q")
     _, resolved = facts(session)[-2:]
     assert resolved.payload["input"]["data"] == {
@@ -449,9 +454,9 @@ def test_form_names_its_action() -> None:
 def test_typed_line_answers_where_the_question_is_shown_as_text() -> None:
     """protocol.md 3: the answer as text is understood."""
     session = begun()
-    question = session.ask("t1", confirm())
+    question = ask_question(session, "t1", confirm())
     told = send(session, "text", {"text": "yes"}, by=TEXT, id="i2")
-    assert told == [Acknowledge("i2", "t1"), ResolveQuestion(question.action_id, True)]
+    assert told == [Acknowledge("i2", "t1"), answer_to(question, True)]
     (_, answer) = session.screen.turns["t1"].inputs
     assert (answer.input_type, answer.data) == ("action", {"action": "confirm"})
 
@@ -460,7 +465,7 @@ def test_typed_line_answers_where_the_question_is_shown_as_text() -> None:
 def test_typed_line_is_a_new_turn_where_the_question_has_buttons(by: Any) -> None:
     """Who says no `hello` shows everything itself."""
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     send(session, "text", {"text": "yes"}, by=by)
     assert session.queue == ["t2"]
 
@@ -468,12 +473,12 @@ def test_typed_line_is_a_new_turn_where_the_question_has_buttons(by: Any) -> Non
 def test_text_of_the_draft_answers_without_a_hello() -> None:
     """Its client answers by text, and has no other way."""
     session = begun()
-    question = session.ask("t1", confirm())
+    question = ask_question(session, "t1", confirm())
     assert send(session, "text", {"text": "[Denied] Deny"}, by=FULL, id="i2") == [
         Acknowledge("i2", "t2")
     ]
     told = send(session, "text", {"text": "[Confirmed] Confirm"}, by=DRAFT, id="i3")
-    assert told == [Acknowledge("i3", "t1"), ResolveQuestion(question.action_id, True)]
+    assert told == [Acknowledge("i3", "t1"), answer_to(question, True)]
     (_, answer) = session.screen.turns["t1"].inputs
     assert (answer.input_type, answer.data) == ("action", {"action": "confirm"})
 
@@ -481,20 +486,20 @@ def test_text_of_the_draft_answers_without_a_hello() -> None:
 def test_password_in_a_form_of_the_draft_is_not_kept() -> None:
     session = begun()
     fields = [{"name": "user"}, {"name": "pin", "field_type": "password"}]
-    question = session.ask("t1", Component("q", "form", {"fields": fields}))
+    question = ask_question(session, "t1", Component("q", "form", {"fields": fields}))
     text = '{"user":"ada","pin":"sesame-9731"}'
     (resolved,) = send(session, "text", {"text": text}, by=DRAFT)
-    assert resolved == ResolveQuestion(question.action_id, {"user": "ada", "pin": "sesame-9731"})
+    assert resolved == answer_to(question, {"user": "ada", "pin": "sesame-9731"})
     assert not any("sesame-9731" in str(fact.payload) for fact in facts(session))
 
 
 def test_empty_source_is_no_source() -> None:
     """The draft's client knows no ids of components, and sends an empty one."""
     session = begun()
-    question = session.ask("t1", confirm())
+    question = ask_question(session, "t1", confirm())
     told = send(session, "action", {"action": "deny"}, by=DRAFT, source_component="")
-    assert told == [ResolveQuestion(question.action_id, False)]
-    session.ask("t1", choices("c"))
+    assert told == [answer_to(question, False)]
+    ask_question(session, "t1", choices("c"))
     data = {"selected": ["two"], "source": ""}
     send(session, "selection", data, by=DRAFT, source_component="")
     send(session, "text", {"text": "and now?"}, source_component="")
@@ -516,9 +521,9 @@ def test_empty_source_is_no_source() -> None:
 def test_choices_are_answered_by_an_action_too(data: dict[str, Any], source: str | None) -> None:
     """As the draft has it; the conversation tells it as the selection that it is."""
     session = begun()
-    question = session.ask("t1", choices("c"))
+    question = ask_question(session, "t1", choices("c"))
     told = send(session, "action", data, source_component=source)
-    assert told == [ResolveQuestion(question.action_id, "two")]
+    assert told == [answer_to(question, "two")]
     (_, answer) = session.screen.turns["t1"].inputs
     assert (answer.input_type, answer.data) == ("selection", {"selected": ["two"]})
 
@@ -526,7 +531,7 @@ def test_choices_are_answered_by_an_action_too(data: dict[str, Any], source: str
 @pytest.mark.parametrize("data", [{"action": "ten"}, {"action": "x", "payload": []}])
 def test_action_that_chooses_nothing_offered_answers_no_choices(data: dict[str, Any]) -> None:
     session = begun()
-    session.ask("t1", choices("c"))
+    ask_question(session, "t1", choices("c"))
     assert "selected" in refused(session, "action", data, source_component="c").message
     send(session, "action", data)
     assert session.queue == ["t2"]
@@ -535,25 +540,27 @@ def test_action_that_chooses_nothing_offered_answers_no_choices(data: dict[str, 
 def test_form_is_submitted_flat_too() -> None:
     """The draft has the fields as the data itself."""
     session = begun()
-    question = session.ask("t1", form())
+    question = ask_question(session, "t1", form())
     told = send(session, "form_submit", {"n": "Ada", "action": "submit"})
-    assert told == [ResolveQuestion(question.action_id, {"n": "Ada", "p": None})]
+    assert told == [answer_to(question, {"n": "Ada", "p": None})]
     (_, answer) = session.screen.turns["t1"].inputs
     assert answer.data == {"fields": {"n": "Ada", "p": None}}
 
 
 def test_flat_form_may_have_a_field_named_action() -> None:
     session = begun()
-    question = session.ask("t1", Component("q", "form", {"fields": [{"name": "action"}]}))
+    question = ask_question(session, "t1", Component("q", "form", {"fields": [{"name": "action"}]}))
     assert "data.fields" in refused(session, "form_submit", {"action": "stop"}).message
     told = send(session, "form_submit", {"fields": {"action": "stop"}})
-    assert told == [ResolveQuestion(question.action_id, {"action": "stop"})]
+    assert told == [answer_to(question, {"action": "stop"})]
 
 
 def test_flat_form_names_no_file_of_another_session() -> None:
     """An id is no credential, wherever it stands."""
     session = begun()
-    session.ask("t1", Component("q", "form", {"fields": [{"name": "cv", "field_type": "file"}]}))
+    ask_question(
+        session, "t1", Component("q", "form", {"fields": [{"name": "cv", "field_type": "file"}]})
+    )
     assert isinstance(refused(session, "form_submit", {"cv": FILE}), UnknownObject)
 
 
@@ -585,7 +592,7 @@ def test_input_of_another_shape_is_refused_even_under_a_used_id(
 
 def test_typed_line_that_is_no_answer_is_a_new_turn() -> None:
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     send(session, "text", {"text": "what do you mean?"}, by=TEXT)
     assert session.queue == ["t2"]
     assert ("main", "q") in session.questions
@@ -593,11 +600,9 @@ def test_typed_line_that_is_no_answer_is_a_new_turn() -> None:
 
 def test_typed_line_answers_the_newest_question_that_understands_it() -> None:
     session = begun()
-    first = session.ask("t1", choices("c"))
-    session.ask("t1", confirm("y"))
-    assert send(session, "text", {"text": "two"}, by=TEXT) == [
-        ResolveQuestion(first.action_id, "two")
-    ]
+    first = ask_question(session, "t1", choices("c"))
+    ask_question(session, "t1", confirm("y"))
+    assert send(session, "text", {"text": "two"}, by=TEXT) == [answer_to(first, "two")]
 
 
 # -- rows of a table -------------------------------------------------------------------------------
@@ -613,9 +618,9 @@ def rows(selectable: str, component_id: str = "q") -> Component:
 )
 def test_selected_rows_answer_a_table(selectable: str, selected: list[int], answer: Any) -> None:
     session = begun()
-    question = session.ask("t1", rows(selectable))
+    question = ask_question(session, "t1", rows(selectable))
     told = send(session, "selection", {"selected": selected}, id="i2")
-    assert told == [Acknowledge("i2", "t1"), ResolveQuestion(question.action_id, answer)]
+    assert told == [Acknowledge("i2", "t1"), answer_to(question, answer)]
     (shown,) = session.screen.output("t1")
     assert (shown.props["state"], shown.props["answer"]) == ("answered", answer)
     assert refused(session, "selection", {"selected": [0]}, source_component="q").code == 11
@@ -623,24 +628,24 @@ def test_selected_rows_answer_a_table(selectable: str, selected: list[int], answ
 
 def test_rows_are_selected_by_a_typed_line_where_the_table_is_text() -> None:
     session = begun()
-    question = session.ask("t1", rows("many"))
+    question = ask_question(session, "t1", rows("many"))
     told = send(session, "text", {"text": "1, 3"}, by=TEXT)
-    assert told == [ResolveQuestion(question.action_id, [0, 2])]
+    assert told == [answer_to(question, [0, 2])]
 
 
 def test_row_that_came_while_the_question_was_open_can_be_selected() -> None:
     session = begun()
-    question = session.ask("t1", rows("one"))
+    question = ask_question(session, "t1", rows("one"))
     assert "there are 3" in refused(session, "selection", {"selected": [3]}).message
     session.commit("t1", "main", [PatchChange([Append("q", "props.rows", [["d"]])])])
-    assert send(session, "selection", {"selected": [3]}) == [ResolveQuestion(question.action_id, 3)]
+    assert send(session, "selection", {"selected": [3]}) == [answer_to(question, 3)]
 
 
 def test_table_that_was_only_shown_begins_a_turn_and_closes() -> None:
     """As choices that nobody waits for."""
     session = begun()
     session.commit("t1", "main", [RenderChange([rows("one")])])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert send(session, "selection", {"selected": [1], "source": "q"}) == [RunTurn("t2")]
     (shown,) = session.screen.output("t1")
     assert (shown.props["state"], shown.props["answer"]) == ("answered", 1)
@@ -650,11 +655,11 @@ def test_table_without_selection_asks_nothing() -> None:
     session = begun()
     for component in (rows("none"), Component("q", "table", {"headers": [], "rows": []})):
         with pytest.raises(InvalidComponent, match="selectable"):
-            session.ask("t1", component)
-    session.ask("t1", rows("one"))
+            ask_question(session, "t1", component)
+    ask_question(session, "t1", rows("one"))
     plain = Component("q", "table", {"headers": [], "rows": []})
     session.commit("t1", "main", [PatchChange([Replace("q", plain)])])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     (shown,) = session.screen.output("t1")
     assert shown == plain
 
@@ -665,7 +670,7 @@ def test_table_without_selection_asks_nothing() -> None:
 def test_answer_to_what_was_only_shown_begins_a_turn() -> None:
     session = begun()
     session.commit("t1", "main", [RenderChange([choices()])])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     facts(session)
     told = send(session, "selection", {"selected": ["one"]}, source_component="q", id="i2")
     assert told == [Acknowledge("i2", "t2"), RunTurn("t2")]
@@ -688,8 +693,8 @@ def test_custom_component_that_was_only_shown_stays_as_it_is() -> None:
 def test_answer_after_a_crash_closes_the_question_and_begins_a_turn() -> None:
     """ledger.md 2: a pending action is still pending, but nobody waits for it."""
     session = begun()
-    session.ask("t1", form())
-    session.end_turn("t1", "failed", reason="interrupted")
+    ask_question(session, "t1", form())
+    end_turn(session, "t1", "failed", reason="interrupted")
     facts(session)
     told = send(session, "form_submit", {"fields": {"n": "Ada", "p": "x"}}, source_component="q")
     assert told == [RunTurn("t2")]
@@ -705,8 +710,8 @@ def test_answer_after_a_crash_closes_the_question_and_begins_a_turn() -> None:
 def test_late_answer_does_not_interrupt_the_turn_that_may_want_it() -> None:
     """Another question of the same turn was answered before: that turn goes on."""
     session = begun("interrupt")
-    session.ask("t1", form())
-    session.end_turn("t1", "failed", reason="interrupted")
+    ask_question(session, "t1", form())
+    end_turn(session, "t1", "failed", reason="interrupted")
     user(session, "more")
     told = send(session, "form_submit", {"fields": {"n": "Ada", "p": "x"}}, source_component="q")
     assert (told, session.running, session.queue) == ([], "t2", ["t3"])
@@ -714,11 +719,11 @@ def test_late_answer_does_not_interrupt_the_turn_that_may_want_it() -> None:
 
 def test_question_that_is_asked_again_is_over_and_its_turn_too() -> None:
     session = begun()
-    question = session.ask("t1", form())
-    session.end_turn("t1", "failed", reason="interrupted")
+    question = ask_question(session, "t1", form())
+    end_turn(session, "t1", "failed", reason="interrupted")
     user(session, "more")
     facts(session)
-    session.replace_question(question)
+    replace_question(session, question)
     marked, resolved = facts(session)
     assert (marked.type, resolved.type) == ("artifact.changed", "action.resolved")
     assert resolved.payload == {"decision": "expired", "resumes": False, "ends": "completed"}
@@ -730,7 +735,7 @@ def test_question_that_is_asked_again_is_over_and_its_turn_too() -> None:
 def test_answer_that_who_asked_cannot_take_leaves_the_question_open() -> None:
     """What a component cannot check, whoever asked can: its refusal names the field."""
     session = begun()
-    question = session.ask("t1", form())
+    question = ask_question(session, "t1", form())
     facts(session)
 
     def check(asked: Question, value: Any) -> None:
@@ -741,10 +746,10 @@ def test_answer_that_who_asked_cannot_take_leaves_the_question_open() -> None:
     bob = Input(input_type="form_submit", data={"fields": {"n": "Bob"}}, source_component="q")
     with pytest.raises(InvalidAnswer, match="not Bob"):
         receive(session, bob, understand_draft, check=check)
-    assert (kinds(session), session.is_open(question)) == ([], True)
+    assert (kinds(session), session.questions.is_open(question)) == ([], True)
     ada = Input(input_type="form_submit", data={"fields": {"n": "Ada"}}, source_component="q")
     (resolve,) = receive(session, ada, understand_draft, check=check)
-    assert resolve == ResolveQuestion(question.action_id, {"n": "Ada", "p": None})
+    assert resolve == answer_to(question, {"n": "Ada", "p": None})
 
 
 # -- declining -------------------------------------------------------------------------------------
@@ -763,10 +768,10 @@ def declinable(component: Component) -> Component:
 @pytest.mark.parametrize("component", [form(), choices(), confirm(), text_input()])
 def test_question_may_be_declined_where_it_says_so(component: Component) -> None:
     session = begun()
-    question = session.ask("t1", declinable(component))
+    question = ask_question(session, "t1", declinable(component))
     facts(session)
     told = send(session, "action", DECLINE, source_component="q", id="i2")
-    resolve = ResolveQuestion(question.action_id, None, is_declined=True)
+    resolve = decline_of(question)
     assert told == [Acknowledge("i2", "t1"), resolve]
     assert shows(session, "q")["state"] == "declined"
     assert "answer" not in shows(session, "q")
@@ -780,24 +785,22 @@ def test_question_may_be_declined_where_it_says_so(component: Component) -> None
 @pytest.mark.parametrize("component", [form(), choices(), confirm(), text_input()])
 def test_question_that_does_not_say_so_cannot_be_declined(component: Component) -> None:
     session = begun()
-    question = session.ask("t1", component)
+    question = ask_question(session, "t1", component)
     refused(session, "action", DECLINE, source_component="q")
-    assert session.is_open(question)
+    assert session.questions.is_open(question)
 
 
 def test_decline_that_names_no_question_is_of_the_newest_that_may_be_declined() -> None:
     session = begun()
-    first = session.ask("t1", declinable(choices("a")))
-    session.ask("t1", choices("b"))
-    assert send(session, "action", DECLINE) == [
-        ResolveQuestion(first.action_id, None, is_declined=True)
-    ]
+    first = ask_question(session, "t1", declinable(choices("a")))
+    ask_question(session, "t1", choices("b"))
+    assert send(session, "action", DECLINE) == [decline_of(first)]
 
 
 def test_decline_after_a_crash_begins_a_turn_that_knows_it() -> None:
     session = begun()
-    question = session.ask("t1", declinable(form()), terms=QuestionTerms("trip"))
-    session.end_turn("t1", "failed", reason="interrupted")
+    question = ask_question(session, "t1", declinable(form()), options=QuestionOptions("trip"))
+    end_turn(session, "t1", "failed", reason="interrupted")
     assert send(session, "action", DECLINE, source_component="q") == [RunTurn("t2")]
     given = session.input_log.answer_of("t2")
     assert given == GivenAnswer(question.action_id, "trip", None, declined=True)
@@ -807,7 +810,7 @@ def test_decline_after_a_crash_begins_a_turn_that_knows_it() -> None:
 def test_component_that_was_only_shown_may_be_declined_too() -> None:
     session = begun()
     session.commit("t1", "main", [RenderChange([declinable(choices())])])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert send(session, "action", DECLINE, source_component="q") == [RunTurn("t2")]
     assert shows(session, "q")["state"] == "declined"
 
@@ -858,7 +861,7 @@ def test_tab_without_an_id_is_turned_too() -> None:
 
 def test_answered_question_that_has_changed_since_is_judged_as_it_stands() -> None:
     session = begun()
-    session.ask("t1", choices())
+    ask_question(session, "t1", choices())
     session.commit("t1", "main", [PatchChange([Update("q", "props.options", ["three"])])])
     refused(session, "selection", {"selected": ["one"]}, source_component="q")
     assert send(session, "selection", {"selected": ["three"]}, source_component="q")
@@ -888,7 +891,7 @@ def test_turn_that_a_program_asks_for_has_the_name_that_it_wants() -> None:
 
 def test_turn_that_a_program_asks_for_answers_no_question() -> None:
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     assert program(session) == []
     assert (session.queue, len(session.questions)) == (["t2"], 1)
 

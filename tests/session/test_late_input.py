@@ -15,8 +15,10 @@ from arp.protocol.components import Component
 from arp.protocol.errors import InvalidAnswer, InvalidMessage
 from arp.protocol.messages import Input
 from arp.protocol.patch import Remove
+from arp.session.asking import answer_question, ask_question, cancel_question, decline_question
 from arp.session.late_input import check_in_time
-from arp.session.session import Question, Session
+from arp.session.questions import Question
+from arp.session.session import Session
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.profile import Profile, typed_answer
 from tests.session.conversation import FULL, TEXT, begun, choices, confirm, form, send
@@ -27,7 +29,7 @@ NAME = Component("n", "text-input", {"label": "Name?"})
 def asked(component: Component) -> tuple[Session, Question, int]:
     """Return a session with an open question, and the fact up to which another screen shows it."""
     session = begun()
-    question = session.ask("t1", component)
+    question = ask_question(session, "t1", component)
     return session, question, session.sequence
 
 
@@ -61,7 +63,7 @@ def test_answer_without_a_name_is_refused_when_another_screen_was_first(
 ) -> None:
     session, question, shown = asked(component)
     late(session, shown, input_type, data)
-    session.answer_question(question, answer, None)
+    answer_question(session, question, answer, None)
     with pytest.raises(InvalidAnswer, match="is already answered"):
         late(session, shown, input_type, data)
     late(session, session.sequence, input_type, data)
@@ -69,11 +71,11 @@ def test_answer_without_a_name_is_refused_when_another_screen_was_first(
 
 def test_declined_and_expired_questions_are_named_as_such() -> None:
     session, question, shown = asked(confirm())
-    session.decline_question(question, None)
+    decline_question(session, question, None)
     with pytest.raises(InvalidAnswer, match="was declined"):
         late(session, shown, "text", {"text": "yes"})
     session, question, shown = asked(confirm())
-    session.cancel_question(question, "expired")
+    cancel_question(session, question, "expired")
     with pytest.raises(InvalidAnswer, match="has expired"):
         late(session, shown, "text", {"text": "yes"})
 
@@ -81,7 +83,7 @@ def test_declined_and_expired_questions_are_named_as_such() -> None:
 def test_line_after_a_cancel_is_a_new_message() -> None:
     """Who stops a turn goes on writing: no other screen has answered."""
     session, question, shown = asked(NAME)
-    session.cancel_question(question)
+    cancel_question(session, question)
     late(session, shown, "text", {"text": "Something else"})
 
 
@@ -99,13 +101,13 @@ def test_input_that_is_no_unnamed_answer_is_taken(
     input_type: str, data: dict[str, Any], more: dict[str, Any]
 ) -> None:
     session, question, shown = asked(confirm())
-    session.answer_question(question, True, None)
+    answer_question(session, question, True, None)
     late(session, shown, input_type, data, **more)
 
 
 def test_line_is_a_message_where_the_question_has_buttons() -> None:
     session, question, shown = asked(confirm())
-    session.answer_question(question, True, None)
+    answer_question(session, question, True, None)
     late(session, shown, "text", {"text": "yes"}, by=FULL)
 
 
@@ -118,40 +120,40 @@ def test_input_that_is_sent_again_is_no_late_one() -> None:
 
 def test_late_answer_does_not_go_to_a_question_that_its_user_has_not_seen() -> None:
     session, question, shown = asked(confirm("first"))
-    session.answer_question(question, True, None)
-    session.ask("t1", confirm("second"))
+    answer_question(session, question, True, None)
+    ask_question(session, "t1", confirm("second"))
     with pytest.raises(InvalidAnswer, match='"first" is already answered'):
         late(session, shown, "text", {"text": "yes"})
 
 
 def test_answer_goes_to_the_newest_question_on_its_screen() -> None:
     session, question, _ = asked(confirm("first"))
-    session.ask("t1", confirm("second"))
+    ask_question(session, "t1", confirm("second"))
     shown = session.sequence
-    session.answer_question(question, True, None)
+    answer_question(session, question, True, None)
     late(session, shown, "text", {"text": "yes"})
 
 
 def test_question_whose_component_is_gone_takes_nothing() -> None:
     session, question, shown = asked(confirm())
     session.commit("t1", "main", [RenderChange([Component("t", "text", {"content": "x"})])])
-    session.answer_question(question, True, None)
+    answer_question(session, question, True, None)
     session.commit("t1", "main", [PatchChange([Remove("q")])])
     late(session, shown, "text", {"text": "yes"})
 
 
 def test_question_on_a_surface_that_is_gone_takes_nothing() -> None:
     session = begun()
-    question = session.ask("t1", confirm(), "details")
+    question = ask_question(session, "t1", confirm(), "details")
     shown = session.sequence
-    session.answer_question(question, True, None)
+    answer_question(session, question, True, None)
     del session.screen.surfaces["details"]
     late(session, shown, "text", {"text": "yes"})
 
 
 def test_input_of_another_shape_is_refused_as_ever() -> None:
     session, question, shown = asked(confirm())
-    session.answer_question(question, True, None)
+    answer_question(session, question, True, None)
     with pytest.raises(InvalidMessage, match="data"):
         late(session, shown, "action", {})
 

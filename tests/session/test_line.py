@@ -17,6 +17,7 @@ from arp.session.recovery import recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
+from arp.session.turn_end import end_turn
 from arp.view.profile import profile_of
 from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, send, user, watched
@@ -31,7 +32,7 @@ def failed(*said: str) -> Session:
     for words in said:
         user(session, words)
     session.drain(AT)
-    assert session.end_turn("t1", "failed", AgentFailed("no")) == []
+    assert end_turn(session, "t1", "failed", AgentFailed("no")) == []
     return session
 
 
@@ -59,7 +60,7 @@ def test_line_waits_behind_an_agent_that_failed() -> None:
 def test_nothing_waits_where_nobody_shows_it() -> None:
     session = begun()
     user(session, "two")
-    assert session.end_turn("t1", "failed", AgentFailed("no")) == [RunTurn("t2")]
+    assert end_turn(session, "t1", "failed", AgentFailed("no")) == [RunTurn("t2")]
 
 
 @pytest.mark.parametrize("status", ["completed", "cancelled"])
@@ -67,7 +68,7 @@ def test_line_goes_on_behind_a_turn_that_did_not_fail(status: Any) -> None:
     session = begun()
     watched(session, LETS_GO_ON)
     user(session, "two")
-    assert session.end_turn("t1", status) == [RunTurn("t2")]
+    assert end_turn(session, "t1", status) == [RunTurn("t2")]
 
 
 def test_server_that_stops_makes_no_line_wait() -> None:
@@ -75,13 +76,13 @@ def test_server_that_stops_makes_no_line_wait() -> None:
     watched(session, LETS_GO_ON)
     user(session, "two")
     error = AgentFailed("stopped")
-    assert session.end_turn("t1", "failed", error, "interrupted") == [RunTurn("t2")]
+    assert end_turn(session, "t1", "failed", error, "interrupted") == [RunTurn("t2")]
 
 
 def test_failure_with_nothing_in_line_is_the_end_of_it() -> None:
     session = begun()
     watched(session, LETS_GO_ON)
-    assert session.end_turn("t1", "failed", AgentFailed("no")) == []
+    assert end_turn(session, "t1", "failed", AgentFailed("no")) == []
     assert user(session, "two") == [RunTurn("t2")]
 
 
@@ -97,7 +98,7 @@ def test_somebody_lets_it_go_on() -> None:
         ("turn.started", {}),
         ("queue.changed", {"queued": ["t3"]}),
     ]
-    assert session.end_turn("t2", "completed") == [RunTurn("t3")]
+    assert end_turn(session, "t2", "completed") == [RunTurn("t3")]
 
 
 def test_continue_twice_or_of_nothing_does_nothing() -> None:
@@ -119,13 +120,13 @@ def test_line_that_waits_can_be_put_in_order_changed_and_taken_out() -> None:
     session = failed("two", "three", "four")
     session.promote("t4")
     session.edit_queued("t4", {"input_type": "text", "data": {"text": "other"}})
-    assert session.end_turn("t2", "cancelled") == []
+    assert end_turn(session, "t2", "cancelled") == []
     assert {name: place for name, place in line(session).items() if place[0] == "queued"} == {
         "t4": ("queued", 1, True),
         "t3": ("queued", 2, True),
     }
-    session.end_turn("t4", "cancelled")
-    session.end_turn("t3", "cancelled")
+    end_turn(session, "t4", "cancelled")
+    end_turn(session, "t3", "cancelled")
     assert session.turns.is_paused is False
     assert user(session, "five") == [RunTurn("t5")]
 
@@ -179,7 +180,7 @@ def test_line_waits_over_a_restart_and_in_a_stored_state() -> None:
     watched(session, LETS_GO_ON)
     for words in ("one", "two"):
         user(session, words)
-    session.end_turn("t1", "failed", AgentFailed("no"))
+    end_turn(session, "t1", "failed", AgentFailed("no"))
     log: list[Fact] = facts(session)
     head = Head("s", "e")
     for again in (

@@ -8,8 +8,10 @@ from arp.protocol.components import Component
 from arp.protocol.errors import InvalidPatch, SurfaceDestroyed
 from arp.protocol.json_value import Json
 from arp.protocol.patch import Append, Update
+from arp.session.asking import ask_question
 from arp.session.outside_change import change_shown
 from arp.session.session import Session
+from arp.session.turn_end import end_turn
 from arp.surface.change import RenderChange
 from tests.session.conversation import AT, begun, confirm, facts, kinds, text
 
@@ -26,7 +28,7 @@ def over(*components: Component, surface: str = "main") -> Session:
     """Return a session whose turn has shown components and is over."""
     session = begun()
     session.commit("t1", surface, [RenderChange(list(components))])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     session.drain(AT)
     return session
 
@@ -70,7 +72,7 @@ def test_change_that_is_refused_changes_nothing(op: Update | Append, message: st
     inner = {"id": "q", "type": "confirm", "props": {"title": "Sure?"}}
     group = Component("g", "group", {"children": [inner]})
     session.commit("t1", "main", [RenderChange([text("a"), group])])
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     session.drain(AT)
     before = session.screen.canonical()
     with pytest.raises(InvalidPatch, match=message):
@@ -82,7 +84,7 @@ def test_change_that_is_refused_changes_nothing(op: Update | Append, message: st
 def test_question_of_another_surface_hinders_nothing() -> None:
     session = begun()
     session.commit("t1", "main", [RenderChange([text("a")])])
-    session.ask("t1", confirm("a"), "details")
+    ask_question(session, "t1", confirm("a"), "details")
     change_shown(session, "main", [Update("a", "props.content", "y")])
     assert shows(session, "a")["content"] == "y"
 

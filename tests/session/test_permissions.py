@@ -9,20 +9,30 @@ import pytest
 from arp.ledger.fact import Fact
 from arp.protocol.errors import InvalidAnswer
 from arp.protocol.limits import Limits
+from arp.session.approval import ApprovalRequest, Grant
+from arp.session.asking import ask_question, cancel_question
 from arp.session.effects import Acknowledge, ResolveQuestion
-from arp.session.session import Question, Session, ToolUse
-from arp.session.session_settings import Grant
+from arp.session.questions import Question
+from arp.session.session import QuestionOptions, Session
 from tests.restoring import restore
 from tests.session.conversation import AT, TEXT, begun, confirm, facts, new, send, user
 
 DIGEST = "d" * 64
 
-USE = ToolUse("shell", {}, "ask", DIGEST, '{"a":1}', "shell: git", editable=True)
+USE = ApprovalRequest("shell", {}, "ask", DIGEST, '{"a":1}', "shell: git", editable=True)
 """Offers everything."""
+ONCE = ApprovalRequest("shell", {}, "ask", DIGEST)
+"""Offers nothing besides yes and no."""
 
 
-def asked(session: Session, about: ToolUse = USE, component_id: str = "q") -> Question:
-    return session.ask("t1", confirm(component_id), about=about)
+def asked(
+    session: Session,
+    request: ApprovalRequest = USE,
+    component_id: str = "q",
+    expires_at: str | None = None,
+) -> Question:
+    options = QuestionOptions(expires_at=expires_at, request=request)
+    return ask_question(session, "t1", confirm(component_id), options=options)
 
 
 def answer(session: Session, action: str = "confirm", **payload: Any) -> list[Any]:
@@ -56,27 +66,27 @@ def test_yes_for_the_session_allows_what_the_person_read_and_nothing_else() -> N
 
 
 @pytest.mark.parametrize(
-    ("about", "payload", "where"),
+    ("offered", "payload", "where"),
     [
         (USE, {"digest": "e" * 64}, "payload.digest"),
-        (ToolUse("shell", {}, "ask", DIGEST), {"updated_input": {"a": 2}}, "payload.updated_input"),
-        (ToolUse("shell", {}, "ask", DIGEST), {"scope": "session"}, "payload.scope"),
+        (ONCE, {"updated_input": {"a": 2}}, "payload.updated_input"),
+        (ONCE, {"scope": "session"}, "payload.scope"),
     ],
 )
 def test_answer_that_says_more_than_the_question_offers_leaves_it_open(
-    about: ToolUse, payload: dict[str, Any], where: str
+    offered: ApprovalRequest, payload: dict[str, Any], where: str
 ) -> None:
     session = begun()
-    question = asked(session, about)
+    question = asked(session, offered)
     with pytest.raises(InvalidAnswer) as error:
         answer(session, **payload)
     assert error.value.detail == where
-    assert session.is_open(question)
+    assert session.questions.is_open(question)
 
 
 def test_scope_of_a_question_that_is_no_permission_allows_nothing() -> None:
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     answer(session, scope="session")
     assert session.settings.grants == set()
 
@@ -85,12 +95,12 @@ def test_typed_yes_after_several_permissions_must_name_the_one_that_it_allows() 
     """Two were open at once, so it may be meant for the other one; a no is no risk."""
     session = begun()
     first, second = asked(session), asked(session, component_id="r")
-    session.cancel_question(second)
+    cancel_question(session, second)
     session.drain(AT)
     with pytest.raises(InvalidAnswer) as error:
         send(session, "text", {"text": "yes"}, TEXT)
     assert error.value.detail == "source_component"
-    assert session.is_open(first)
+    assert session.questions.is_open(first)
     send(session, "text", {"text": "no"}, TEXT)
     assert resolved(session).payload["answer"] is False
     one = begun()
@@ -101,16 +111,17 @@ def test_typed_yes_after_several_permissions_must_name_the_one_that_it_allows() 
 
 def test_permission_that_expired_makes_the_next_typed_yes_unclear() -> None:
     session = begun()
-    session.cancel_question(asked(session), "expired")
+    cancel_question(session, asked(session), "expired")
     second = asked(session, component_id="r")
     with pytest.raises(InvalidAnswer):
         send(session, "text", {"text": "yes"}, TEXT)
-    assert session.is_open(second)
+    assert session.questions.is_open(second)
 
 
 def test_permission_says_until_when_it_may_be_answered() -> None:
     session = begun()
-    asked(session, ToolUse("shell", {}, "ask", expires_at="2026-11-21T09:00:00Z"))
+    request = ApprovalRequest("shell", {}, "ask")
+    asked(session, request, expires_at="2026-11-21T09:00:00Z")
     (required,) = [fact for fact in facts(session) if fact.type == "action.required"]
     assert required.payload["expiresAt"] == "2026-11-21T09:00:00Z"
     assert "digest" not in required.payload

@@ -27,6 +27,7 @@ from tests.session.programs import (
     state,
     steps,
 )
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.timeout(120)
 """Hundreds of whole sessions each: five seconds on a quiet machine."""
@@ -42,7 +43,7 @@ def played(program: Program, watching: Sequence[str] = ("full",)) -> Run:
     return run
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(steps)
 @example([("show", 2802), ("tool", 0), ("show", 2119)])
 @example([("show", 308), ("show", 546), ("frame", 177)])
@@ -59,7 +60,7 @@ def test_every_renderer_sees_at_every_moment_what_one_sees_that_joins_now(progra
     run.check()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(steps)
 def test_replaying_the_log_rebuilds_the_session(program: Program) -> None:
     """Screen, questions, queue and what was seen: architecture.md, 9."""
@@ -75,7 +76,7 @@ def facts_of(session: Session) -> list[object]:
     return [*rest, session.sequence, questions]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(steps, st.lists(st.integers(0, 10_000), min_size=5, max_size=5))
 @example([("rejoin", 0), ("say", 0), ("show", 241), ("say", 0)], [0, 0, 0, 0, 13])
 @example(
@@ -108,7 +109,7 @@ def replay(run: Run, back: Watcher, seq: int) -> None:
             back.feed(encoded(messages_of(fact), back.group, None))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(steps, st.lists(st.integers(0, 10_000), min_size=4, max_size=4))
 def test_catching_up_from_any_place_equals_having_been_there(
     program: Program, chosen: list[int]
@@ -137,7 +138,7 @@ def test_catching_up_from_any_place_equals_having_been_there(
             assert slow.state() == fresh(run.session, live.profile), live.name
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(steps)
 def test_sequences_have_no_holes_and_stand_on_what_completes_a_fact(program: Program) -> None:
     """protocol.md 2.3: `seq` counts from 1 without holes; the messages of one commit share one."""

@@ -9,6 +9,7 @@ from arp.protocol.limits import Limits
 from arp.session.effects import RunTurn
 from arp.session.inputs import MAX_QUEUE, push
 from arp.session.state import encode_state
+from arp.session.turn_end import end_turn
 from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, user
 from tests.session.test_line import failed, line
@@ -44,7 +45,7 @@ def test_turn_that_is_pushed_waits_for_the_one_that_runs(policy: str) -> None:
     session = begun(policy)  # type: ignore[arg-type]
     assert push(session, "later", {}, "app") == ("t2", [])
     assert [fact.type for fact in facts(session)] == ["turn.submitted", "queue.changed"]
-    assert session.end_turn("t1", "completed") == [RunTurn("t2")]
+    assert end_turn(session, "t1", "completed") == [RunTurn("t2")]
 
 
 def test_turn_that_is_pushed_leaves_a_paused_queue_paused() -> None:

@@ -12,17 +12,21 @@ from arp.protocol.components import Component
 from arp.protocol.errors import InternalError, error_payload
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Delta, DeltaPayload, Input, ToolEnd, ToolEndPayload
+from arp.session.asking import answer_question, ask_question, cancel_question, decline_question
 from arp.session.branching import check_turning
-from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn
+from arp.session.effects import Acknowledge, RunTurn
 from arp.session.inputs import receive, submit
 from arp.session.log import ReadOnly
+from arp.session.questions import Question
 from arp.session.recovery import Interrupted, messages_of, recover, seal
-from arp.session.session import Head, Question, QuestionTerms, Session
+from arp.session.session import Head, QuestionOptions, Session
+from arp.session.turn_end import cancel_turn, end_turn
 from arp.surface.change import RenderChange
 from arp.surface.draft_answer import understand_draft
 from tests.restoring import restore
 from tests.session.conversation import (
     AT,
+    answer_to,
     choices,
     confirm,
     facts,
@@ -84,16 +88,16 @@ def test_line_comes_back_in_its_order() -> None:
     one = talk()
     for words in ("two", "three", "four"):
         user(one.session, words)
-    one.session.cancel("t3")
+    cancel_turn(one.session, "t3")
     assert one.restored.queue == ["t2", "t4"]
-    one.session.end_turn("t1", "completed")
+    end_turn(one.session, "t1", "completed")
     assert (one.restored.running, one.restored.queue) == ("t2", ["t4"])
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
 def test_turn_that_ended_is_over(status: Any) -> None:
     one = talk()
-    one.session.end_turn("t1", status)
+    end_turn(one.session, "t1", status)
     assert one.restored.running is None
     assert one.restored.status_of("t1") == status
 
@@ -101,9 +105,9 @@ def test_turn_that_ended_is_over(status: Any) -> None:
 def test_open_questions_come_back_with_their_ids() -> None:
     """A pending action is still pending with the same id."""
     one = talk()
-    answered = one.session.ask("t1", confirm("a"))
-    kept = one.session.ask("t1", choices("b"), "side")
-    one.session.answer_question(answered, True, None)
+    answered = ask_question(one.session, "t1", confirm("a"))
+    kept = ask_question(one.session, "t1", choices("b"), "side")
+    answer_question(one.session, answered, True, None)
     assert one.restored.questions == {("side", "b"): kept}
     assert kept == Question(kept.action_id, "b", "side", "t1")
 
@@ -114,7 +118,7 @@ def test_inputs_that_were_seen_are_not_taken_twice() -> None:
     inside = {"id": "x", "type": "text", "props": {"content": "x"}}
     tabs = Component("tabs", "tabs", {"tabs": [{"label": "one", "component": inside}]})
     one.session.commit("t1", "main", [RenderChange([tabs])])
-    one.session.ask("t1", confirm())
+    ask_question(one.session, "t1", confirm())
     send(one.session, "action", {"action": "confirm"}, source_component="q", id="i2")
     turn = {"action": "tab_change", "payload": {"tab": 0}}
     send(one.session, "action", turn, source_component="tabs", id="i3")
@@ -151,7 +155,7 @@ def test_files_that_came_in_a_form_may_still_be_named() -> None:
         {"name": "f", "label": "File", "field_type": "file"},
         {"name": "n", "label": "Name"},
     ]
-    one.session.ask("t1", asked)
+    ask_question(one.session, "t1", asked)
     fields = {"f": FILE, "n": "a sha256"}
     send(one.session, "form_submit", {"fields": fields}, source_component="q", id="i2")
     assert one.restored.input_log.files == {"abc": None}
@@ -183,11 +187,11 @@ def test_restored_session_goes_on() -> None:
     """Also an open question is answered, and the text goes on in its part."""
     one = talk()
     one.session.say("t1", "one ")
-    question = one.session.ask("t1", confirm(), "side")
+    question = ask_question(one.session, "t1", confirm(), "side")
     session = one.restored
     session.say("t1", "two")
     told = send(session, "action", {"action": "confirm"}, source_component="q", surface="side")
-    assert told == [ResolveQuestion(question.action_id, True)]
+    assert told == [answer_to(question, True)]
     assert session.screen.text("t1") == "one two"
 
 
@@ -272,7 +276,7 @@ def test_line_is_as_it_was_put_in_order() -> None:
 
 def test_session_with_nothing_to_mend_has_no_fact_of_it() -> None:
     one = talk()
-    one.session.end_turn("t1", "completed")
+    end_turn(one.session, "t1", "completed")
     session = one.restored
     assert recover(session) == []
     assert facts(session) == []
@@ -280,7 +284,7 @@ def test_session_with_nothing_to_mend_has_no_fact_of_it() -> None:
 
 def test_questions_of_the_interrupted_turn_stay_open() -> None:
     one = talk()
-    question = one.session.ask("t1", confirm())
+    question = ask_question(one.session, "t1", confirm())
     session = one.restored
     recover(session)
     assert session.questions == {("main", "q"): question}
@@ -291,7 +295,7 @@ def test_questions_of_the_interrupted_turn_stay_open() -> None:
 def test_turn_that_was_cut_off_while_it_waited_reads_as_waiting() -> None:
     """Nothing failed that anybody has to do again: no error, and the queue goes on."""
     one = talk()
-    one.session.ask("t1", confirm())
+    ask_question(one.session, "t1", confirm())
     user(one.session, "two")
     session = one.restored
     assert recover(session) == [RunTurn("t2")]
@@ -311,18 +315,21 @@ def test_turn_that_was_cut_off_while_it_waited_reads_as_waiting() -> None:
 )
 def test_turn_that_waited_is_over_with_its_last_question(outcome: str, status: str) -> None:
     one = talk()
-    first, last = one.session.ask("t1", confirm("a")), one.session.ask("t1", confirm("b"))
+    first, last = (
+        ask_question(one.session, "t1", confirm("a")),
+        ask_question(one.session, "t1", confirm("b")),
+    )
     session = one.restored
     recover(session)
-    session.cancel_question(first)
+    cancel_question(session, first)
     assert session.status_of("t1") == "waiting"
     match outcome:
         case "answered":
-            session.answer_question(last, True, None)
+            answer_question(session, last, True, None)
         case "declined":
-            session.decline_question(last, None)
+            decline_question(session, last, None)
         case _:
-            session.cancel_question(last, "expired")
+            cancel_question(session, last, "expired")
     assert session.status_of("t1") == status
     one.facts += (written := facts(session))
     ends = [fact.payload.get("ends") for fact in written if fact.type == "action.resolved"]
@@ -332,7 +339,7 @@ def test_turn_that_waited_is_over_with_its_last_question(outcome: str, status: s
 
 def test_turn_that_waits_may_be_cancelled_though_nothing_runs() -> None:
     one = talk()
-    one.session.ask("t1", confirm())
+    ask_question(one.session, "t1", confirm())
     session = one.restored
     recover(session)
     stop = {"action": "arp.cancel", "payload": {"turn_id": "t1"}}
@@ -342,15 +349,15 @@ def test_turn_that_waits_may_be_cancelled_though_nothing_runs() -> None:
 
 def test_question_comes_back_with_its_name_and_its_deadline() -> None:
     one = talk()
-    terms = QuestionTerms("trip", "2026-11-21T09:00:00Z")
-    question = one.session.ask("t1", confirm(), terms=terms)
+    options = QuestionOptions("trip", "2026-11-21T09:00:00Z")
+    question = ask_question(one.session, "t1", confirm(), options=options)
     assert (question.name, question.expires_at) == ("trip", "2026-11-21T09:00:00Z")
     assert one.restored.questions == {("main", "q"): question}
 
 
 def test_answer_that_began_a_turn_comes_back_as_far_as_the_ledger_has_it() -> None:
     one = talk()
-    question = one.session.ask("t1", form(), terms=QuestionTerms("login"))
+    question = ask_question(one.session, "t1", form(), options=QuestionOptions("login"))
     session = one.restored
     recover(session)
     send(session, "form_submit", {"fields": {"n": "Ada", "p": "x"}}, source_component="q")
@@ -362,7 +369,7 @@ def test_answer_that_began_a_turn_comes_back_as_far_as_the_ledger_has_it() -> No
     known = again(one.facts).input_log.answer_of("t2")
     assert known is not None
     assert known.value == {"n": "Ada", "p": "••••"}
-    session.end_turn("t2", "completed")
+    end_turn(session, "t2", "completed")
     assert session.input_log.answer_of("t2") is None
 
 
@@ -383,7 +390,7 @@ def test_inputs_keep_their_times() -> None:
 def test_turns_keep_the_times_of_their_ends() -> None:
     one = talk()
     user(one.session, "two")
-    one.session.end_turn("t1", "completed")
+    end_turn(one.session, "t1", "completed")
     one.facts += facts(one.session)
     ends = {turn.id: turn.ended for turn in one.restored.screen.turns.values()}
     assert ends == {"t1": AT, "t2": None}
@@ -446,7 +453,7 @@ def test_sealed_session_shows_why_its_turns_went_no_further_and_records_nothing(
 def test_turn_of_a_session_with_a_fault_ends_with_that_fault_and_its_questions_close() -> None:
     """The server goes on, so nobody comes back to answer."""
     told = talk()
-    told.session.ask("t1", confirm("sure"))
+    ask_question(told.session, "t1", confirm("sure"))
     session = told.restored
     assert recover(session, InternalError("internal error")) == []
     (failed,) = [one for one in facts(session) if one.type == "turn.failed"]

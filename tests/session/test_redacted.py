@@ -12,9 +12,11 @@ from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Update
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
+from arp.session.asking import ask_question
 from arp.session.effects import ResolveQuestion
 from arp.session.recorded import SAYING, THINKING
 from arp.session.session import Head, Session
+from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from tests.redact.test_redactor import SECRETS
 from tests.restoring import restore
@@ -88,7 +90,7 @@ def test_held_text_stands_before_the_next_fact_of_its_turn() -> None:
     read = facts(session)
     session.record("channel.connected", {}, channel_id="c")
     read += facts(session)
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     read += facts(session)
     assert [(f.type, f.payload.get("text")) for f in read[-4:]] == [
         ("model.delta", "a sk-"),
@@ -150,7 +152,7 @@ def test_what_is_said_or_thought_in_two_writes_is_redacted_wherever_it_is_cut(
             if piece:
                 session.say("t1", piece, kind)
             read += facts(session)
-        session.end_turn("t1", "completed")
+        end_turn(session, "t1", "completed")
         read += facts(session)
         turn = session.screen.turns["t1"]
         assert (session.screen.text("t1") if kind == SAYING else turn.thinking) == cleaned
@@ -242,7 +244,7 @@ def test_what_a_person_types_is_redacted_in_facts_and_kept_for_the_turn() -> Non
     assert session.title == f"use {HIDDEN}"
     assert session.input_log.typed == {"t1": {"text": f"use {TOKEN}"}}
     without_secret(session, read)
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert session.input_log.typed == {}
 
 
@@ -257,7 +259,7 @@ def test_an_answer_goes_whole_to_the_agent_and_redacted_to_everyone() -> None:
     session = new()
     user(session, "hi")
     fields = [{"name": "token", "label": "Token", "value": "prefilled"}]
-    session.ask("t1", Component("q", "form", {"fields": fields}))
+    ask_question(session, "t1", Component("q", "form", {"fields": fields}))
     effects = send(session, "form_submit", {"fields": {"token": "x-abcdefgh"}})
     read = facts(session)
     tree = session.tree("main")
@@ -267,14 +269,15 @@ def test_an_answer_goes_whole_to_the_agent_and_redacted_to_everyone() -> None:
     assert form["answer"] == {"token": "[redacted]"}
     answered = [fact for fact in read if fact.type == "action.resolved"]
     assert answered[0].payload["answer"] == {"token": "[redacted]"}
-    assert [e.value for e in effects if isinstance(e, ResolveQuestion)] == [{"token": "x-abcdefgh"}]
+    values = [e.outcome.value for e in effects if isinstance(e, ResolveQuestion)]
+    assert values == [{"token": "x-abcdefgh"}]
     without_secret(session, read)
 
 
 def test_a_question_is_redacted_where_it_is_asked() -> None:
     session = new()
     user(session, "hi")
-    session.ask("t1", Component("q", "confirm", {"title": f"Use {TOKEN}?"}))
+    ask_question(session, "t1", Component("q", "confirm", {"title": f"Use {TOKEN}?"}))
     read = facts(session)
     asked = [fact for fact in read if fact.type == "action.required"]
     assert asked[0].payload["component"]["props"]["title"] == f"Use {HIDDEN}?"

@@ -7,6 +7,7 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererInfo, Viewport
 from arp.session.inputs import receive
 from arp.session.session import Head, Session
+from arp.session.turn_end import end_turn
 from arp.surface.draft_answer import understand_draft
 from tests.restoring import restore
 
@@ -24,7 +25,7 @@ def test_queued_turn_knows_its_renderer_when_the_session_comes_back_from_the_log
     said(session, RendererInfo(locale="en"))
     said(session, SWISS)
     said(session, RendererInfo())
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     facts = [decode(fact) for fact in session.drain("2026-01-02T03:04:05.000000Z").facts]
     back = restore(HEAD, facts, Limits())
     assert back.input_log.renderers == {"t2": SWISS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arp.protocol.errors import InvalidSerial
+from arp.session.asking import ask_question
 from arp.session.inputs import push
 from arp.session.serials import Serials
 from tests.restoring import restore
@@ -41,7 +42,7 @@ def test_inputs_give_serials_and_programs_and_silent_inputs_do_not() -> None:
     push(session, "now", {}, "cron")
     send(session, "focus", {})
     assert session.serials.last == first
-    session.ask("t1", confirm("q"))
+    ask_question(session, "t1", confirm("q"))
     send(session, "action", {"action": "confirm"}, source_component="q")
     (resolved,) = [fact for fact in facts(session) if fact.type == "action.resolved"]
     assert session.serials.last == resolved.sequence

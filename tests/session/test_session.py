@@ -16,16 +16,18 @@ from arp.protocol.errors import (
 )
 from arp.protocol.limits import Limits
 from arp.protocol.patch import Reorder, Replace, Update
+from arp.session.approval import ApprovalRequest, ApprovalTerms, Grant
+from arp.session.asking import answer_question, ask_question, cancel_question, mark_input
 from arp.session.effects import RunTurn, StopTurn
 from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
-from arp.session.session import Session, ToolUse
+from arp.session.session import QuestionOptions, Session
 from arp.session.session_settings import (
     MAX_FEEDBACK,
     MAX_STATE_BYTES,
-    Grant,
-    PermissionTerms,
 )
+from arp.session.session_values import choose_settings
 from arp.session.state import decode_state, encode_state
+from arp.session.turn_end import cancel_turn, end_turn
 from arp.surface.change import PatchChange, RenderChange
 from tests.restoring import restore
 from tests.session.conversation import (
@@ -87,7 +89,7 @@ def test_title_is_the_beginning_of_the_first_text() -> None:
 def test_session_is_active_while_a_crash_would_leave_something_to_mend() -> None:
     session = begun()
     assert session.active
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     assert not session.active
 
 
@@ -99,7 +101,7 @@ def test_one_turn_runs_and_the_others_wait_in_line() -> None:
     assert user(session, "second") == []
     assert user(session, "third") == []
     assert (session.running, session.queue) == ("t1", ["t2", "t3"])
-    assert session.end_turn("t1", "completed") == [RunTurn("t2")]
+    assert end_turn(session, "t1", "completed") == [RunTurn("t2")]
     assert (session.running, session.queue) == ("t2", ["t3"])
     told = [(f.type, f.turn_id, f.payload.get("queued")) for f in facts(session)]
     assert told == [
@@ -130,7 +132,7 @@ def test_only_what_is_in_line_begins_and_only_when_nothing_runs() -> None:
 def test_turn_ends_with_its_status(status: Any, reason: Any, kind: str, told: str | None) -> None:
     """ledger.md 2: a cancel is `turn.failed` with `statusReason: "cancelled"`."""
     session = begun()
-    assert session.end_turn("t1", status, reason=reason) == []
+    assert end_turn(session, "t1", status, reason=reason) == []
     (fact,) = facts(session)
     assert (fact.type, fact.status, fact.status_reason) == (kind, status, told)
     assert fact.payload == {"status": status}
@@ -140,20 +142,20 @@ def test_turn_ends_with_its_status(status: Any, reason: Any, kind: str, told: st
 
 def test_turn_ends_once() -> None:
     session = begun()
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     facts(session)
-    assert session.end_turn("t1", "failed") == []
-    assert session.end_turn("nobody", "failed") == []
+    assert end_turn(session, "t1", "failed") == []
+    assert end_turn(session, "nobody", "failed") == []
     assert kinds(session) == []
 
 
 def test_turn_that_fails_says_why_without_internals() -> None:
     """protocol.md 2.1: never a stack trace, never a secret."""
     session = begun()
-    session.end_turn("t1", "failed", SessionBusy("try later"))
+    end_turn(session, "t1", "failed", SessionBusy("try later"))
     session.drain(AT)
     user(session, "again")
-    session.end_turn("t2", "failed", RuntimeError("password=hunter2"))
+    end_turn(session, "t2", "failed", RuntimeError("password=hunter2"))
     _, _, error, _ = facts(session)
     assert error.type == "runtime.error"
     assert error.payload == {
@@ -169,34 +171,34 @@ def test_queued_turn_that_is_over_leaves_the_line() -> None:
     user(session, "second")
     user(session, "third")
     facts(session)
-    assert session.end_turn("t2", "cancelled") == []
+    assert end_turn(session, "t2", "cancelled") == []
     assert (session.running, session.queue) == ("t1", ["t3"])
     assert kinds(session) == ["turn.failed", "queue.changed"]
 
 
 def test_cancel_asks_the_running_turn_to_stop() -> None:
     session = begun()
-    assert session.cancel() == [StopTurn("t1")]
-    assert session.cancel("t1") == [StopTurn("t1")]
+    assert cancel_turn(session) == [StopTurn("t1")]
+    assert cancel_turn(session, "t1") == [StopTurn("t1")]
     assert session.running == "t1"
 
 
 def test_cancel_ends_a_queued_turn_at_once() -> None:
     session = begun()
     user(session, "second")
-    assert session.cancel("t2") == []
+    assert cancel_turn(session, "t2") == []
     assert session.status_of("t2") == "cancelled"
 
 
 def test_cancel_of_nothing_does_nothing() -> None:
-    assert new().cancel() == []
-    assert begun().cancel("nobody") == []
+    assert cancel_turn(new()) == []
+    assert cancel_turn(begun(), "nobody") == []
 
 
 def test_turn_that_is_over_shows_nothing_more() -> None:
     session = begun()
     session.check_running("t1")
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     with pytest.raises(SurfaceDestroyed, match="turn t1 is over; it can show nothing more"):
         session.check_running("t1")
 
@@ -285,7 +287,7 @@ def test_text_and_thinking_are_recorded_apart() -> None:
 
 def test_question_is_shown_open_and_waits() -> None:
     session = begun()
-    question = session.ask("t1", confirm())
+    question = ask_question(session, "t1", confirm())
     shown, asked = facts(session)
     assert shown.type == "artifact.changed"
     assert (asked.type, asked.action_id) == ("action.required", question.action_id)
@@ -304,7 +306,12 @@ def test_question_is_shown_open_and_waits() -> None:
 def test_question_of_a_tool_names_the_tool_and_its_call() -> None:
     session = begun()
     ids = {"tool_call_id": "t1.1", "request_id": "r"}
-    question = session.ask("t1", confirm(), about=ToolUse("shell", ids, "ask"))
+    question = ask_question(
+        session,
+        "t1",
+        confirm(),
+        options=QuestionOptions(request=ApprovalRequest("shell", ids, "ask")),
+    )
     _, asked = facts(session)
     assert (asked.tool_call_id, asked.request_id) == ("t1.1", "r")
     assert asked.action_id == question.action_id
@@ -314,23 +321,25 @@ def test_question_of_a_tool_names_the_tool_and_its_call() -> None:
 def test_what_a_permission_shows_holds_no_secret_and_its_digest_stays() -> None:
     session = begun()
     token = "ghp_" + "k3Yx" * 9
-    about = ToolUse("shell", {}, "ask", "0" * 64, f'{{"a":"{token}"}}', f"push {token}", True)
-    question = session.ask("t1", confirm(), about=about)
+    request = ApprovalRequest(
+        "shell", {}, "ask", "0" * 64, f'{{"a":"{token}"}}', f"push {token}", True
+    )
+    question = ask_question(session, "t1", confirm(), options=QuestionOptions(request=request))
     asked = next(fact for fact in facts(session) if fact.type == "action.required")
     assert asked.payload["args"] == '{"a":"ghp_[redacted]"}'
     assert asked.payload["sessionRule"] == "push ghp_[redacted]"
-    assert question.terms == PermissionTerms(
+    assert question.terms == ApprovalTerms(
         "0" * 64, Grant("shell", "push ghp_[redacted]"), editable=True
     )
 
 
 def test_turn_waits_until_the_last_of_its_questions_is_over() -> None:
     session = begun()
-    first = session.ask("t1", confirm("one"))
-    second = session.ask("t1", confirm("two"))
-    session.answer_question(first, True, None)
+    first = ask_question(session, "t1", confirm("one"))
+    second = ask_question(session, "t1", confirm("two"))
+    answer_question(session, first, True, None)
     assert session.status_of("t1") == "waiting"
-    session.cancel_question(second, "expired")
+    cancel_question(session, second, "expired")
     assert session.status_of("t1") == "running"
     ends = [fact.payload for fact in facts(session) if fact.type == "action.resolved"]
     assert ends == [
@@ -341,27 +350,27 @@ def test_turn_waits_until_the_last_of_its_questions_is_over() -> None:
 
 def test_ids_of_questions_are_never_used_twice() -> None:
     session = begun()
-    first = session.ask("t1", confirm())
-    session.cancel_question(first)
-    second = session.ask("t1", confirm())
+    first = ask_question(session, "t1", confirm())
+    cancel_question(session, first)
+    second = ask_question(session, "t1", confirm())
     assert first.action_id != second.action_id
 
 
 def test_open_question_is_not_asked_again_by_its_turn() -> None:
     session = begun()
-    session.ask("t1", confirm())
+    ask_question(session, "t1", confirm())
     facts(session)
     with pytest.raises(InvalidComponent, match="question 'q' is still open"):
-        session.ask("t1", choices())
+        ask_question(session, "t1", choices())
     assert kinds(session) == []
-    session.ask("t1", choices("other"))
-    session.ask("t1", choices(), "side")
+    ask_question(session, "t1", choices("other"))
+    ask_question(session, "t1", choices(), "side")
 
 
 def test_refused_question_is_none() -> None:
     session = begun()
     with pytest.raises(InvalidComponent):
-        session.ask("t1", Component("q", "confirm", {}))
+        ask_question(session, "t1", Component("q", "confirm", {}))
     assert session.questions == {}
     assert kinds(session) == []
 
@@ -369,12 +378,12 @@ def test_refused_question_is_none() -> None:
 def test_question_of_an_earlier_turn_expires_when_its_id_is_asked_again() -> None:
     """A turn that ended by a crash left it open."""
     session = begun()
-    before = session.ask("t1", confirm())
-    session.end_turn("t1", "failed", reason="interrupted")
+    before = ask_question(session, "t1", confirm())
+    end_turn(session, "t1", "failed", reason="interrupted")
     assert session.questions == {("main", "q"): before}
     user(session, "again")
     facts(session)
-    after = session.ask("t2", choices())
+    after = ask_question(session, "t2", choices())
     _, resolved, required = facts(session)
     assert (resolved.type, resolved.action_id) == ("action.resolved", before.action_id)
     assert resolved.payload == {"decision": "expired", "resumes": False, "ends": "cancelled"}
@@ -385,10 +394,10 @@ def test_question_of_an_earlier_turn_expires_when_its_id_is_asked_again() -> Non
 def test_answer_closes_the_question_on_every_renderer() -> None:
     """protocol.md 2.2: `props.state: "answered"` and `props.answer`."""
     session = begun()
-    question = session.ask("t1", form())
+    question = ask_question(session, "t1", form())
     facts(session)
     told = {"input_type": "form_submit", "data": {}}
-    session.answer_question(question, {"n": "Ada"}, told)
+    answer_question(session, question, {"n": "Ada"}, told)
     _, resolved = facts(session)
     assert props(session, "q")["state"] == "answered"
     assert props(session, "q")["answer"] == {"n": "Ada"}
@@ -404,20 +413,20 @@ def test_answer_closes_the_question_on_every_renderer() -> None:
 
 def test_answer_that_begins_a_turn_of_its_own_is_not_told_twice() -> None:
     session = begun()
-    question = session.ask("t1", confirm())
-    session.end_turn("t1", "failed", reason="interrupted")
+    question = ask_question(session, "t1", confirm())
+    end_turn(session, "t1", "failed", reason="interrupted")
     facts(session)
-    session.answer_question(question, True, None)
+    answer_question(session, question, True, None)
     _, resolved = facts(session)
     assert resolved.payload == {"decision": "answered", "resumes": False, "ends": "completed"}
 
 
 def test_answer_that_does_not_fit_the_component_leaves_the_question_open() -> None:
     session = begun(max_message_bytes=1024)
-    question = session.ask("t1", form())
+    question = ask_question(session, "t1", form())
     facts(session)
     with pytest.raises(ResourceLimit):
-        session.answer_question(question, {"n": "x" * 1024}, None)
+        answer_question(session, question, {"n": "x" * 1024}, None)
     assert session.questions == {("main", "q"): question}
     assert props(session, "q")["state"] == "open"
     assert kinds(session) == []
@@ -426,10 +435,10 @@ def test_answer_that_does_not_fit_the_component_leaves_the_question_open() -> No
 @pytest.mark.parametrize("status", ["completed", "failed"])
 def test_questions_close_with_their_turn(status: Any) -> None:
     session = begun()
-    session.ask("t1", confirm("one"))
-    session.ask("t1", confirm("two"), "side")
+    ask_question(session, "t1", confirm("one"))
+    ask_question(session, "t1", confirm("two"), "side")
     facts(session)
-    session.end_turn("t1", status)
+    end_turn(session, "t1", status)
     assert session.questions == {}
     assert props(session, "one")["state"] == "cancelled"
     assert props(session, "two", "side")["state"] == "cancelled"
@@ -445,22 +454,22 @@ def test_questions_close_with_their_turn(status: Any) -> None:
 def test_question_is_open_until_it_is_answered_or_withdrawn() -> None:
     """Another one under its id is another question."""
     session = begun()
-    first = session.ask("t1", confirm())
-    assert session.is_open(first)
-    session.cancel_question(first)
-    again = session.ask("t1", confirm())
-    assert (session.is_open(first), session.is_open(again)) == (False, True)
-    session.answer_question(again, True, None)
-    assert not session.is_open(again)
+    first = ask_question(session, "t1", confirm())
+    assert session.questions.is_open(first)
+    cancel_question(session, first)
+    again = ask_question(session, "t1", confirm())
+    assert (session.questions.is_open(first), session.questions.is_open(again)) == (False, True)
+    answer_question(session, again, True, None)
+    assert not session.questions.is_open(again)
 
 
 def test_question_closes_though_its_component_has_no_room_for_the_word() -> None:
     session = begun(max_message_bytes=128)
-    question = session.ask("t1", confirm())
+    question = ask_question(session, "t1", confirm())
     for length in (44, 45):  # 126 bytes in all, 131 if it were cancelled
         grow = Update("q", "props.message", "x" * length)
         session.commit("t1", "main", [PatchChange([grow])])
-    session.cancel_question(question)
+    cancel_question(session, question)
     assert session.questions == {}
     assert props(session, "q")["state"] == "open"
 
@@ -470,10 +479,10 @@ def test_question_closes_though_its_component_has_no_room_for_the_word() -> None
 )
 def test_what_stands_in_the_place_of_a_question_now_is_left_alone(instead: PatchChange) -> None:
     session = begun()
-    question = session.ask("t1", confirm())
+    question = ask_question(session, "t1", confirm())
     session.commit("t1", "main", [instead])
     before = session.screen.output("t1")
-    session.cancel_question(question)
+    cancel_question(session, question)
     assert session.screen.output("t1") == before
     assert session.questions == {}
 
@@ -481,14 +490,14 @@ def test_what_stands_in_the_place_of_a_question_now_is_left_alone(instead: Patch
 def test_custom_component_is_marked_too() -> None:
     session = begun()
     custom = Component("q", "x-acme-poll", {}, 1, confirm(""))
-    question = session.ask("t1", custom)
-    session.answer_question(question, {"vote": 1}, None)
+    question = ask_question(session, "t1", custom)
+    answer_question(session, question, {"vote": 1}, None)
     assert props(session, "q") == {"state": "answered", "answer": {"vote": 1}}
 
 
 def test_mark_on_a_surface_that_there_is_not_does_nothing() -> None:
     session = begun()
-    session.mark("q", "nowhere", "cancelled", None, "t1")
+    mark_input(session, "q", "nowhere", "cancelled", None, "t1")
     assert kinds(session) == []
 
 
@@ -516,10 +525,10 @@ def test_promoted_turn_is_first_in_line() -> None:
 def test_settings_that_the_user_chose_are_one_fact_and_have_a_bound() -> None:
     """What did not change is not recorded again. A restart has them, from the log or a state."""
     session = new()
-    session.choose_settings({"model": "small"})
-    session.choose_settings({"model": "small"})
+    choose_settings(session, {"model": "small"})
+    choose_settings(session, {"model": "small"})
     with pytest.raises(ResourceLimit, match="settings: "):
-        session.choose_settings({"model": "x" * MAX_STATE_BYTES})
+        choose_settings(session, {"model": "x" * MAX_STATE_BYTES})
     log = facts(session)
     assert [fact.payload for fact in log] == [{"settings": {"model": "small"}}]
     for again in (
@@ -537,8 +546,7 @@ def test_what_the_user_thinks_of_turns_is_kept_of_the_newest_that_were_rated() -
     session.in_turn("session.updated", "t1", {"feedback": {"rating": "none"}})
     assert session.settings.feedback == {}
     for number in range(MAX_FEEDBACK + 1):
-        session.follow(
-            "session.updated", f"r{number}", {"feedback": {"rating": "bad"}}, {}, number + 1
-        )
+        rated = {"feedback": {"rating": "bad"}}
+        session.follow(RecordedFact("session.updated", rated, {}, turn_id=f"r{number}"))
     assert len(session.settings.feedback) == MAX_FEEDBACK
     assert "r0" not in session.settings.feedback

@@ -15,6 +15,7 @@ from arp.ledger.fact import Fact, decode
 from arp.protocol.limits import Limits
 from arp.session import state as state_module
 from arp.session import window
+from arp.session.asking import ask_question
 from arp.session.recovery import go_on, recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
@@ -23,6 +24,7 @@ from arp.surface.change import RenderChange
 from tests.restoring import restore
 from tests.session.conversation import AT, confirm, facts, new, send, text, user, watched
 from tests.session.programs import BEGIN, PROFILES, Run, fresh, state, steps
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -66,7 +68,7 @@ def shown(session: Session) -> list[object]:
     return [state(session.screen), told, session.running, *rest]
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(steps, st.lists(st.integers(0, 10_000), min_size=3, max_size=3), st.integers(1, 3))
 def test_state_at_any_cut_and_the_rest_equal_the_whole_log(
     program: Program, cuts: list[int], turns: int
@@ -93,7 +95,7 @@ def test_state_at_any_cut_and_the_rest_equal_the_whole_log(
         assert shown(made_of(expected)) == shown(whole)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(steps, st.integers(0, 2**20))
 def test_session_of_a_state_goes_on_as_the_one_of_the_log(program: Program, number: int) -> None:
     """What comes is taken, refused and told alike."""
@@ -129,7 +131,7 @@ many_turns = st.lists(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(many_turns, st.integers(1, 2))
 def test_renderers_show_the_turns_that_stayed_as_one_that_joins_now(
     program: Program, turns: int
@@ -199,7 +201,7 @@ def test_text_that_is_open_is_in_it() -> None:
 def test_open_question_of_a_state_is_answered() -> None:
     session = new()
     user(session, "hi", "i1")
-    question = session.ask("t1", confirm(), "side")
+    question = ask_question(session, "t1", confirm(), "side")
     again = decode_state(encode_state(session), Head("s", "e"), Rules(), None)
     assert again.questions == {("side", "q"): question}
     assert again.input_log == {"i1": "t1"}

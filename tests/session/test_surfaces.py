@@ -33,9 +33,11 @@ from arp.protocol.messages import (
 )
 from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import Remove, Update
+from arp.session.asking import ask_question
 from arp.session.effects import ResolveQuestion, SurfaceClosed
 from arp.session.inputs import receive
 from arp.session.session import Head, Session
+from arp.session.session_values import update_shared_state
 from arp.session.state import decode_state, encode_state
 from arp.session.surfaces import (
     acquire_surface,
@@ -45,10 +47,11 @@ from arp.session.surfaces import (
     open_surface,
     transfer_surface,
 )
+from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.profile import profile_of
 from tests.restoring import restore
-from tests.session.conversation import confirm, facts, text, user
+from tests.session.conversation import confirm, decline_of, facts, text, user
 from tests.session.programs import FEATURES, WINDOWS, Watcher
 
 POPUP = SurfaceInfo(role="popup", parent="main", component="a")
@@ -110,15 +113,15 @@ def test_a_popup_has_its_place_in_the_output_of_its_turn_until_it_is_closed() ->
 def test_a_popup_holds_its_turn_in_memory() -> None:
     session = started()
     open_surface(session, "t1", "t1-popup-1", POPUP, shown(text("a", "one")))
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     for number in range(60):
         turn = f"t{number + 2}"
         user(session, "more")
-        session.end_turn(turn, "completed")
+        end_turn(session, turn, "completed")
     assert "t1" in session.screen.turns
     close_surface(session, "t1-popup-1", "timeout")
     user(session, "more")
-    session.end_turn("t62", "completed")
+    end_turn(session, "t62", "completed")
     assert "t1" not in session.screen.turns
 
 
@@ -150,7 +153,7 @@ def test_refused_surfaces_leave_everything_as_it_was() -> None:
 def test_closing_a_surface_closes_what_is_placed_on_it_and_its_questions() -> None:
     session = started()
     open_surface(session, "t1", "side", SurfaceInfo(), shown(text("a", "one")))
-    session.ask("t1", confirm("q"), "side")
+    ask_question(session, "t1", confirm("q"), "side")
     over = SurfaceInfo(role="popup", parent="side")
     open_surface(session, "t1", "t1-popup-1", over, shown(text("b", "two")))
     nested = SurfaceInfo(role="overlay", parent="t1-popup-1")
@@ -161,7 +164,7 @@ def test_closing_a_surface_closes_what_is_placed_on_it_and_its_questions() -> No
         SurfaceClosed("t1-popup-1", "parent"),
     ]
     assert isinstance(resolved, ResolveQuestion)
-    assert (resolved.is_withdrawn, last) == (True, SurfaceClosed("side", "user"))
+    assert (resolved.outcome.kind, last) == ("withdrawn", SurfaceClosed("side", "user"))
     assert session.questions == {}
     assert session.screen.output("t1") == []
 
@@ -315,12 +318,12 @@ def test_a_user_who_closes_a_surface_declines_what_may_be_declined() -> None:
     session = started()
     open_surface(session, "t1", "side", SurfaceInfo())
     declinable = Component("q", "confirm", {"title": "Sure?", "can_decline": True})
-    question = session.ask("t1", declinable, "side")
+    question = ask_question(session, "t1", declinable, "side")
     resolved, _ = close_surface(session, "side", "user")
-    assert resolved == ResolveQuestion(question.action_id, None, is_declined=True)
+    assert resolved == decline_of(question)
     open_surface(session, "t1", "side", SurfaceInfo())
-    session.ask("t1", declinable, "side")
-    session.end_turn("t1", "failed", reason="interrupted")
+    ask_question(session, "t1", declinable, "side")
+    end_turn(session, "t1", "failed", reason="interrupted")
     assert close_surface(session, "side", "user") == [SurfaceClosed("side", "user")]
     assert session.questions == {}
 
@@ -331,7 +334,7 @@ def test_an_input_on_a_popup_that_a_renderer_shows_in_line_belongs_to_the_popup(
     open_surface(session, "t1", "t1-popup-1", POPUP)
     table = Component("t", "table", {"headers": ["n"], "rows": [[1]], "selectable": "one"})
     for component, named in ((confirm("q"), None), (table, "t1-popup-1/t")):
-        question = session.ask("t1", component, "t1-popup-1")
+        question = ask_question(session, "t1", component, "t1-popup-1")
         facts(session)
         data: dict[str, Any] = {"action": "confirm"}
         if named is not None:
@@ -363,8 +366,8 @@ def test_a_surface_that_cannot_go_stays() -> None:
 def test_shared_state_is_a_fact_of_its_turn_if_it_changed() -> None:
     session = started()
     facts(session)
-    session.update_shared_state("t1", {"n": 1})
-    session.update_shared_state("t1", {"n": 1})
+    update_shared_state(session, "t1", {"n": 1})
+    update_shared_state(session, "t1", {"n": 1})
     (fact,) = facts(session)
     assert (fact.type, fact.turn_id, fact.payload) == (
         "session.updated",
@@ -372,9 +375,9 @@ def test_shared_state_is_a_fact_of_its_turn_if_it_changed() -> None:
         {"sharedState": {"n": 1}},
     )
     with pytest.raises(ResourceLimit):
-        session.update_shared_state("t1", {"n": "x" * 100_000})
+        update_shared_state(session, "t1", {"n": "x" * 100_000})
     with pytest.raises(ValueError, match="holds a secret"):
-        session.update_shared_state("t1", {"n": "ghp_abcdefghijklmnopqrstuvwxyz0123456789"})
+        update_shared_state(session, "t1", {"n": "ghp_abcdefghijklmnopqrstuvwxyz0123456789"})
     assert session.screen.shared_state == {"n": 1}
 
 
@@ -449,7 +452,7 @@ class Side:
                 data = {"text": f"{self.word} types"}
                 receive(session, Input(input_type="text", data=data, surface=name), lambda *_: None)
             case _:
-                session.end_turn(turn, "completed")
+                end_turn(session, turn, "completed")
 
 
 def test_ten_thousand_operations_of_two_sessions_leak_nothing(

@@ -8,10 +8,12 @@ from arp.audit.models.read_model import ReadModel
 from arp.protocol.errors import ResourceLimit, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
+from arp.session.asking import ask_question
 from arp.session.inputs import submit
 from arp.session.session import Session
 from arp.session.state import decode_state, encode_state
 from arp.session.threads import MOST_THREADS, THREAD, Threads
+from arp.session.turn_end import end_turn
 from arp.surface.change import RenderChange
 from tests.restoring import restore
 from tests.session.conversation import AT, confirm, facts, new, send, user
@@ -52,9 +54,9 @@ def test_everything_of_a_turn_carries_its_thread() -> None:
     session.say(turn, "text")
     session.say(turn, "thought", "reasoning.delta")
     session.commit(turn, "main", [])
-    session.ask(turn, confirm())
+    ask_question(session, turn, confirm())
     session.say(turn, "ghp_")
-    session.end_turn(turn, "completed")
+    end_turn(session, turn, "completed")
     told = facts(session)[1:]
     assert {fact.thread_id for fact in told} == {"side"}
     assert {"turn.submitted", "model.delta", "reasoning.delta", "action.required"} <= {
@@ -97,8 +99,8 @@ def test_a_turn_of_a_thread_that_there_is_not_is_refused() -> None:
 def test_what_answers_a_turn_that_is_over_begins_one_in_its_thread() -> None:
     session = side()
     turn = asked(session, "here", "side")
-    session.ask(turn, confirm())
-    session.end_turn(turn, "failed", reason="interrupted")
+    ask_question(session, turn, confirm())
+    end_turn(session, turn, "failed", reason="interrupted")
     facts(session)
     send(session, "action", {"action": "confirm"}, source_component="q")
     assert {fact.thread_id for fact in facts(session)} == {"side"}
@@ -108,7 +110,7 @@ def test_a_component_that_is_no_question_is_answered_in_the_thread_of_its_turn()
     session = side()
     turn = asked(session, "here", "side")
     session.commit(turn, "main", [RenderChange([confirm("menu")])])
-    session.end_turn(turn, "completed")
+    end_turn(session, turn, "completed")
     facts(session)
     send(session, "action", {"action": "confirm"}, source_component="menu")
     begun = [fact for fact in facts(session) if fact.type == "turn.submitted"]
@@ -145,14 +147,14 @@ def test_threads_are_there_again_from_the_log_and_from_a_stored_state() -> None:
     decoded = decode_state(encode_state(session), session.head, session.rules, None)
     for other in (restored, decoded):
         assert other.threads.kept == session.threads.kept
-        other.end_turn(turn, "completed")
+        end_turn(other, turn, "completed")
         assert {fact.thread_id for fact in facts(other)} == {"side"}
 
 
 def test_turns_that_left_the_memory_are_forgotten() -> None:
     session = side()
     for number in range(60):
-        session.end_turn(asked(session, f"turn {number}", "side"), "completed")
+        end_turn(session, asked(session, f"turn {number}", "side"), "completed")
         session.drain(AT)
     assert set(session.threads.turns) == set(session.screen.turns)
     assert len(session.threads.turns) == 50
@@ -168,7 +170,7 @@ def test_a_session_that_shows_another_branch_knows_the_threads_of_its_turns() ->
     session, other = side(), side()
     asked(session, "here", "side")
     shown = asked(other, "there", "side")
-    other.end_turn(shown, "completed")
+    end_turn(other, shown, "completed")
     session.threads.follow(other.threads)
     assert session.threads.turns == {shown: "side"}
     assert "side" in session.threads

@@ -11,8 +11,10 @@ from arp.protocol.errors import ArpError, InvalidPatch, UnknownObject
 from arp.protocol.messages import Commit, SessionReady
 from arp.protocol.patch import Insert, Remove, Replace, Update
 from arp.session import window
+from arp.session.asking import ask_question, cancel_question
 from arp.session.recorded import Cursor, RecordedFact
 from arp.session.session import Session
+from arp.session.turn_end import end_turn
 from arp.session.window import RECENT_TURNS
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.profile import DRAFT
@@ -34,7 +36,7 @@ def turn(session: Session, said: str = "x", shows: str | None = None) -> str:
     session.say(turn_id, "answer")
     if shows is not None:
         session.commit(turn_id, "main", [RenderChange([text(shows)])])
-    session.end_turn(turn_id, "completed")
+    end_turn(session, turn_id, "completed")
     return turn_id
 
 
@@ -96,7 +98,7 @@ def test_says_before_which_turns_others_have_left() -> None:
         session.commit(
             f"t{number}", "main", [PatchChange([Update("board", "props.content", f"{number}")])]
         )
-        session.end_turn(f"t{number}", "completed")
+        end_turn(session, f"t{number}", "completed")
     assert (here(session), session.screen.older) == (["t2", "t5", "t6"], 1)
     assert session.screen.gaps == {"t5": 2}
     ready = snapshot(session.screen, session.name, FULL, 1, session.screen.gaps)[0]
@@ -121,12 +123,12 @@ def test_turns_that_are_not_over_stay_and_push_none_out() -> None:
 def test_turn_with_an_open_question_stays_until_it_is_closed() -> None:
     session = new()
     user(session, "x")
-    question = session.ask("t1", confirm())
-    session.end_turn("t1", "failed", reason="interrupted")
+    question = ask_question(session, "t1", confirm())
+    end_turn(session, "t1", "failed", reason="interrupted")
     for _ in range(4):
         turn(session)
     assert here(session) == ["t1", "t4", "t5"]
-    session.cancel_question(question)
+    cancel_question(session, question)
     for _ in range(3):
         turn(session)
     assert here(session) == ["t7", "t8"]
@@ -136,8 +138,8 @@ def test_turn_stays_whose_component_another_turn_s_question_took() -> None:
     """The question stands where its id stood before."""
     session = with_turns("q")
     user(session, "x")
-    session.ask("t2", confirm())
-    session.end_turn("t2", "failed", reason="interrupted")
+    ask_question(session, "t2", confirm())
+    end_turn(session, "t2", "failed", reason="interrupted")
     for _ in range(4):
         turn(session)
     assert here(session) == ["t1", "t2", "t5", "t6"]
@@ -146,8 +148,8 @@ def test_turn_stays_whose_component_another_turn_s_question_took() -> None:
 def test_question_on_another_surface_keeps_its_turn() -> None:
     session = with_turns()
     user(session, "x")
-    session.ask("t1", confirm(), "side")
-    session.end_turn("t1", "failed", reason="interrupted")
+    ask_question(session, "t1", confirm(), "side")
+    end_turn(session, "t1", "failed", reason="interrupted")
     for _ in range(4):
         turn(session)
     assert here(session) == ["t1", "t4", "t5"]
@@ -162,7 +164,7 @@ def test_turn_whose_output_goes_on_changing_stays() -> None:
         assert running is not None
         op = Update("table", "props.content", str(number))
         session.commit(running, "main", [PatchChange([op])])
-        session.end_turn(running, "completed")
+        end_turn(session, running, "completed")
     assert here(session) == ["t1", "t4", "t5"]
     turn(session)
     turn(session)
@@ -174,7 +176,7 @@ def test_other_surfaces_stay_whole() -> None:
     session = new()
     user(session, "x")
     session.commit("t1", "side", [RenderChange([text("a")])])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     for _ in range(4):
         turn(session)
     assert [item.id for item in session.screen.surfaces["side"].output()] == ["a"]
@@ -243,7 +245,7 @@ def test_id_of_a_turn_that_stood_in_an_older_one_is_remembered() -> None:
     session = with_turns("a", "b")
     user(session, "x")
     session.commit("t3", "main", [PatchChange([Replace("a", text("t3-1"))])])
-    session.end_turn("t3", "completed")
+    end_turn(session, "t3", "completed")
     for _ in range(4):
         turn(session)
     assert list(session.screen.main.left) == ["b", "t3-1"]
@@ -298,7 +300,7 @@ def test_marks_of_a_turn_leave_with_it() -> None:
         session.say(running, "text")
         ids = {"step_id": "c", "tool_call_id": f"{running}.c"}
         session.in_turn("tool.args", running, {"tool": "q", "args": "{}"}, **ids)
-        session.end_turn(running, "completed")
+        end_turn(session, running, "completed")
     assert set(session.screen.main.marks._by_root) == {"t2/1", "t3/1"}
 
 

@@ -21,6 +21,7 @@ from arp.store.reader import read_segments
 from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite, Store
 from tests.store.samples import copy_of_a_crash, fact, facts, meta, numbered, put
+from tests.support.examples import examples
 
 
 @pytest.fixture
@@ -283,7 +284,7 @@ async def append_runs(store: Store, runs: list[tuple[str, int]]) -> None:
 
 
 @pytest.mark.usefixtures("small")
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(steps=st.lists(STEPS, max_size=25))
 def test_whatever_is_done_the_file_answers_as_memory_does(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -49,8 +49,14 @@ class Module:
 
 def modules(*folders: str) -> list[Module]:
     """Every Python file that people wrote below `folders`, in order of path."""
-    found = [Module(path) for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    found = [_module(path) for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
     return [module for module in found if not module.is_generated]
+
+
+@cache
+def _module(path: Path) -> Module:
+    """Return the same object for each caller, so that a file is parsed once."""
+    return Module(path)
 
 
 def packages() -> list[Path]:

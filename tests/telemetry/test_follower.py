@@ -77,7 +77,7 @@ async def test_each_thing_is_told_once_however_often_it_is_looked_at() -> None:
             await turn_over(rig, text)
             await rig.follower.round()
             await rig.follower.round()
-        rig.control.context.hub.evict(float("inf"))
+        rig.control.context.hub.lifetimes.evict(float("inf"))
         await rig.follower.round()
         await turn_over(rig, "three")
         await rig.follower.round()

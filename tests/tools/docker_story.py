@@ -15,9 +15,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from arp.process.program import ProgramResult
 from arp.tools.clock import Clock
 from arp.tools.errors import ToolCallFailed, UnknownTool
-from arp.tools.projects.program import CommandResult
 from arp.tools.registry.models import ContainerInfo, ContainerStatus
 from arp.tools.run.container_rules import EnvRequest
 from arp.tools.service import ToolService
@@ -91,18 +91,18 @@ class DockerStory:
         docker = self.ours.docker
         both = 'echo "$MODE"; sleep 0.2; echo bad >&2; exit 3'  # always in this order
         done = await docker.run(made.container_id, both)
-        assert done == CommandResult(3, "trial\n", "bad\n")
+        assert done == ProgramResult(3, "trial\n", "bad\n")
         log = await docker.run(made.container_id, "echo begun; sleep 60", is_background=True)
         assert isinstance(log, str)
         wait = f"until grep -q begun {log}; do sleep 0.05; done; cat {log}"
-        assert await docker.run(made.container_id, wait) == CommandResult(0, "begun\n", "")
+        assert await docker.run(made.container_id, wait) == ProgramResult(0, "begun\n", "")
 
     async def _one_takes_too_long(self, made: ContainerInfo) -> None:
         done = await self.ours.docker.run(
             made.container_id, "echo waiting; sleep 60", timeout_s=0.5
         )
         told = "\narp: it took longer than 0.5 s and was ended\n"
-        assert done == CommandResult(124, "waiting\n", told)
+        assert done == ProgramResult(124, "waiting\n", told)
 
     async def _it_sleeps_and_wakes(self, made: ContainerInfo) -> None:
         docker = self.ours.docker

@@ -14,6 +14,7 @@ import docker as sdk
 import httpx
 import pytest
 
+from arp.process.program import ProgramResult
 from arp.protocol.json_value import JsonObject
 from arp.tools.clock import Clock
 from arp.tools.errors import (
@@ -24,7 +25,6 @@ from arp.tools.errors import (
     ToolRefused,
     UnknownTool,
 )
-from arp.tools.projects.program import CommandResult
 from arp.tools.registry.models import (
     ContainerStatus,
     ResourceLimits,
@@ -118,7 +118,7 @@ def image_of(service: ToolService) -> str:
 
 async def ran(service: ToolService, container_id: str, command: str, within_s: float = 30) -> Any:
     done = await service.docker.run(container_id, command, timeout_s=within_s)
-    assert isinstance(done, CommandResult)
+    assert isinstance(done, ProgramResult)
     return done
 
 
@@ -129,7 +129,7 @@ async def test_a_container_is_made_used_and_destroyed(service: ToolService, raw:
     assert service.containers.get(made.container_id) == made
 
     done = await ran(service, made.container_id, "echo out; echo err >&2; exit 3")
-    assert done == CommandResult(3, "out\n", "err\n")
+    assert done == ProgramResult(3, "out\n", "err\n")
     log = await service.docker.run(made.container_id, "echo begun; sleep 60", is_background=True)
     assert isinstance(log, str)
     async with asyncio.timeout(20):

@@ -22,7 +22,6 @@ from arp.tools.errors import (
     ToolTimeout,
     UnknownTool,
 )
-from arp.tools.projects.program import BoundedOutput
 from arp.tools.registry.models import (
     ResourceLimits,
     RuntimeType,
@@ -389,7 +388,7 @@ async def test_a_log_that_a_tool_has_made_a_link_is_not_written_through(
 
 
 async def test_endless_output_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arp.tools.projects.program.MAX_WRITTEN", 4_000_000)
+    monkeypatch.setattr("arp.process.program.MAX_WRITTEN", 4_000_000)
     async with serving(settings_in(tmp_path, call_timeout_s=20)) as service:
         done = await service.projects.run("demo", "yes", timeout_s=20)
         assert done.exit_code == -9
@@ -399,29 +398,6 @@ async def test_endless_output_is_bounded(tmp_path: Path, monkeypatch: pytest.Mon
         with pytest.raises(ToolCallFailed):
             await service.call("yes", {})
     await becomes(lambda: processes_of(tmp_path) == [])
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
-def test_objects_among_the_lines_are_handed_out_in_whatever_pieces_they_come(size: int) -> None:
-    text = b'begin\n{"a": 1}\n\n  {"b": 2}\nnot {this}\n{"c"\n{"last": 3}'
-    got: list[bytes] = []
-    output = BoundedOutput(1_000, got.append)
-    for at in range(0, len(text), size):
-        output.add(text[at : at + size])
-    output.end()
-    assert got == [b'{"a": 1}', b'  {"b": 2}', b'{"c"', b'{"last": 3}']
-    assert output.text() == text.decode()
-
-
-def test_a_program_cannot_keep_us_busy_with_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arp.tools.projects.program.MAX_LINES", 3)
-    monkeypatch.setattr("arp.tools.projects.program.MAX_LINE", 9)
-    got: list[bytes] = []
-    output = BoundedOutput(100, got.append)
-    output.add(b'{"long": 1}\n' + b"y\n" * 10_000 + b"{}\n" * 10_000)
-    output.add(b"{}\n{}")
-    output.end()
-    assert got == [b'{"long": ', b"{}", b"{}"]
 
 
 async def test_a_cancelled_call_ends_its_process(service: ToolService, tmp_path: Path) -> None:

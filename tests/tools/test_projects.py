@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from arp.process.program import ProgramResult, run_program
 from arp.process.sandbox import ProcessLimits, sandbox_works
 from arp.tools.errors import (
     InvalidToolMeta,
@@ -28,7 +29,6 @@ from arp.tools.errors import (
     UnknownTool,
 )
 from arp.tools.projects import projects as projects_module
-from arp.tools.projects.program import CommandResult, run_program
 from arp.tools.projects.project_files import MAX_READ, ProjectFiles
 from arp.tools.projects.projects import LocalProjects, run_log
 from tests.tools.local_tools import processes_of, settings_in
@@ -47,7 +47,7 @@ async def test_a_project_is_made_and_runs_its_own_python(tmp_path: Path) -> None
     assert (made / "pyproject.toml").is_file()
     code = "import sys, os; print(sys.prefix); print(os.getcwd())"
     done = await projects.run(made, f'python -c "{code}"')
-    assert done == CommandResult(0, f"{made}/.venv\n{made}\n", "")
+    assert done == ProgramResult(0, f"{made}/.venv\n{made}\n", "")
     assert (made / "last_run.log").read_text() == (
         f'Command: python -c "{code}"\nExit Code: 0\n--- STDOUT ---\n{made}/.venv\n{made}\n'
         "--- STDERR ---\n"
@@ -56,7 +56,7 @@ async def test_a_project_is_made_and_runs_its_own_python(tmp_path: Path) -> None
 
 def test_the_log_has_the_format_of_the_document() -> None:
     """Section 10."""
-    result = CommandResult(
+    result = ProgramResult(
         0, "Server started on port 8080\n", "WARNING: Using development server\n"
     )
     assert run_log("python main.py", result) == (
@@ -275,7 +275,7 @@ async def test_processes_that_are_above_the_limit_together_are_ended(
     assert "MiB of memory together; their limit is 100 MiB, so all were ended" in done.stderr
     await becomes(lambda: processes_of(tmp_path) == [])
     start = projects.program(project, "python -S family.py 2 0.3", {}, limits)
-    assert await run_program(start, 20) == CommandResult(0, "all ended by themselves\n", "")
+    assert await run_program(start, 20) == ProgramResult(0, "all ended by themselves\n", "")
 
 
 @pytest.mark.skipif(not sandbox_works(), reason="only bubblewrap has directories of its own")
@@ -296,9 +296,9 @@ async def test_a_required_sandbox_that_cannot_block_the_network_is_reported(
         projects = LocalProjects(settings_in(tmp_path / sandbox, sandbox=sandbox))
         await asyncio.to_thread(projects._table.claim, "demo", ("python3", "/usr"))
         project = projects.project_of("demo")
-        assert projects.program(project, "id", {}, ProcessLimits()).confinement.network
+        assert projects.program(project, "id", {}, ProcessLimits()).has_network
         if error is None:
-            assert projects.program(project, "id", {}, ProcessLimits(), False).confinement.network
+            assert projects.program(project, "id", {}, ProcessLimits(), False).has_network
             continue
         with pytest.raises(RuntimeMissing, match=error):
             projects.program(project, "id", {}, ProcessLimits(), False)
@@ -599,7 +599,7 @@ async def test_without_bubblewrap_a_program_has_no_rights_and_all_its_processes_
     for parent in (projects.root.parent, projects.root):
         os.chmod(parent, 0o755)
     done = await projects.run("demo", "id -u")
-    assert done == CommandResult(0, f"{made.uid}\n", "")
+    assert done == ProgramResult(0, f"{made.uid}\n", "")
     left = "sh -c 'setsid sleep 98 & setsid sleep 97 & echo begun; sleep 96'"
     done = await projects.run("demo", left, timeout_s=1)
     assert (done.exit_code, done.stdout) == (124, "begun\n")

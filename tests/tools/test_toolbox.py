@@ -10,13 +10,16 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple, Unpack
 
 import pytest
 from msgspec.structs import replace
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.record.wording import json_text
+from arp.session.approval import ApprovalAnswer
 from arp.tools.build.toolbox import TEN_TOOLS, Toolbox
-from arp.tools.build.workplace import ApprovalAnswer, ApprovalRequest, ProcessRun, Recheck
+from arp.tools.build.workplace import ProcessRun
 from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.errors import InvalidToolCall, ToolAgentError, ToolConflict, ToolRefused
 from arp.tools.registry.models import (
@@ -28,6 +31,7 @@ from arp.tools.registry.models import (
 )
 from arp.tools.service import ToolService
 from arp.tools.tasks.task_specs import BuildTool, RepairTool, TaskRequirements
+from arp.turn.approval.approval import Approval, PermissionOptions
 from tests.tools.fake_runtime import SetClock
 from tests.tools.house import settings_in, tool_named
 from tests.tools.local_tools import SERVER, processes_of
@@ -56,12 +60,30 @@ PARAMETERS = {
 """Required and optional, as section 7 has them; the last two of `register_tool` are additions."""
 
 
+class ShownQuestion(NamedTuple):
+    """A question as a person reads it."""
+
+    title: str
+    input: JsonObject
+    """The input, with the files that can change what runs."""
+
+    @property
+    def files(self) -> list[str]:
+        return list(self.input.get("files", {}))
+
+    @property
+    def changed(self) -> list[str]:
+        """Files that are marked as new or changed."""
+        files = self.input.get("files", {})
+        return [path for path, state in files.items() if state.startswith("new or changed, ")]
+
+
 class Person:
     """A call whose questions a person answers."""
 
     def __init__(self, *answers: ApprovalAnswer) -> None:
         self.answers = list(answers)
-        self.asked: list[ApprovalRequest] = []
+        self.asked: list[ShownQuestion] = []
         self.runs: list[ProcessRun] = []
         self.before_yes: list[Path] = []
         """Files that somebody changes while the person thinks."""
@@ -75,20 +97,26 @@ class Person:
     async def ran(self, run: ProcessRun) -> None:
         self.runs.append(run)
 
-    async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
-        self.asked.append(request)
+    async def ask_permission(
+        self, title: str, *, rule: str, input: JsonObject, **options: Unpack[PermissionOptions]
+    ) -> Approval:
+        self.asked.append(ShownQuestion(title, input))
         answer = self.answers.pop(0)
         for path in self.before_yes:
             path.write_text("import os; os.system('id')")
-        if answer.allowed and recheck is not None and (refusal := await recheck()):
-            return ApprovalAnswer(False, refusal)
-        return answer
+        shown = Approval.undecided(json_text(input), lambda _: False)
+        approval = shown.decided(answer, lambda _: False)
+        recheck = options.get("recheck")
+        if approval.allowed and recheck is not None:
+            refusal = (await recheck(approval)).refusal
+            return approval.refused(refusal) if refusal else approval
+        return approval
 
 
 YES, NO, ALWAYS = (
     ApprovalAnswer(True),
-    ApprovalAnswer(False, "too risky"),
-    ApprovalAnswer(True, "", True),
+    ApprovalAnswer(False, reason="too risky"),
+    ApprovalAnswer(True, "session"),
 )
 
 
@@ -164,8 +192,8 @@ async def test_files_and_commands_of_a_project_have_the_exact_results(tmp_path: 
         assert len(person.asked) == 3
         assert len(person.runs) == 3
         first = person.asked[0]
-        assert first.input == run
-        assert {one["path"] for one in first.files} >= {"main.py", "pyproject.toml"}
+        assert {**first.input, "files": {}} == {**run, "files": {}}
+        assert set(first.files) >= {"main.py", "pyproject.toml"}
 
 
 async def test_files_that_change_while_a_person_thinks_are_not_run(tmp_path: Path) -> None:

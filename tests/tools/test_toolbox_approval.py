@@ -12,15 +12,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
 from arp.protocol.json_value import JsonObject
+from arp.session.approval import ApprovalAnswer
 from arp.tools.build.toolbox import Toolbox
-from arp.tools.build.workplace import ApprovalAnswer, ApprovalRequest, Recheck
 from arp.tools.errors import ToolRefused
 from arp.tools.projects.project_look import MAX_SHOWN, ProjectLook, look_at
 from arp.tools.registry.models import ToolStatus
+from arp.turn.approval.approval import Approval, PermissionOptions
 from tests.tools.test_toolbox import ALWAYS, YES, Person, box_of, workbench
 
 pytestmark = pytest.mark.usefixtures("copied_venvs")
@@ -61,10 +63,12 @@ class ThinkingPerson(Person):
         super().__init__(*answers)
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
 
-    async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
+    async def ask_permission(
+        self, title: str, *, rule: str, input: JsonObject, **options: Unpack[PermissionOptions]
+    ) -> Approval:
         if self.meanwhile is not None:
             await self.meanwhile()
-        return await super().ask(request, recheck)
+        return await super().ask_permission(title, rule=rule, input=input, **options)
 
 
 async def project_with(box: Toolbox, *names: str) -> Path:
@@ -125,12 +129,11 @@ async def test_what_an_approved_command_changed_is_first_in_the_next_question(
         await box.call("run_in_uv", running(project, command), person)
         await box.call("run_in_uv", running(project), person)
         first, second = person.asked
-        assert {one["path"] for one in first.files[: first.changed]} == {"main.py"}
-        changed = [one["path"] for one in second.files[: second.changed]]
-        assert changed == [".venv/lib/zz.pth", "b.py", "last_run.log"]
-        shown = [one["path"] for one in second.files]
-        assert {"main.py", "pyproject.toml", ".venv/", "./"} <= set(shown)
-        assert shown[-1] == "./"
+        assert first.changed == ["main.py"]
+        assert second.changed == [".venv/lib/zz.pth", "b.py", "last_run.log"]
+        assert second.files[:3] == second.changed
+        assert {"main.py", "pyproject.toml", ".venv/", "./"} <= set(second.files)
+        assert second.files[-1] == "./"
 
 
 async def test_time_and_size_that_were_set_back_hide_no_change(tmp_path: Path) -> None:
@@ -166,7 +169,7 @@ async def test_files_of_a_mounted_project_count_for_a_container(tmp_path: Path) 
         command = {"container_id": "c" * 64, "command": "python /app/main.py"}
         with pytest.raises(ToolRefused, match="changed after they were shown"):
             await box.call("run_in_docker", command, person)
-        assert "main.py" in {one["path"] for one in person.asked[0].files}
+        assert "main.py" in person.asked[0].files
 
 
 async def test_nothing_else_runs_in_a_project_while_a_question_about_it_is_open(

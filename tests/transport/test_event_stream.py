@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arp.protocol.framing.event_stream import SseParser
-from arp.transport.event_stream import EventWriter, Pulse, event, parse_place, stream
+from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from tests.transport.listener import Listener
 from tests.waiting import becomes
@@ -17,22 +17,6 @@ from tests.waiting import becomes
 
 def written(message: Any, writer: EventWriter | None = None) -> bytes:
     return (writer or EventWriter("e1")).event(json.dumps(message).encode())
-
-
-@pytest.mark.parametrize(
-    ("options", "sent"),
-    [
-        ({}, b"data: {}\n\n"),
-        ({"name": "chat"}, b"event: chat\ndata: {}\n\n"),
-        ({"place": "e-1"}, b"id: e-1\ndata: {}\n\n"),
-        ({"name": "a", "place": ""}, b"event: a\nid:\ndata: {}\n\n"),
-    ],
-)
-def test_event_has_a_name_and_a_place_where_there_are_some(
-    options: dict[str, str], sent: bytes
-) -> None:
-    """An empty place takes back the one before (HTML, 9.2.6)."""
-    assert event(b"{}", **options) == sent
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from arp.turn.user_settings import UserSettings
 from tests.hub.odd_objects import EXACT, ODD, Rude, odd
 from tests.hub.rig import ALL, FEATURES, HeldStore, Renderer, running, settled
 from tests.restoring import restore
+from tests.support.examples import examples
 from tests.turn.author_calls import MAKERS, Call, calls, classes_with_methods, holding
 from tests.waiting import becomes
 
@@ -189,7 +190,7 @@ def test_what_holds_a_plain_value_is_recorded_as_that_value(call: Call) -> None:
     assert told(odd_facts) == told(facts)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_any_objects_in_any_places_are_refused_or_shown_rightly(data: st.DataObject) -> None:
     """Several odd arguments at once, and lists and dicts of them, over several calls."""

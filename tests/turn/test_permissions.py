@@ -14,7 +14,8 @@ from arp import Turn, ui
 from arp.ledger.fact import Fact
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Permission
-from arp.turn.tool import Approval, SecondLook, ToolCall
+from arp.turn.approval.approval import Approval, RecheckResult
+from arp.turn.tool import ToolCall
 from tests.hub.rig import HeldStore, Renderer, running, settled
 from tests.waiting import becomes
 
@@ -718,10 +719,10 @@ async def test_a_component_in_place_of_the_question_answers_nothing_else() -> No
 FILES: list[JsonObject] = [{"path": "/a", "bytes": 1, "sha256": "0" * 64}]
 
 
-def rechecking(told: list[Approval], seen: list[Approval], found: SecondLook) -> Any:
+def rechecking(told: list[Approval], seen: list[Approval], found: RecheckResult) -> Any:
     """Return an agent that looks again when somebody has said yes."""
 
-    async def again(approval: Approval) -> SecondLook:
+    async def again(approval: Approval) -> RecheckResult:
         seen.append(approval)
         return found
 
@@ -731,7 +732,7 @@ def rechecking(told: list[Approval], seen: list[Approval], found: SecondLook) ->
 async def test_a_yes_that_a_second_look_refuses_is_no_approval() -> None:
     """Its fact names the policy, the reason and the files as they are now."""
     store, told, seen = HeldStore(), list[Approval](), list[Approval]()
-    found = SecondLook("it changed", [{"path": "/a", "bytes": 2}])
+    found = RecheckResult("it changed", [{"path": "/a", "bytes": 2}])
     async with running(rechecking(told, seen, found), store=store) as hub:
         one = await Renderer(hub).join()
         await one.say("go")
@@ -757,7 +758,7 @@ async def test_a_yes_that_a_second_look_refuses_is_no_approval() -> None:
 
 async def test_only_a_yes_gets_a_second_look() -> None:
     told, seen = list[Approval](), list[Approval]()
-    async with running(rechecking(told, seen, SecondLook())) as hub:
+    async with running(rechecking(told, seen, RecheckResult())) as hub:
         one = await Renderer(hub).join()
         for number, action in enumerate(("deny", "confirm"), 1):
             await one.say("go")
@@ -772,10 +773,10 @@ async def test_a_cancel_during_the_second_look_is_no_approval() -> None:
     store, looking = HeldStore(), asyncio.Event()
     told: list[Approval] = []
 
-    async def again(_: Approval) -> SecondLook:
+    async def again(_: Approval) -> RecheckResult:
         looking.set()
         await asyncio.Event().wait()
-        return SecondLook()
+        return RecheckResult()
 
     async with running(asking(told, recheck=again), store=store) as hub:
         one = await Renderer(hub).join()
@@ -795,8 +796,8 @@ async def test_a_grant_that_is_kept_cannot_have_a_second_look() -> None:
     """It would allow the next use without one."""
     told: list[Approval] = []
 
-    async def again(_: Approval) -> SecondLook:
-        return SecondLook()
+    async def again(_: Approval) -> RecheckResult:
+        return RecheckResult()
 
     async with running(asking(told, recheck=again, session_rule="any ls")) as hub:
         one = await Renderer(hub).join()

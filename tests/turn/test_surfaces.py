@@ -572,10 +572,10 @@ async def test_surfaces_come_back_from_the_store_as_they_were() -> None:
     await renderer.ended("t1")
     await settled(first)
     before = renderer.screen.canonical()
-    assert first.evict(float("inf")) == 0, "somebody watches"
+    assert first.lifetimes.evict(float("inf")) == 0, "somebody watches"
     renderer.leave()
     await settled(first)
-    assert first.evict(float("inf")) == 1
+    assert first.lifetimes.evict(float("inf")) == 1
     again = await joined(first)
     assert again.screen.canonical() == before
     assert set(before["windows"]) == {"side", "t1-popup-1"}

@@ -17,6 +17,7 @@ from arp.protocol.messages import AgentMessage, Render, RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Update
 from arp.session.recorded import RecordedFact
 from arp.session.session import Session
+from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.frames import FrameGroup
 from arp.view.profile import Profile, profile_of
@@ -125,7 +126,7 @@ def test_id_that_was_used_again_needs_a_snapshot() -> None:
     for number in range(1, 60):
         user(session, "hi")
         session.commit(f"t{number}", "main", [RenderChange([text(f"c{number}")])])
-        session.end_turn(f"t{number}", "completed")
+        end_turn(session, f"t{number}", "completed")
     facts(session)
     user(session, "again")
     session.commit("t60", "main", [RenderChange([text("c1")])])

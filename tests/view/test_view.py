@@ -21,6 +21,7 @@ from arp.protocol.patch import Append, Remove, Reorder, Update
 from arp.protocol.tree import Tree
 from arp.session.recorded import Batch, RecordedFact
 from arp.session.session import Session
+from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.frames import FrameGroup
 from arp.view.profile import DRAFT, profile_of
@@ -117,7 +118,7 @@ def test_commit_that_cannot_be_told_is_a_snapshot_for_that_profile() -> None:
     session = begun()
     view = watched(session, TEXT)
     session.commit("t1", "main", [RenderChange([text("b"), group("a")])])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     user(session, "again")
     session.commit("t2", "main", [PatchChange([Reorder("g", None)])])
     batch = batch_of(session)
@@ -205,7 +206,7 @@ def test_what_left_the_memory_is_not_remembered_here_either() -> None:
         children = [{"id": f"a{number}", "type": "text", "props": {"content": "x"}}]
         shown = Component(f"g{number}", "group", {"children": children})
         session.commit(f"t{number}", "main", [RenderChange([shown])])
-        session.end_turn(f"t{number}", "completed")
+        end_turn(session, f"t{number}", "completed")
     nodes = len(session.screen.main.nodes)
     assert nodes < 110
     assert len(view._shown["main"]._roots) <= 2 * nodes
@@ -259,7 +260,7 @@ def test_renderer_is_ready_where_nothing_has_to_be_shown() -> None:
 def test_snapshot_shows_all_and_shares_the_turns_that_are_over() -> None:
     session = begun()
     session.commit("t1", "main", [RenderChange([text("a")])])
-    session.end_turn("t1", "completed")
+    end_turn(session, "t1", "completed")
     user(session, "again")
     session.commit("t2", "main", [RenderChange([text("b")])])
     view = watched(session, FULL)

@@ -27,8 +27,8 @@ HARD_FILES: dict[str, tuple[str, ...]] = {
 
 PERMISSION_NAMES = re.compile(r"Permission|Approval|Asked|Question|Grant")
 
-MORE_PERMISSION_TYPES = {"Asking", "SecondLook", "ToolUse"}
-"""Types of the same subject with other names."""
+MORE_PERMISSION_TYPES = {"Approver", "Asking", "RecheckResult", "SecondLook", "ToolUse"}
+"""Types of the same subject with other names, those of earlier commits included."""
 
 NOT_PERMISSION_TYPES = {
     "ApprovalNeeded",  # an error

@@ -10,6 +10,7 @@ export default defineConfig({
         printed: "src/printed.ts",
         canonical: "src/canonical.ts",
         chat: "src/chat.ts",
+        timeline: "src/timeline.ts",
       },
       formats: ["es"],
     },

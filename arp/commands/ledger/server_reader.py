@@ -25,7 +25,7 @@ from arp.commands.ledger.reader import ListedSession, ReaderError
 from arp.commands.output import printable
 from arp.hub.removal import Remainder
 from arp.ledger.chain import Checked
-from arp.protocol.framing.event_stream import EventTooLong, SseParser
+from arp.protocol.framing.event_stream import EVENT_STREAM, EventTooLong, SseParser
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.token_address import split_token
 from arp.store.directory import sync_directory
@@ -157,7 +157,7 @@ class ServerReader:
             "GET",
             self._url + _path_of(session_id, "events"),
             params={"after": after, "type": list(types)},
-            headers={"accept": "text/event-stream"},
+            headers={"accept": EVENT_STREAM},
             timeout=httpx.Timeout(QUIET_S),
         ) as response:
             if response.status_code != 200:

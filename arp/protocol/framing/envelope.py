@@ -1,8 +1,7 @@
 """Encoding and decoding of the gRPC messages in `schemas/arp.proto`, as Protocol Buffers.
 
 All fields are bytes or text, so neither generated classes nor a library is needed. Unknown fields
-are skipped, so that messages of a newer peer can be decoded. Lengths are checked against the
-available bytes before anything is copied. Source: protocol.md 6.
+are skipped, so that messages of a newer peer can be decoded. Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -11,6 +10,13 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from arp.protocol.errors import InvalidMessage
+from arp.protocol.framing.protobuf import (
+    BYTES,
+    ProtoError,
+    encode_field,
+    encode_tag,
+    split_fields,
+)
 
 Dialect: TypeAlias = Literal["session", "object"]
 
@@ -30,14 +36,8 @@ WORKFLOW_KEY = "arp-workflow"
 CLOSE_CODE_KEY = "arp-close-code"
 """Trailing metadata: a WebSocket close code; the details of the status are the reason."""
 
-_BYTES = 2
-"""Wire type of bytes and messages; 0 is a varint, 1 and 5 have 8 and 4 bytes."""
-
-_FIXED = {1: 8, 5: 4}
-
-_MAX_VARINT_BYTES = 10
-_MAX_NUMBER = 2**29 - 1
-_SHORT = 0x80
+_TAGS = [encode_tag(number, BYTES) for number in range(4)]
+"""Tags by field number; no message has more fields."""
 
 
 class Envelope(NamedTuple):
@@ -151,16 +151,7 @@ def unseal_answer(data: bytes) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    tag = number << 3 | _BYTES
-    size = len(data)
-    if size < _SHORT:
-        return bytes((tag, size)) + data
-    head = bytearray((tag,))
-    while size >= _SHORT:
-        head.append(size & 0x7F | _SHORT)
-        size >>= 7
-    head.append(size)
-    return bytes(head) + data
+    return encode_field(_TAGS[number], data)
 
 
 def _fields(data: bytes, known: int) -> Iterator[tuple[int, bytes]]:
@@ -169,46 +160,12 @@ def _fields(data: bytes, known: int) -> Iterator[tuple[int, bytes]]:
     Raises:
         InvalidMessage: The bytes are not a Protocol Buffers message with such fields.
     """
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        number, wire_type = tag >> 3, tag & 7
-        if not 0 < number <= _MAX_NUMBER:
-            raise InvalidMessage(f"envelope: field {number} at byte {at}: there is no such number")
-        end = _end_of_value(data, at, wire_type)
-        if number <= known:
-            if wire_type != _BYTES:
+    try:
+        for number, wire_type, value in split_fields(data):
+            if number > known:
+                continue
+            if wire_type != BYTES:
                 raise InvalidMessage(f"envelope: field {number}: expected bytes")
-            length, begin = _varint(data, at)
-            yield number, data[begin : begin + length]
-        at = end
-
-
-def _end_of_value(data: bytes, at: int, wire_type: int) -> int:
-    if wire_type == _BYTES:
-        length, at = _varint(data, at)
-        end = at + length
-    elif wire_type == 0:
-        _, end = _varint(data, at)
-    elif wire_type in _FIXED:
-        end = at + _FIXED[wire_type]
-    else:  # 3 and 4 are groups, which Protocol Buffers 3 does not have
-        raise InvalidMessage(f"envelope: wire type {wire_type} at byte {at} is not taken")
-    if end > len(data):
-        raise InvalidMessage(f"envelope: {end} bytes announced, {len(data)} there")
-    return end
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number at an offset, and the offset of its end."""
-    value = 0
-    for count in range(_MAX_VARINT_BYTES):
-        if at + count >= len(data):
-            raise InvalidMessage("envelope: it ends within a number")
-        byte = data[at + count]
-        value |= (byte & 0x7F) << 7 * count
-        if byte < _SHORT:
-            if value >= 1 << 64:
-                break
-            return value, at + count + 1
-    raise InvalidMessage(f"envelope: a number of more than 64 bits at byte {at}")
+            yield number, value
+    except ProtoError as error:
+        raise InvalidMessage(f"envelope: {error}") from None

@@ -1,15 +1,23 @@
-"""Incremental parser for server-sent events, for bytes in pieces of any size.
+"""Server-sent events: `encode_event` writes one, `EventReader` and `SseParser` read a stream.
 
-Source: WHATWG HTML standard, 9.2.6 "Interpreting an event stream". The field `retry` is ignored:
-the caller decides how long to wait.
+The parser takes bytes in pieces of any size. The field `retry` is ignored: the caller decides how
+long to wait.
+
+Source: WHATWG HTML standard, 9.2.6 "Interpreting an event stream".
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
 from msgspec import Struct
 
+EVENT_STREAM: Final = "text/event-stream"
+"""Media type of a stream."""
+STREAM_HEADERS: Final[Mapping[str, str]] = {"cache-control": "no-store", "x-accel-buffering": "no"}
+"""Headers of every stream: nothing may store it, and no proxy may hold its events back."""
 MAX_EVENT_BYTES: Final = 16 * 2**20
 """Default limit of the size of one event."""
 DONE: Final = "[DONE]"
@@ -26,6 +34,27 @@ class SseEvent(Struct, frozen=True):
     name: str = "message"
     id: str = ""
     """Last id in the stream, from this event or an earlier one."""
+    is_complete: bool = True
+    """`False`: the stream ended before the blank line, so data may be missing."""
+
+
+def encode_event(data: bytes, *, name: str = "", event_id: str | None = None) -> bytes:
+    """Return one event as it is sent.
+
+    Args:
+        data: One line.
+        name: Name of the event; empty means `message`.
+        event_id: Id with which `Last-Event-ID` resumes; an empty one clears the earlier id.
+    """
+    head = f"event: {name}\n" if name else ""
+    if event_id is not None:
+        head += f"id: {event_id}\n" if event_id else "id:\n"
+    return b"".join((head.encode(), b"data: ", data, b"\n\n"))
+
+
+def encode_comment(text: str = "") -> bytes:
+    """Return a comment, which readers ignore; it shows that the stream is alive."""
+    return f": {text}\n\n".encode()
 
 
 class EventTooLong(Exception):
@@ -77,8 +106,10 @@ class SseParser:
         The standard drops an event without a blank line after it. Some servers end their streams
         that way, and their last event must not be lost.
         """
-        last = [self._end_line()] if self._line else []
-        return [event for event in (*last, self._end_event()) if event is not None]
+        if self._line:
+            self._end_line()
+        event = self._end_event(is_complete=False)
+        return [] if event is None else [event]
 
     def _count(self, more: int) -> None:
         """Count characters of the current event.
@@ -121,8 +152,48 @@ class SseParser:
             case _:
                 pass
 
-    def _end_event(self) -> SseEvent | None:
+    def _end_event(self, is_complete: bool = True) -> SseEvent | None:
         data, self._data = self._data, []
         name, self._name = self._name, ""
         self._held = 0
-        return SseEvent("\n".join(data), name or "message", self._id) if data else None
+        if not data:
+            return None
+        return SseEvent("\n".join(data), name or "message", self._id, is_complete)
+
+
+class EventReader:
+    """Iterates over the events of one stream.
+
+    An event that the end of the stream cuts off comes last, with `is_complete=False`.
+
+    Args:
+        chunks: Bytes of the stream.
+        max_event_bytes: Limit of the size of one event.
+    """
+
+    def __init__(
+        self, chunks: AsyncIterator[bytes], max_event_bytes: int = MAX_EVENT_BYTES
+    ) -> None:
+        self._chunks = chunks
+        self._parser = SseParser(max_event_bytes)
+        self._parsed: deque[SseEvent] = deque()
+
+    def __aiter__(self) -> AsyncIterator[SseEvent]:
+        return self
+
+    async def __anext__(self) -> SseEvent:
+        """Return the next event.
+
+        Raises:
+            EventTooLong: An event exceeds the limit; its data is lost.
+
+        Cancel: Parsed events are kept; a chunk is lost only if `chunks` loses it.
+        """
+        while not self._parsed:
+            try:
+                self._parsed += self._parser.feed(await anext(self._chunks))
+            except StopAsyncIteration:
+                self._parsed += self._parser.end()
+                if not self._parsed:
+                    raise
+        return self._parsed.popleft()

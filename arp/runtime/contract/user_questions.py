@@ -161,10 +161,10 @@ def _content(form: SchemaForm, given: Json | Declined) -> Json | Declined:
     return form.read(given)
 
 
-# -- one thing at a time -------------------------------------------------------------------------
+# -- single questions ----------------------------------------------------------------------------
 
 
-class AskedOnce(NamedTuple):
+class SingleQuestion(NamedTuple):
     """A question that an agent of a framework asks as one component."""
 
     component: Component
@@ -184,7 +184,9 @@ class AskedOnce(NamedTuple):
         return given if self.form is None else _content(self.form, given)
 
 
-def asked_once(tool_input: JsonObject, tool_call_id: str, turn_id: str) -> AskedOnce | None:
+def single_question(
+    tool_input: JsonObject, tool_call_id: str, turn_id: str
+) -> SingleQuestion | None:
     """Return the component for one question of a framework; `None` if the input has another shape.
 
     Args:
@@ -198,10 +200,10 @@ def asked_once(tool_input: JsonObject, tool_call_id: str, turn_id: str) -> Asked
     can_decline = tool_input.get("can_decline") is True
     component_id = f"{question_mark(tool_call_id)}.{_digest(turn_id)}"
 
-    def asked(kind: str, props: JsonObject) -> AskedOnce:
+    def asked(kind: str, props: JsonObject) -> SingleQuestion:
         if can_decline:
             props = {**props, "can_decline": True}
-        return AskedOnce(Component(component_id, kind, props), None, about, can_decline)
+        return SingleQuestion(Component(component_id, kind, props), None, about, can_decline)
 
     if isinstance(given, dict):
         props = given.get("props")
@@ -219,7 +221,7 @@ def asked_once(tool_input: JsonObject, tool_call_id: str, turn_id: str) -> Asked
         component = _form_component(form, title, component_id)
         if not can_decline and form.fields:
             component = form.component(title=title, id=component_id)
-        return AskedOnce(component, form, about, can_decline and bool(form.fields))
+        return SingleQuestion(component, form, about, can_decline and bool(form.fields))
     return asked("text-input", {"label": title})
 
 

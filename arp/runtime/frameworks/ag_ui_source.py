@@ -12,7 +12,12 @@ import httpx
 from ag_ui.core import RunAgentInput, TextMessageContentEvent
 
 from arp.net.http_problems import answer_problem, broken_connection, not_a_stream, words_of
-from arp.protocol.framing.event_stream import DONE, EventTooLong, SseParser
+from arp.protocol.framing.event_stream import (
+    DONE,
+    EVENT_STREAM,
+    EventReader,
+    EventTooLong,
+)
 from arp.protocol.json_value import JsonObject
 from arp.runtime.contract.errors import RuntimeInternal, Unavailable
 
@@ -37,7 +42,7 @@ class AgUiSource:
 
     def __init__(self, agent: str | RunAgent | Any, headers: Mapping[str, str] | None) -> None:
         self._agent = agent if isinstance(agent, str) else getattr(agent, "run", agent)
-        self._headers = {**(headers or {}), "Accept": "text/event-stream"}
+        self._headers = {**(headers or {}), "Accept": EVENT_STREAM}
 
     async def events(self, run_input: JsonObject) -> AsyncGenerator[JsonObject]:
         """Yield the events of one run.
@@ -92,7 +97,7 @@ class AgUiSource:
             body = await _beginning_of(response)
         if response.status_code == httpx.codes.OK:
             raise Unavailable(
-                f"{url}: expected a stream of events (text/event-stream), got {kind}: "
+                f"{url}: expected a stream of events ({EVENT_STREAM}), got {kind}: "
                 f"{words_of(body) or 'nothing'}; check the address, and whether it asks for a login"
             )
         problem = answer_problem(response.status_code, response.headers, body, url)
@@ -100,18 +105,16 @@ class AgUiSource:
 
 
 async def _events_in(response: httpx.Response) -> AsyncIterator[JsonObject]:
-    parser = SseParser()
     try:
-        async for chunk in response.aiter_bytes():
-            for one in parser.feed(chunk):
-                if one.data != DONE:
+        async for one in EventReader(response.aiter_bytes()):
+            if one.is_complete and one.data != DONE:
+                yield _event_of(one.data)
+            elif not one.is_complete:
+                # Its data may be cut off; if it was important, the end of the run shows it.
+                with suppress(RuntimeInternal):
                     yield _event_of(one.data)
     except EventTooLong as wrong:
         raise RuntimeInternal(f"the agent sent {wrong}") from wrong
-    # The last event has no blank line after it and may be incomplete; the end of the run shows it.
-    for one in parser.end():
-        with suppress(RuntimeInternal):
-            yield _event_of(one.data)
 
 
 async def _beginning_of(response: httpx.Response) -> bytes:

@@ -8,68 +8,32 @@ process is killed. On systems other than Linux, only its process group ends with
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
-import shutil
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Callable, Mapping, Sequence
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
-
-import msgspec
 
 from arp.process.cause import cause_of, is_about_arguments
 from arp.process.error_lines import ErrorLines
-from arp.process.supervise import GRACE_S, LEFTOVERS_S, supervised
+from arp.process.program import END_S, READ_BYTES, ProgramStart, kill_group, start_process
+from arp.process.supervise import supervised
 from arp.redact.names import secrets_of
 
 logger = logging.getLogger(__name__)
 
 MAX_LINE_BYTES = 64 * 2**20
 """Largest message of an agent, which is one line; images and tool outputs are sent as a whole."""
-READ_BYTES = 2**16
 NO_MESSAGE_S = 3.0
 """Seconds until the first message of a program that has printed other text before it.
 
 They count from that text: some agents print a note first, so the text alone is no reason to end the
 program. A program that prints nothing has the whole time of a start.
 """
-END_S = GRACE_S + LEFTOVERS_S + 2.0
-"""Seconds that a supervised program may take to end when asked; then everything is killed."""
-
-
 MAX_QUOTED = 200
 """Characters of a line that an error quotes."""
-
-
-class ProcessStart(msgspec.Struct, frozen=True):
-    """Program to start, with its arguments, environment and directory."""
-
-    command: Sequence[str]
-    """Program, by path or by name in the `PATH` of the environment, and its arguments."""
-    environment: Mapping[str, str]
-    """Complete environment of the process."""
-    cwd: str
-    """Directory that it works in."""
-    name: str = ""
-    """Name for messages; if empty, the name of the program."""
-
-
-class ProgramResult(NamedTuple):
-    """Result of a program that was run to its end."""
-
-    exit_code: int | None
-    """Exit code; `None` if it did not end in time and was killed."""
-    output: bytes
-    errors: bytes
-
-    def cause(self) -> str:
-        """Return the line that gives the reason of its failure."""
-        lines = self.errors.decode(errors="replace").splitlines()
-        return cause_of([one.strip() for one in lines if one.strip()])
 
 
 class AgentProcess:
@@ -79,7 +43,7 @@ class AgentProcess:
     """
 
     def __init__(
-        self, process: Process, start: ProcessStart, on_error_line: Callable[[str], None]
+        self, process: Process, start: ProgramStart, on_error_line: Callable[[str], None]
     ) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -96,7 +60,7 @@ class AgentProcess:
 
     @classmethod
     async def start(
-        cls, start: ProcessStart, on_error_line: Callable[[str], None] = lambda line: None
+        cls, start: ProgramStart, on_error_line: Callable[[str], None] = lambda line: None
     ) -> AgentProcess:
         """Start a program in a process group of its own; call this in the thread of the loop.
 
@@ -107,16 +71,7 @@ class AgentProcess:
         Raises:
             OSError: It cannot be started.
         """
-        process = await asyncio.create_subprocess_exec(
-            *supervised(_command_of(start)),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env=dict(start.environment),
-            cwd=start.cwd,
-            start_new_session=True,
-            limit=MAX_LINE_BYTES,
-        )
+        process = await start_process(start, stdin=PIPE, line_limit=MAX_LINE_BYTES)
         return cls(process, start, on_error_line)
 
     @property
@@ -177,7 +132,7 @@ class AgentProcess:
     def terminate(self) -> None:
         """Make the program end, with everything that it has started; may be called again."""
         if not self._is_supervised:
-            self._kill_group()
+            kill_group(self._process)
         elif self.exit_code is None:
             with suppress(ProcessLookupError):
                 self._process.terminate()
@@ -208,18 +163,14 @@ class AgentProcess:
             self.terminate()
             if await self.wait(END_S) is None:
                 logger.warning("%s does not end, so it is killed", self.name)
-                self._kill_group()
+                kill_group(self._process)
                 await self.wait(END_S)
         elif not self._is_supervised:
-            self._kill_group()  # processes that it has left behind
+            kill_group(self._process)  # processes that it has left behind
         # A grandchild may keep the pipe open for ever, so it is not read to its end.
         self._reading_errors.cancel()
         await asyncio.wait([self._reading_errors])
         return self.exit_code
-
-    def _kill_group(self) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _read_errors(self) -> None:
         errors = self._process.stderr
@@ -244,62 +195,6 @@ def speaks_no_json(name: str, printed: str) -> str:
         f"{name} prints no JSON: it printed {quoted!r}; check that its command starts it as an "
         "agent that speaks over its pipes"
     )
-
-
-async def run_program(start: ProcessStart, within_s: float) -> ProgramResult:
-    """Run a program without input to its end, under the same supervision as agents.
-
-    Raises:
-        OSError: It cannot be started.
-
-    Cancel: Safe; the program is ended.
-    """
-    process = await asyncio.create_subprocess_exec(
-        *supervised(_command_of(start)),
-        stdin=DEVNULL,
-        stdout=PIPE,
-        stderr=PIPE,
-        env=dict(start.environment),
-        cwd=start.cwd,
-    )
-    try:
-        async with asyncio.timeout(within_s):
-            output, errors = await process.communicate()
-        return ProgramResult(process.returncode, output, errors)
-    except TimeoutError:
-        return ProgramResult(None, b"", b"it did not end")
-    finally:
-        if process.returncode is None:
-            await _end(process)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a program with everything that it has started, and wait for its end.
-
-    Without the wait, the loop could be closed before it learns of the end.
-    """
-    for end in (process.terminate, process.kill):
-        with suppress(ProcessLookupError):
-            end()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(END_S):
-                await process.wait()
-                return
-
-
-def _command_of(start: ProcessStart) -> list[str]:
-    """Return the command with the absolute path of its program.
-
-    The process that is started is `supervise`, so a missing program would not raise there.
-
-    Raises:
-        FileNotFoundError: The program does not exist.
-    """
-    program, *arguments = start.command
-    path = shutil.which(program, path=start.environment.get("PATH", ""))
-    if path is None:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
-    return [os.path.abspath(path), *arguments]
 
 
 def _is_supervised(command: Sequence[str]) -> bool:

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+from arp.process.program import ProgramStart
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract.errors import AriError, Unavailable
-from arp.runtime.programs.agent_process import ProcessStart
 from arp.runtime.programs.json_rpc_peer import JsonRpcChild, JsonRpcError, JsonRpcPeer, RequestId
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class AgentServer(ABC, Generic[S]):
         Raises:
             Unavailable: It does not start; the message has its error text.
         """
-        start = ProcessStart(command, environment, str(cwd), self.name)
+        start = ProgramStart(command, environment, str(cwd), self.name)
         try:
             self._child = await JsonRpcChild.start(start, self, has_version=self.has_version)
         except OSError as failed:

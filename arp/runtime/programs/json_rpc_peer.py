@@ -20,14 +20,13 @@ from typing import Protocol
 
 import msgspec
 
+from arp.process.program import READ_BYTES, ProgramStart
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract.errors import Unavailable
 from arp.runtime.programs.agent_process import (
     MAX_LINE_BYTES,
     NO_MESSAGE_S,
-    READ_BYTES,
     AgentProcess,
-    ProcessStart,
     speaks_no_json,
 )
 
@@ -268,7 +267,7 @@ class JsonRpcChild:
 
     @classmethod
     async def start(
-        cls, start: ProcessStart, handler: JsonRpcHandler, *, has_version: bool = True
+        cls, start: ProgramStart, handler: JsonRpcHandler, *, has_version: bool = True
     ) -> JsonRpcChild:
         """Start a program, and pass its messages to the handler.
 

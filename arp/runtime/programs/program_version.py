@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from arp.runtime.programs.agent_process import ProcessStart, run_program
+from arp.process.program import ProgramStart, run_program
 
 VERSION_S = 10.0
 """Seconds that `--version` may take."""
@@ -34,9 +34,9 @@ class ProgramVersions:
         with suppress(OSError):
             file = program, os.stat(program).st_mtime_ns
             if file not in self._known:
-                start = ProcessStart([program, "--version"], environment, str(cwd))
+                start = ProgramStart([program, "--version"], environment, str(cwd))
                 result = await run_program(start, VERSION_S)
-                found = _NUMBERS.search(result.output.decode(errors="replace"))
+                found = _NUMBERS.search(result.stdout)
                 self._known = {file: found[0] if found else ""}
             return self._known[file]
         return ""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from arp.net.grpc_library import grpc
+from arp.protocol.framing.protobuf import ProtoError
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import (
     AriError,
@@ -27,7 +28,7 @@ from arp.runtime.remote.grpc_status import (
     OPTIONS,
     STATUS_KEY,
 )
-from arp.runtime.remote.proto_codec import ProtoError, decode, encode
+from arp.runtime.remote.proto_codec import decode, encode
 from arp.runtime.remote.proto_fields import PACKAGE, REMOTE_METHODS, service_method
 from arp.runtime.remote.remote import R, RemoteRuntime, closed
 from arp.runtime.remote.tls import RemoteAddress, is_loopback

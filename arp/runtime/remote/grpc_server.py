@@ -23,6 +23,7 @@ from arp.access.usage import UsageCounter, UsageLimits
 from arp.net.grpc_bounds import MAX_CALLS, GrpcBounds, bounded_options
 from arp.net.grpc_library import grpc
 from arp.protocol.errors import RateLimited
+from arp.protocol.framing.protobuf import ProtoError
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import (
     ERRORS,
@@ -36,7 +37,7 @@ from arp.runtime.contract.errors import (
 )
 from arp.runtime.contract.services import AriMethod, RuntimeService
 from arp.runtime.remote.grpc_status import CURSOR_KEY, MAX_MESSAGE_BYTES, MAX_TEXT, trailing
-from arp.runtime.remote.proto_codec import MAX_REQUEST_VALUES, ProtoError, decode, encode
+from arp.runtime.remote.proto_codec import MAX_REQUEST_VALUES, decode, encode
 from arp.runtime.remote.proto_fields import PACKAGE, REMOTE_METHODS, service_method
 from arp.runtime.remote.tls import TlsFiles, is_loopback
 

@@ -23,6 +23,12 @@ from arp.access.own_code import OwnCode
 from arp.access.settings import Access, check_names
 from arp.net.bodies import JsonBodies
 from arp.protocol.errors import InvalidMessage, RateLimited, ResourceLimit
+from arp.protocol.framing.event_stream import (
+    EVENT_STREAM,
+    STREAM_HEADERS,
+    encode_comment,
+    encode_event,
+)
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.enum_values import refusal_of
 from arp.runtime.contract.errors import (
@@ -125,9 +131,8 @@ class HttpGateway:
             subscription = await self.runtime.session_events(wanted)
         except Exception as failed:  # noqa: BLE001 - as above
             return _failure(failed)
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         stream = _stream(subscription)
-        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+        return StreamingResponse(stream, media_type=EVENT_STREAM, headers=STREAM_HEADERS)
 
 
 async def call(runtime: RuntimeService, method: AriMethod, body: bytes) -> msgspec.Struct:
@@ -151,23 +156,23 @@ async def call(runtime: RuntimeService, method: AriMethod, body: bytes) -> msgsp
 
 async def _stream(subscription: EventSubscription) -> AsyncIterator[bytes]:
     """Yield the events of a session; if the stream fails, the last message has the error."""
-    yield b'event: subscribed\ndata: {"after": %d}\n\n' % subscription.cursor
+    yield encode_event(b'{"after": %d}' % subscription.cursor, name="subscribed")
     following = asyncio.ensure_future(anext(subscription))
     try:
         while True:
             done, _ = await asyncio.wait([following], timeout=KEEP_ALIVE_S)
             if not done:
-                yield b": alive\n\n"
+                yield encode_comment("alive")
                 continue
             try:
                 event = following.result()
             except StopAsyncIteration:
-                yield b"event: end\ndata: {}\n\n"
+                yield encode_event(b"{}", name="end")
                 return
             except AriError as failed:
-                yield b"event: error\ndata: " + msgspec.json.encode(failed.status()) + b"\n\n"
+                yield encode_event(msgspec.json.encode(failed.status()), name="error")
                 return
-            yield b"id: %d\ndata: %b\n\n" % (event.sequence, msgspec.json.encode(event))
+            yield encode_event(msgspec.json.encode(event), event_id=str(event.sequence))
             following = asyncio.ensure_future(anext(subscription))
     finally:
         following.cancel()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
@@ -15,7 +14,7 @@ import httpx
 import msgspec
 
 from arp.net.http_problems import answer_problem, broken_connection, not_a_stream
-from arp.protocol.framing.event_stream import EventTooLong, SseEvent, SseParser
+from arp.protocol.framing.event_stream import EventReader, EventTooLong, SseEvent
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import (
     AriError,
@@ -233,9 +232,7 @@ class _GatewayStream:
     """The messages of one stream of events."""
 
     def __init__(self, response: httpx.Response) -> None:
-        self._chunks = response.aiter_bytes()
-        self._parser = SseParser(MAX_EVENT_BYTES)
-        self._waiting: deque[SseEvent] = deque()
+        self._events = EventReader(response.aiter_bytes(), MAX_EVENT_BYTES)
 
     async def next(self) -> SseEvent:
         """Return the next message.
@@ -244,14 +241,15 @@ class _GatewayStream:
             EOFError: The stream has ended.
             RuntimeInternal: A message is larger than `MAX_EVENT_BYTES`.
         """
-        while not self._waiting:
-            try:
-                self._waiting += self._parser.feed(await anext(self._chunks))
-            except StopAsyncIteration:
-                raise EOFError("the stream has ended") from None
-            except EventTooLong as wrong:
-                raise RuntimeInternal(f"the gateway sent {wrong}") from wrong
-        return self._waiting.popleft()
+        try:
+            event = await anext(self._events)
+        except StopAsyncIteration:
+            raise EOFError("the stream has ended") from None
+        except EventTooLong as wrong:
+            raise RuntimeInternal(f"the gateway sent {wrong}") from wrong
+        if not event.is_complete:
+            raise EOFError("the stream has ended within a message")
+        return event
 
 
 def _decoded(data: str | bytes, kind: type[T], what: str) -> T:

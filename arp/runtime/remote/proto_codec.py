@@ -1,8 +1,8 @@
 """Codec between Structs and Protocol Buffers.
 
-A message is a series of fields: a tag (number and wire type), then a value. Unknown fields are
-skipped, so that messages of a newer peer can be read. Few types are needed and the Structs exist
-already, so this codec needs neither generated classes nor another library.
+`arp.protocol.framing.protobuf` has the wire format. Unknown fields are skipped, so that messages of
+a newer peer can be read. Few types are needed and the Structs exist already, so this codec needs
+neither generated classes nor another library.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ from typing import Any, TypeVar
 import msgspec
 
 from arp.protocol.errors import ArpError
+from arp.protocol.framing.protobuf import (
+    BYTES,
+    FIXED64,
+    VARINT,
+    ProtoError,
+    encode_field,
+    encode_tag,
+    encode_varint,
+    read_value,
+    split_fields,
+)
 from arp.protocol.json_value import MAX_VALUES, JsonObject, check_json_text
 from arp.runtime.contract.enum_values import refusal_of, told
 from arp.runtime.remote.proto_fields import ZEROS, ProtoField, fields_of, numbers
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-"""Wire types; the groups 3 and 4 belong to Protocol Buffers 1."""
-
 WIRE_TYPES = {"bool": VARINT, "int64": VARINT, "enum": VARINT, "double": FIXED64}
 """Wire types of field kinds; all other kinds are `BYTES`."""
 
-MAX_VARINT_BYTES = 10
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
-
-
-class ProtoError(ValueError):
-    """The bytes are not a message of the type, or a value does not fit into a field."""
 
 
 class ValueNotAllowed(ProtoError):
@@ -74,20 +77,20 @@ def _tags(kind: type[msgspec.Struct]) -> tuple[tuple[ProtoField, bytes], ...]:
 
 def _tag(field: ProtoField, number: int) -> bytes:
     packed = field.is_repeated and field.kind in WIRE_TYPES
-    return _varint(number << 3 | (BYTES if packed else WIRE_TYPES.get(field.kind, BYTES)))
+    return encode_tag(number, BYTES if packed else WIRE_TYPES.get(field.kind, BYTES))
 
 
 def _write(out: bytearray, field: ProtoField, tag: bytes, value: Any) -> None:
     if field.kind == "map":
         for name, text in value.items():
-            _write_bytes(out, tag, _entry(name, text))
+            out += encode_field(tag, _entry(name, text))
     elif not field.is_repeated and field.kind in WIRE_TYPES:
         out += tag + _scalar(field, value)
     elif field.kind in WIRE_TYPES:
-        _write_bytes(out, tag, b"".join(_scalar(field, one) for one in value))
+        out += encode_field(tag, b"".join(_scalar(field, one) for one in value))
     else:
         for one in value if field.is_repeated else (value,):
-            _write_bytes(out, tag, _TO_BYTES[field.kind](one))
+            out += encode_field(tag, _TO_BYTES[field.kind](one))
 
 
 _TO_BYTES: dict[str, Callable[[Any], bytes]] = {
@@ -98,18 +101,9 @@ _TO_BYTES: dict[str, Callable[[Any], bytes]] = {
 }
 
 
-def _write_bytes(out: bytearray, tag: bytes, data: bytes) -> None:
-    out += tag
-    out += _varint(len(data))
-    out += data
-
-
 def _entry(name: str, text: str) -> bytes:
     """Return an entry of a map: a message with the key as field 1 and the value as field 2."""
-    entry = bytearray()
-    _write_bytes(entry, b"\x0a", name.encode())
-    _write_bytes(entry, b"\x12", text.encode())
-    return bytes(entry)
+    return encode_field(b"\x0a", name.encode()) + encode_field(b"\x12", text.encode())
 
 
 def _scalar(field: ProtoField, value: Any) -> bytes:
@@ -119,19 +113,10 @@ def _scalar(field: ProtoField, value: Any) -> bytes:
         table = numbers().enums[field.of.__name__]
         if str(value) not in table:
             raise ValueNotAllowed(told("", tuple(table), repr(value)))
-        return _varint(table[str(value)])
+        return encode_varint(table[str(value)])
     if not INT64_MIN <= value <= INT64_MAX:
         raise OverflowError(f"{value} has more than 64 bits")
-    return _varint(int(value) & (2**64 - 1))
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return encode_varint(int(value) & (2**64 - 1))
 
 
 # -- from bytes ----------------------------------------------------------------------------------
@@ -178,7 +163,7 @@ class _ProtoReader:
         """Return the fields of a message by name, without validation."""
         known = _by_number(kind)
         found: dict[str, list[Any]] = {}
-        for number, wire_type, value in _split(data):
+        for number, wire_type, value in split_fields(data):
             self._count_one()
             field = known.get(number)
             if field is None:
@@ -282,52 +267,12 @@ def _enum_names(kind: type[StrEnum]) -> dict[int, str]:
 
 
 def _read_entry(data: bytes) -> tuple[str, str]:
-    parts = {number: value for number, wire, value in _split(data) if wire == BYTES}
+    parts = {number: value for number, wire, value in split_fields(data) if wire == BYTES}
     return parts.get(1, b"").decode(), parts.get(2, b"").decode()
-
-
-def _split(data: bytes) -> Iterator[tuple[int, int, Any]]:
-    """Yield number, wire type and raw value of each field."""
-    at = 0
-    while at < len(data):
-        tag, at = _read_varint(data, at)
-        number, wire_type = tag >> 3, tag & 7
-        if not number:
-            raise ProtoError("a field has the number 0")
-        value, at = _read(data, at, wire_type)
-        yield number, wire_type, value
 
 
 def _packed(data: bytes, wire_type: int) -> Iterator[Any]:
     at = 0
     while at < len(data):
-        value, at = _read(data, at, wire_type)
+        value, at = read_value(data, at, wire_type)
         yield value
-
-
-def _read(data: bytes, at: int, wire_type: int) -> tuple[Any, int]:
-    if wire_type == VARINT:
-        return _read_varint(data, at)
-    sizes = {FIXED64: 8, FIXED32: 4}
-    if wire_type == BYTES:
-        size, at = _read_varint(data, at)
-    elif wire_type in sizes:
-        size = sizes[wire_type]
-    else:
-        raise ProtoError(f"there is no wire type {wire_type}")
-    if at + size > len(data):
-        raise ProtoError(f"it ends within a field of {size} bytes")
-    return data[at : at + size], at + size
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 7 * MAX_VARINT_BYTES, 7):
-        if at >= len(data):
-            raise ProtoError("it ends within a number")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & (2**64 - 1), at
-    raise ProtoError(f"a number has more than {MAX_VARINT_BYTES} bytes")

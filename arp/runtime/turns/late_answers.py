@@ -25,10 +25,12 @@ from arp.record.wording import encoded
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.user_questions import Check
 from arp.runtime.turns.linked_session import LinkedSession
+from arp.session.approval import ApprovalAnswer
 from arp.surface.answers import answer_value, check_answer, is_decline
+from arp.turn.approval.approval import digest_of
 from arp.turn.foreign_names import fitting_name
 from arp.turn.question_outcome import DECLINED, Declined
-from arp.turn.tool import ToolCall, digest_of
+from arp.turn.tool import ToolCall
 
 if TYPE_CHECKING:
     from arp.turn.earlier_questions import LateAnswer
@@ -127,16 +129,15 @@ class LateAnswers:
             return None
         for answer in self._earlier.answers(self._unused_turns):
             echo = answer.input
-            payload, action = echo.data.get("payload"), echo.data.get("action")
-            given: JsonObject = payload if isinstance(payload, dict) else {}
+            given, action = ApprovalAnswer.of(echo.data), echo.data.get("action")
             is_same = self._earlier.is_about(echo.source_component or "", call.name, digest)
-            if action not in ("confirm", "deny") or not is_same or "updated_input" in given:
+            is_edited = given.updated_input is not None
+            if action not in ("confirm", "deny") or not is_same or is_edited:
                 continue
             self._use(answer)
-            if action == "confirm":
+            if given.allows:
                 return ari.PermissionResponse("allow")
-            reason = str(given.get("reason") or "") if request.takes_message else ""
-            return ari.PermissionResponse("deny", reason)
+            return ari.PermissionResponse("deny", given.reason if request.takes_message else "")
         return None
 
     def component(

@@ -25,19 +25,21 @@ from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriError, InvalidArgument
 from arp.runtime.contract.feed import one_line
 from arp.runtime.contract.user_questions import (
-    AskedOnce,
+    SingleQuestion,
     ask_user,
-    asked_once,
     is_user_question,
     question_mark,
+    single_question,
 )
 from arp.runtime.turns.late_answers import LateAnswers, asked_key, input_digest
 from arp.runtime.turns.linked_session import LinkedSession, RuntimeHandle
-from arp.runtime.turns.named_files import FileBinding
 from arp.surface.schema_slot import distinct
+from arp.turn.approval.approval import Approval, RecheckResult, digest_of
+from arp.turn.approval.approver import MAX_RULE
+from arp.turn.approval.file_binding import FileBinding
 from arp.turn.foreign_names import shortened
 from arp.turn.question_outcome import DECLINED
-from arp.turn.tool import MAX_RULE, Approval, SecondLook, ToolCall, digest_of
+from arp.turn.tool import ToolCall
 from arp.values.cell import cell_of
 
 if TYPE_CHECKING:
@@ -110,8 +112,8 @@ class TurnQuestions:
     def _method_for(self, request: ari.PermissionRequest) -> Asks:
         """Return the method for a request: a question, one component, or a permission."""
         if request.kind is ari.PermissionKind.QUESTION and request.takes_updated_input:
-            once = asked_once(request.tool_input_raw, request.tool_call_id, self._turn.id)
-            if once is not None or is_user_question(request.tool_input_raw):
+            question = single_question(request.tool_input_raw, request.tool_call_id, self._turn.id)
+            if question is not None or is_user_question(request.tool_input_raw):
                 return self._ask_question
         return self._ask_permission
 
@@ -135,9 +137,9 @@ class TurnQuestions:
         if (known := self._late.again(request)) is not None:
             return self._keep(request, known)
         self._late.asks(request)
-        once = asked_once(request.tool_input_raw, request.tool_call_id, self._turn.id)
-        if once is not None:
-            return self._keep(request, await self._ask_component(once, request))
+        question = single_question(request.tool_input_raw, request.tool_call_id, self._turn.id)
+        if question is not None:
+            return self._keep(request, await self._ask_component(question, request))
         answered = await ask_user(self._late, request.tool_input_raw)
         if answered is not None:
             return self._keep(request, ari.PermissionResponse("allow", updated_input=answered))
@@ -145,21 +147,23 @@ class TurnQuestions:
         return self._keep(request, denial)
 
     async def _ask_component(
-        self, once: AskedOnce, request: ari.PermissionRequest
+        self, question: SingleQuestion, request: ari.PermissionRequest
     ) -> ari.PermissionResponse:
         """Ask one question, unless a late input already answers it."""
         # A turn that the runtime continues has its original calls, so the call id identifies the
         # question. A new turn may use the id for another question, so the contents are compared.
         is_new = request.turn_id == self._link.sent_turn
         mark = "" if is_new else question_mark(request.tool_call_id)
-        given = self._late.component(once.component, mark, once.check)
+        given = self._late.component(question.component, mark, question.check)
         if given is None:
-            self._late.replace_component(once.component, mark)
-            if once.about:
-                items = [{"key": name, "value": cell_of(one)} for name, one in once.about.items()]
+            self._late.replace_component(question.component, mark)
+            if question.about:
+                items = [
+                    {"key": name, "value": cell_of(one)} for name, one in question.about.items()
+                ]
                 self._turn.show(Component("", "key-value", {"items": items}))
-            given = await self._turn._ask_checked(once.component, once.check)
-        answer = DECLINED if given is DECLINED else once.answer(given)
+            given = await self._turn._ask_checked(question.component, question.check)
+        answer = DECLINED if given is DECLINED else question.answer(given)
         if answer is DECLINED:
             return ari.PermissionResponse("deny", NO_ANSWER)
         answered = {**request.tool_input_raw, "answer": answer}
@@ -182,11 +186,13 @@ class TurnQuestions:
         call = self._calls[request.tool_call_id]
         call.check_size(request.tool_input_raw)  # before its files are looked up
         title = f"{call.name}: {one_line(request.tool_input_summary)}".rstrip(": ")
-        binding = FileBinding(request, self._link.cwd, call.hides)
+        is_command = request.kind is ari.PermissionKind.COMMAND
+        shown, cwd = request.tool_input_raw, self._link.cwd
+        binding = FileBinding(shown, cwd, call.hides, is_command=is_command)
         ways = _ways_by_label(request.ways)
         chosen = ""
 
-        async def still_fits(approval: Approval) -> SecondLook:
+        async def still_fits(approval: Approval) -> RecheckResult:
             nonlocal chosen
             if approval.scope == "session":
                 rule = await self._ask_rule(rules)
@@ -194,8 +200,8 @@ class TurnQuestions:
             if ways and not chosen:
                 chosen = await self._ask_way(ways)
                 if not chosen:
-                    return SecondLook(NOT_CHOSEN)
-            return await binding.again(approval)
+                    return RecheckResult(NOT_CHOSEN)
+            return await binding.recheck(approval)
 
         # Reading files takes time that varies. Without the lock, a later request could be shown
         # before an earlier one.

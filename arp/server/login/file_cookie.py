@@ -8,7 +8,6 @@ its own cookie name, since browsers send cookies to all ports of a host.
 
 from __future__ import annotations
 
-import hmac
 import math
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -16,6 +15,7 @@ from binascii import Error
 from http.cookies import CookieError, SimpleCookie
 
 from arp.access.principal import Principal
+from arp.net.signer import Signer
 from arp.protocol.blob_path import PREFIX
 from arp.transport.websocket import Scope
 
@@ -28,7 +28,7 @@ class FileCookie:
 
     def __init__(self) -> None:
         self.name = f"arp_files_{secrets.token_hex(4)}"
-        self._key = secrets.token_bytes(32)
+        self._signer = Signer(secrets.token_bytes(32))
 
     def header(self, scope: Scope, principal: Principal, now_s: float) -> str:
         """Return `Set-Cookie` for a user.
@@ -43,7 +43,7 @@ class FileCookie:
         content = f"{_as_text(principal.name)}.{grounds}.{int(until)}"
         place = scope.get("root_path", "") + PREFIX.rstrip("/")
         safe = "; Secure" if scope.get("scheme") == "https" else ""
-        cookie = f"{self.name}={content}.{self._sign(content)}; Path={place}; Max-Age={LIFE_S}"
+        cookie = f"{self.name}={self._signer.sign(content)}; Path={place}; Max-Age={LIFE_S}"
         return f"{cookie}; HttpOnly; SameSite=Strict{safe}"
 
     def principal(self, scope: Scope, now_s: float) -> Principal | None:
@@ -64,16 +64,13 @@ class FileCookie:
             morsel = SimpleCookie(header).get(self.name)
         except CookieError:
             return None
-        content, _, signature = (morsel.value if morsel is not None else "").rpartition(".")
-        if not hmac.compare_digest(signature.encode(), self._sign(content).encode()):
+        content = self._signer.verified(morsel.value) if morsel is not None else None
+        if content is None:
             return None
         user, grounds, until = content.split(".")
         if int(until) <= now_s:
             return None
         return Principal(_as_name(user), credential=_as_name(grounds))
-
-    def _sign(self, content: str) -> str:
-        return hmac.new(self._key, content.encode(), "sha256").hexdigest()
 
 
 def _as_text(name: str) -> str:

@@ -32,6 +32,7 @@ from msgspec import Struct
 from arp.access.incoming import IncomingConnection, Scope
 from arp.access.oidc import Oidc
 from arp.access.principal import Principal
+from arp.net.signer import Signer
 from arp.server.login.login_file import LoginFile, Seal
 from arp.server.login.oidc_provider import Identity, Provider, ProviderFailed, subject_of
 
@@ -112,7 +113,7 @@ class LoginBook:
         self.provider = Provider(oidc)
         self._file = LoginFile(path)
         self._oidc = oidc
-        self._key = secrets.token_bytes(32)
+        self._signer = Signer(secrets.token_bytes(32))
         self._by_hash: dict[bytes, Login] = {}
         self._by_id: dict[str, Login] = {}
         self._used: dict[str, float] = {}
@@ -152,8 +153,7 @@ class LoginBook:
         )
         content = urlsafe_b64encode(msgspec.json.encode(attempt)).decode()
         name = _attempt_cookie(attempt.state)
-        value = f"{content}.{self._sign(content)}"
-        return url, self._cookie(scope, name, value, ATTEMPT_S)
+        return url, self._cookie(scope, name, self._signer.sign(content), ATTEMPT_S)
 
     async def finish(self, scope: Scope) -> tuple[str, list[str]]:
         """Sign somebody in who comes back from the provider.
@@ -186,9 +186,9 @@ class LoginBook:
 
     def _attempt(self, connection: IncomingConnection, state: str) -> LoginAttempt:
         cookie = connection.cookies.get(self._name(connection.scope, _attempt_cookie(state)), "")
-        content, _, signature = cookie.rpartition(".")
+        content = self._signer.verified(cookie)
         failed = ProviderFailed("this browser did not begin to sign in here, or too long ago")
-        if not hmac.compare_digest(signature.encode(), self._sign(content).encode()):
+        if content is None:
             raise failed
         attempt = msgspec.json.decode(urlsafe_b64decode(content), type=LoginAttempt)
         is_its_own = hmac.compare_digest(attempt.state.encode(), state.encode())
@@ -200,9 +200,6 @@ class LoginBook:
         now = time.time()
         self._used = {state: until for state, until in self._used.items() if until > now}
         self._used[attempt.state] = attempt.until
-
-    def _sign(self, content: str) -> str:
-        return hmac.new(self._key, content.encode(), "sha256").hexdigest()
 
     # -- logins ------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from arp.live.live_session import LiveSession
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import InvalidMessage
+from arp.protocol.framing.event_stream import encode_event
 from arp.protocol.json_value import JsonObject
 from arp.protocol.screen import ToolRun, is_text_part
 from arp.protocol.validate import explain, fits
@@ -21,7 +22,7 @@ from arp.server.answers import json_response, shown_response
 from arp.server.state import Requester, StreamRoute, requester
 from arp.session.window import PastTurn
 from arp.store.session_list import Match, SessionMeta
-from arp.transport.event_stream import ReadyEvents, event, stream
+from arp.transport.event_stream import ReadyEvents, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
@@ -97,7 +98,7 @@ async def _get(request: Request) -> Response:
     hub, live = await asker.hub(), await asker.find(request.path_params["session_id"])
     meta = await hub.store.session(live.id)
     row = chat_row(meta) if meta is not None else {"id": live.id}
-    sealed = live.session.log.sealed
+    sealed = live.session.sealed
     if sealed is not None:
         row["read_only"] = sealed.message
     limit = bounded(query.get("limit"), DEFAULT_TURNS, MAX_TURNS)
@@ -242,8 +243,8 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
 
 def _changed(changed: SessionMeta | str) -> bytes:
     if isinstance(changed, str):
-        return event(encode_json({"id": changed}), name="removed")
-    return event(encode_json(chat_row(changed)), name="chat")
+        return encode_event(encode_json({"id": changed}), name="removed")
+    return encode_event(encode_json(chat_row(changed)), name="chat")
 
 
 CHAT_ROUTES = [

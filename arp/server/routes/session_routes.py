@@ -15,10 +15,11 @@ from arp.control.facts import Room
 from arp.control.method import SessionParams, read_params
 from arp.control.sessions import ListSessions, ReadEvents, ReadSession
 from arp.protocol.errors import ArpError
+from arp.protocol.framing.event_stream import EVENT_STREAM, encode_event
 from arp.protocol.json_value import JsonObject
 from arp.server.answers import json_response
 from arp.server.state import StreamRoute, requester
-from arp.transport.event_stream import ReadyEvents, event, parse_place, stream
+from arp.transport.event_stream import ReadyEvents, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
@@ -72,7 +73,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
     asker = requester(request)
     control = await asker.control()
     wanted = read_params("query", ReadEvents, _query(request))
-    if "text/event-stream" not in request.headers.get("accept", ""):
+    if EVENT_STREAM not in request.headers.get("accept", ""):
         response = json_response(await control.sessions.events(wanted))
         await response(scope, receive, send)
         return
@@ -105,7 +106,7 @@ async def _send(
     try:
         async with aclosing(facts):
             async for sequence, fact in facts:  # a stored fact is one line
-                outbox.send([event(fact, place=f"{epoch}-{sequence}")])
+                outbox.send([encode_event(fact, event_id=f"{epoch}-{sequence}")])
                 await room.wait()
     except ArpError:
         outbox.close(1011, "the session is gone")

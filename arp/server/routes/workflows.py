@@ -30,6 +30,7 @@ from arp.protocol.capabilities import AGENT_FEATURES, LEVELS
 from arp.protocol.codec import agent_decoder, encode_shown
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, SessionNotFound
+from arp.protocol.framing.event_stream import DONE, EVENT_STREAM, encode_event
 from arp.protocol.json_value import Json, JsonObject, check_count, check_plain_json
 from arp.protocol.messages import (
     FINAL_STATUSES,
@@ -57,7 +58,7 @@ from arp.server.routes.chats import bounded, tool_object
 from arp.server.state import Requester, StreamRoute, log_arrival, requester
 from arp.server.uploads import UploadedFile
 from arp.session.window import PastTurn
-from arp.transport.event_stream import ReadyEvents, event, stream
+from arp.transport.event_stream import ReadyEvents, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 from arp.view.profile import profile_of
@@ -89,7 +90,7 @@ async def _workflow(scope: Scope, receive: Receive, send: Send) -> None:
     else:
         hub = await state.hub()
         run = await _submit(request, hub)
-        if "text/event-stream" in request.headers.get("accept", ""):
+        if EVENT_STREAM in request.headers.get("accept", ""):
             await follow(requester(request), run, receive, send)
         else:
             await (await _whole(hub, run.live, run.turn.id))(scope, receive, send)
@@ -129,9 +130,9 @@ async def _begin(
 ) -> Run:
     workflow, principal = request.path_params["workflow"], requester(request).principal
     live = await hub.open(turn.session_id, principal, workflow)
-    if live.session.head.workflow != workflow:
+    if live.session.workflow != workflow:
         raise InvalidMessage(
-            f"session {live.id!r} is one of {live.session.head.workflow!r}; post it there",
+            f"session {live.id!r} is one of {live.session.workflow!r}; post it there",
             detail="session_id",
         )
     kind: InputType = "file" if files else "text"
@@ -163,7 +164,7 @@ class Run(Struct, frozen=True):
     @property
     def id(self) -> str:
         """Its name in `/_api/runs`."""
-        return f"{self.live.session.head.session_id}.{self.turn.id}"
+        return f"{self.live.session.id}.{self.turn.id}"
 
     def is_held(self) -> bool:
         """Return whether it begins only after the answer to another turn's question."""
@@ -248,7 +249,7 @@ async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
         await live.written()
     past = await hub.history.turn(live, turn_id)
     assert past is not None
-    run_id = f"{live.session.head.session_id}.{turn_id}"
+    run_id = f"{live.session.id}.{turn_id}"
     return shown_response({"run_id": run_id, "status": turn.status, **result_of(past)})
 
 
@@ -429,7 +430,7 @@ class WorkflowWriter(ReadyEvents):
 
     def _end(self) -> bytes:
         self.done = True
-        return event(b"[DONE]", name="done")
+        return encode_event(DONE.encode(), name="done")
 
     def _commit(self, commit: Commit) -> bytes:
         pending, self._pending = self._pending, []
@@ -472,7 +473,7 @@ def _target(op: object) -> str:
 
 
 def _named(name: str, data: JsonObject) -> bytes:
-    return event(encode_shown(data), name=name)
+    return encode_event(encode_shown(data), name=name)
 
 
 WORKFLOW_ROUTES = [

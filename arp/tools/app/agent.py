@@ -36,7 +36,6 @@ from arp.tools.budget import Purchase
 from arp.tools.build.backend import ToolBackend
 from arp.tools.build.router import TaskRequest
 from arp.tools.build.turn_place import TurnPlace
-from arp.tools.build.workplace import ApprovalRequest
 from arp.tools.errors import ToolAgentError
 from arp.tools.faces.catalog import ToolCatalog
 from arp.tools.faces.mcp_face import MCP_PATH, McpFace
@@ -256,7 +255,10 @@ class ToolAgent(ToolCatalog):
 
                 async def approve(title: str, message: str) -> bool:
                     rule = "require_approval_above_usd"
-                    return (await shown.ask(ApprovalRequest(title, given, rule, message))).allowed
+                    approval = await shown.ask_permission(
+                        title, rule=rule, input=given, message=message or None
+                    )
+                    return approval.allowed
 
                 await self.service.budget.spend(purchase, approve)
         except ToolAgentError as refused:

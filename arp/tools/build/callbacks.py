@@ -11,15 +11,14 @@ a secret is set, each request is signed, so that the receiver can detect forgeri
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 from collections.abc import Awaitable, Callable
-from hashlib import sha256
 from typing import Final
 
 import httpx
 import msgspec
 
+from arp.net.signer import Signer
 from arp.tools.build.messages import Outcome, message_with
 from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.errors import ToolAgentError
@@ -114,8 +113,8 @@ class CallbackSender:
 def signature_of(body: bytes, secret: str, at: float) -> str:
     """Return the value of `SIGNATURE` for a body sent at `at`, in seconds since the epoch."""
     seconds = int(at)
-    signed = hmac.new(secret.encode(), b"%d." % seconds + body, sha256).hexdigest()
-    return f"t={seconds},v1={signed}"
+    signature = Signer(secret.encode()).signature(_signed_bytes(body, seconds))
+    return f"t={seconds},v1={signature}"
 
 
 def verify_callback(body: bytes, signature: str, secret: str, now: float) -> bool:
@@ -127,10 +126,14 @@ def verify_callback(body: bytes, signature: str, secret: str, now: float) -> boo
         secret: Value of `TOOL_AGENT_CALLBACK_SECRET`.
         now: Time in seconds since the epoch.
     """
-    parts = dict(part.split("=", 1) for part in signature.split(",") if "=" in part)
-    seconds = parts.get("t", "")
+    head, _, mac = signature.partition(",v1=")
+    seconds = head.removeprefix("t=")
     if not (seconds.isascii() and seconds.isdigit() and len(seconds) < 16):
         return False
-    expected = signature_of(body, secret, int(seconds))
-    fits = hmac.compare_digest(expected.encode(), signature.encode())
-    return fits and abs(now - int(seconds)) <= MAX_AGE_S
+    at = int(seconds)
+    fits = head == f"t={at}" and Signer(secret.encode()).is_valid(_signed_bytes(body, at), mac)
+    return fits and abs(now - at) <= MAX_AGE_S
+
+
+def _signed_bytes(body: bytes, seconds: int) -> bytes:
+    return b"%d." % seconds + body

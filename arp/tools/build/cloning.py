@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from arp.process.program import TIMED_OUT, ProgramStart, run_program
 from arp.tools.errors import CapacityExceeded, RuntimeMissing, ToolCallFailed, ToolTimeout
 from arp.tools.projects.project_disk import disk_use
 from arp.tools.projects.projects import LocalProjects
@@ -112,26 +112,14 @@ async def _run(command: list[str], home: str) -> None:
         "GIT_SSH_COMMAND": "/bin/false",
         "GIT_OPTIONAL_LOCKS": "0",
     }
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment,
-        start_new_session=True,
-    )
     try:
-        async with asyncio.timeout(CLONE_S):
-            _, stderr = await process.communicate()
-    except TimeoutError:
-        raise ToolTimeout(f"the repository was not cloned within {CLONE_S:g} s") from None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    if process.returncode:
-        text = stderr.decode(errors="replace").strip()[-MAX_REASON:]
+        result = await run_program(ProgramStart(command, environment), CLONE_S)
+    except OSError as error:
+        raise ToolCallFailed(f"git cannot be started: {error}") from error
+    if result.exit_code == TIMED_OUT:
+        raise ToolTimeout(f"the repository was not cloned within {CLONE_S:g} s")
+    if result.exit_code:
+        text = result.stderr.strip()[-MAX_REASON:]
         raise ToolCallFailed(f"the repository cannot be cloned: {text}")
 
 

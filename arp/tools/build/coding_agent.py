@@ -34,7 +34,7 @@ from arp.tools.build.coding_job import Coder, CodingJob, CodingOutcome
 from arp.tools.build.coding_log import CodingLog
 from arp.tools.build.messages import CANCELLED, Outcome, ToolError, ToolReady, ToolRequest
 from arp.tools.build.toolbox import Toolbox
-from arp.tools.build.workplace import ApprovalRequest, Headless, Workplace
+from arp.tools.build.workplace import Headless, Workplace
 from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolConflict, UnknownTool
 from arp.tools.registry.models import ToolMeta, ToolStatus
 from arp.tools.registry.registry import url_of
@@ -354,8 +354,14 @@ class CodingAgent:
 
         async def approve(title: str, message: str) -> bool:
             async with job.place.call("budget", arguments) as shown:
-                request = ApprovalRequest(title, arguments, "require_approval_above_usd", message)
-                return (await job.request_approval(shown, request, None)).allowed
+                approval = await job.ask_permission(
+                    shown,
+                    title,
+                    rule="require_approval_above_usd",
+                    input=arguments,
+                    message=message or None,
+                )
+                return approval.allowed
 
         # The setting about approval of builds does not apply: costs always need a person.
         await money.reserve(coder.name, most, approve if job.place.session_id else None)

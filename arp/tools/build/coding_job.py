@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from msgspec import Struct
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.build.coding_log import CodingLog
 from arp.tools.build.toolbox import Toolbox
-from arp.tools.build.workplace import (
-    ApprovalAnswer,
-    ApprovalRequest,
-    ProcessRun,
-    Recheck,
-    WorkCall,
-    Workplace,
-)
+from arp.tools.build.workplace import ProcessRun, WorkCall, Workplace
 from arp.tools.errors import ToolRefused
 from arp.tools.tasks.task_book import TaskBook, TaskRecord, TaskStatus
 from arp.tools.tasks.task_money import TaskMoney
+from arp.turn.approval.approval import Approval, PermissionOptions
 
 TASK_OVER = "the task is over; nothing more can be done in it"
 """Error of a call that arrives after the end of the task."""
@@ -156,15 +150,21 @@ class CodingJob:
         if self.money is not None:
             await self.money.report(total_usd, model)
 
-    async def request_approval(
-        self, shown: WorkCall, request: ApprovalRequest, recheck: Recheck | None
-    ) -> ApprovalAnswer:
+    async def ask_permission(
+        self,
+        shown: WorkCall,
+        title: str,
+        *,
+        rule: str,
+        input: JsonObject,
+        **options: Unpack[PermissionOptions],
+    ) -> Approval:
         """Ask a person; the task is `waiting_approval` until the answer."""
         session_id, status = self.place.session_id, TaskStatus.WAITING_APPROVAL
-        self._book.set(self.task_id, status, waiting_for=request.title, session_id=session_id)
+        self._book.set(self.task_id, status, waiting_for=title, session_id=session_id)
         self._open_questions += 1
         try:
-            return await shown.ask(request, recheck)
+            return await shown.ask_permission(title, rule=rule, input=input, **options)
         finally:
             self._open_questions -= 1
             # A task that is over, or is pending again because the service stops, keeps its status.
@@ -190,9 +190,12 @@ class _WaitingCall:
         """See `WorkCall.ran`."""
         await self._shown.ran(run)
 
-    async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
-        """See `WorkCall.ask`; sets the status of the task meanwhile."""
-        return await self._job.request_approval(self._shown, request, recheck)
+    async def ask_permission(
+        self, title: str, *, rule: str, input: JsonObject, **options: Unpack[PermissionOptions]
+    ) -> Approval:
+        """See `WorkCall.ask_permission`; sets the status of the task meanwhile."""
+        shown = self._shown
+        return await self._job.ask_permission(shown, title, rule=rule, input=input, **options)
 
 
 def _preview(result: JsonObject) -> JsonObject:

@@ -25,12 +25,13 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, field
 
-from arp.process.sandbox import MIB, sandbox_works
+from arp.process.memory import MIB
+from arp.process.program import ProgramResult
+from arp.process.sandbox import sandbox_works
 from arp.protocol.json_value import JsonObject
 from arp.tools.build.toolbox_approval import Approvals, RunRequest
 from arp.tools.build.workplace import ProcessRun, WorkCall
 from arp.tools.errors import InvalidToolCall, ToolConflict, ToolRefused
-from arp.tools.projects.program import CommandResult
 from arp.tools.projects.projects import DEFAULT_TIMEOUT_S
 from arp.tools.registry.models import (
     ContainerInfo,
@@ -534,7 +535,7 @@ class Toolbox:
         return "bubblewrap" if is_on else ""
 
     async def _record_run(
-        self, shown: WorkCall, command: str, cwd: str | Path, done: CommandResult, sandbox: str
+        self, shown: WorkCall, command: str, cwd: str | Path, done: ProgramResult, sandbox: str
     ) -> None:
         run = ProcessRun(command, str(cwd), done.exit_code, done.stdout, done.stderr, sandbox)
         await shown.ran(run)

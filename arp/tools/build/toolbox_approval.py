@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from arp.protocol.json_value import JsonObject
-from arp.tools.build.workplace import ApprovalRequest, WorkCall
+from arp.tools.build.workplace import WorkCall
 from arp.tools.errors import ToolRefused
 from arp.tools.projects.project_look import ProjectLook
 from arp.tools.projects.projects import LocalProjects
+from arp.turn.approval.approval import Approval, RecheckResult
 
 EXECUTES: Final = "generated-code"
 """Name of the approval rule in facts."""
@@ -99,7 +100,7 @@ class Approvals:
         looks = {project: await self._look(project) for project in sorted(set(request.projects))}
         locked = False
 
-        async def recheck() -> str:
+        async def recheck(_: Approval) -> RecheckResult:
             nonlocal locked
             if not locked:
                 # Held to the end of the run: a file written after this look would run unseen.
@@ -110,25 +111,25 @@ class Approvals:
             for project, look in looks.items():
                 try:
                     if await self._look(project) != look:
-                        return CHANGED
+                        return RecheckResult(CHANGED)
                 except ToolRefused as refused:
-                    return f"{CHANGED}: {refused.message}"
-            return ""
+                    return RecheckResult(f"{CHANGED}: {refused.message}")
+            return RecheckResult()
 
         files, changed = self._rows(looks)
-        question = ApprovalRequest(
+        approval = await shown.ask_permission(
             request.title,
-            request.input,
-            EXECUTES,
+            rule=EXECUTES,
+            input=_with_files(request.input, files, changed),
             message="This runs code that an agent has written, or that others have published.",
-            task_rule=f"Everything that this task runs in {Path(request.place).name}",
-            files=files,
-            changed=changed,
+            session_rule=f"Everything that this task runs in {Path(request.place).name}",
+            keeps_grant=False,
+            files=files or None,
+            recheck=recheck,
         )
-        answer = await shown.ask(question, recheck)
-        if not answer.allowed:
-            raise ToolRefused(f"not allowed: {answer.reason or 'a person said no'}")
-        if answer.for_task:
+        if not approval.allowed:
+            raise ToolRefused(f"not allowed: {approval.reason or 'a person said no'}")
+        if approval.scope == "session":
             self._allowed.add(request.place)
 
     def _rows(self, looks: dict[Path, ProjectLook]) -> tuple[list[JsonObject], int]:
@@ -146,3 +147,22 @@ class Approvals:
 
     async def _look(self, project: Path) -> ProjectLook:
         return await asyncio.to_thread(self._projects.look, self._projects.project_of(project))
+
+
+def _with_files(input: JsonObject, files: Sequence[JsonObject], changed: int) -> JsonObject:
+    """Return an input with the files that can change what runs: screens show the whole input.
+
+    Args:
+        input: Input to be approved.
+        files: Files with `path`, `bytes`, `sha256`; a path that ends with `/` stands for the whole
+            content of a directory.
+        changed: Number of files, from the first, that are new or have changed since the last
+            question.
+    """
+    if not files:
+        return input
+    shown: JsonObject = {}
+    for number, file in enumerate(files):
+        state = "new or changed, " if number < changed else ""
+        shown[str(file["path"])] = f"{state}{file['bytes']} bytes, sha256 {file['sha256']}"
+    return {**input, "files": shown}

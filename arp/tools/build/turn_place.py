@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Unpack
 
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
-from arp.tools.build.workplace import ApprovalAnswer, ApprovalRequest, ProcessRun, Recheck, WorkCall
+from arp.tools.build.workplace import ProcessRun, WorkCall
 from arp.tools.errors import ToolAgentError
-from arp.turn.tool import Approval, SecondLook, ToolCall, ToolFailed
+from arp.turn.approval.approval import Approval, PermissionOptions
+from arp.turn.tool import ToolCall, ToolFailed
 from arp.turn.turn import Turn
 
 MAX_CODE = 20_000
@@ -107,40 +109,17 @@ class TurnCall:
         else:
             process.completed(0)
 
-    async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
+    async def ask_permission(
+        self, title: str, *, rule: str, input: JsonObject, **options: Unpack[PermissionOptions]
+    ) -> Approval:
         """Ask for permission in the turn.
 
         Cancel: Safe; the question is withdrawn.
         """
-
-        async def look(approval: Approval) -> SecondLook:
-            assert recheck is not None
-            return SecondLook(refusal=await recheck())
-
-        approval = await self._call.ask_permission(
-            request.title,
-            rule=request.rule,
-            input=_with_files(request),
-            message=request.message or None,
-            session_rule=request.task_rule or None,
-            keeps_grant=False,  # the task remembers the grant, which is for this task only
-            files=request.files or None,
-            recheck=look if recheck is not None else None,
-            confirm_label="Allow",
-            deny_label="Deny",
-        )
-        return ApprovalAnswer(approval.allowed, approval.reason, approval.scope == "session")
-
-
-def _with_files(request: ApprovalRequest) -> JsonObject:
-    """Return the input of a request with its files, because every screen shows the whole input."""
-    if not request.files:
-        return request.input
-    files: JsonObject = {}
-    for number, file in enumerate(request.files):
-        state = "new or changed, " if number < request.changed else ""
-        files[str(file["path"])] = f"{state}{file['bytes']} bytes, sha256 {file['sha256']}"
-    return {**request.input, "files": files}
+        # A grant of the session would also count for other tasks, so the task keeps its own.
+        asked: PermissionOptions = {**options, "keeps_grant": False}
+        asked["confirm_label"], asked["deny_label"] = "Allow", "Deny"
+        return await self._call.ask_permission(title, rule=rule, input=input, **asked)
 
 
 def _file_preview(args: JsonObject) -> list[Component]:

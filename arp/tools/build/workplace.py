@@ -7,44 +7,15 @@ is shown, and each question is answered by the operator's settings.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol, TypeAlias
+from typing import Final, Literal, Protocol, Unpack
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from arp.protocol.json_value import Json, JsonObject
-
-
-class ApprovalRequest(Struct, frozen=True):
-    """Question to a person."""
-
-    title: str
-    """Question in one line."""
-    input: JsonObject
-    """Complete description of the action: exactly what is shown will run."""
-    rule: str
-    """Name of the rule that requires a person's approval."""
-    message: str = ""
-    """Further information for the person."""
-    task_rule: str = ""
-    """Permission that may be given for the rest of the task; empty if only this call can be
-    allowed."""
-    files: list[JsonObject] = field(default_factory=list)
-    """Files that can change what runs: `path`, `bytes`, `sha256`; a path that ends with `/` stands
-    for the whole content of a directory."""
-    changed: int = 0
-    """Number of files, from the first, that are new or have changed since the last question."""
-
-
-class ApprovalAnswer(Struct, frozen=True):
-    """Answer of a person."""
-
-    allowed: bool
-    reason: str = ""
-    """Reason for a no, if known."""
-    for_task: bool = False
-    """Whether `task_rule` is allowed too."""
+from arp.record.wording import json_text
+from arp.turn.approval.approval import Approval, PermissionOptions, digest_of
 
 
 class ProcessRun(Struct, frozen=True):
@@ -59,8 +30,8 @@ class ProcessRun(Struct, frozen=True):
     """Name of the sandbox; empty if there was none."""
 
 
-Recheck: TypeAlias = Callable[[], Awaitable[str]]
-"""Called after a yes, before it counts; returns why it does not count, or an empty text."""
+NO_PERSON: Final = "nobody is there who could approve it"
+"""Reason of a denial where no person can be asked."""
 
 
 class WorkCall(Protocol):
@@ -75,8 +46,18 @@ class WorkCall(Protocol):
     async def ran(self, run: ProcessRun) -> None:
         """Record a process that ran for the call."""
 
-    async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
+    async def ask_permission(
+        self, title: str, *, rule: str, input: JsonObject, **options: Unpack[PermissionOptions]
+    ) -> Approval:
         """Ask a person for approval; if no person can answer, the answer is no.
+
+        A task keeps the permission that `session_rule` gives, so every question is asked.
+
+        Args:
+            title: Question in one line.
+            rule: Name of the rule that requires a person's approval.
+            input: Complete description of the action: exactly what is shown will run.
+            options: See `ToolCall.ask_permission`.
 
         Cancel: Safe; the question is withdrawn.
         """
@@ -149,9 +130,16 @@ class _UnseenCall:
     async def ran(self, run: ProcessRun) -> None:
         """Do nothing."""
 
-    async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
+    async def ask_permission(
+        self, title: str, *, rule: str, input: JsonObject, **options: Unpack[PermissionOptions]
+    ) -> Approval:
         """Answer by the operator's settings."""
+        text = json_text(input)
+        digest = digest_of(text)
         if not self._allows:
-            return ApprovalAnswer(False, "nobody is there who could approve it")
-        refusal = await recheck() if recheck is not None else ""
-        return ApprovalAnswer(not refusal, refusal, for_task=bool(request.task_rule))
+            return Approval("deny", text, digest, reason=NO_PERSON)
+        scope: Literal["once", "session"] = "session" if options.get("session_rule") else "once"
+        approval = Approval("allow", text, digest, scope=scope)
+        recheck = options.get("recheck")
+        refusal = (await recheck(approval)).refusal if recheck is not None else ""
+        return approval.refused(refusal) if refusal else approval

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from arp.protocol.framing.event_stream import EVENT_STREAM
 from arp.protocol.json_value import JsonObject
 
 _ERROR: Final = {
@@ -218,7 +219,7 @@ def _task() -> JsonObject:
 
 def _invoke_operation() -> JsonObject:
     operation = _operation("invoke_tool", "Call a tool.", _OUTCOME, error=_OUTCOME)
-    operation["responses"]["200"]["content"]["text/event-stream"] = {
+    operation["responses"]["200"]["content"][EVENT_STREAM] = {
         "schema": {"type": "string", "description": 'data: {"chunk": "…", "done": false}'}
     }
     return _posting(operation, _INVOKE)

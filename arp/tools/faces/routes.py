@@ -25,6 +25,12 @@ from starlette.routing import BaseRoute, Route
 
 from arp.net.bodies import JsonBodies, http_status, keys_of_scope
 from arp.protocol.errors import InvalidMessage, RateLimited, ResourceLimit
+from arp.protocol.framing.event_stream import (
+    EVENT_STREAM,
+    STREAM_HEADERS,
+    encode_comment,
+    encode_event,
+)
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.build.backend import ToolBackend
 from arp.tools.build.router import TaskRequest
@@ -163,11 +169,11 @@ class ToolRoutes:
             tool = self._backend.service.registry.get(tool_id)
             check_params(tool, body.params)  # before the stream begins, while a status can be sent
             accept = request.headers.get("accept", "")
-            if body.stream or "text/event-stream" in accept:
+            if body.stream or EVENT_STREAM in accept:
                 return StreamingResponse(
                     self._pieces(tool_id, body.params),
-                    media_type="text/event-stream",
-                    headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+                    media_type=EVENT_STREAM,
+                    headers=STREAM_HEADERS,
                 )
             outcome = await _while_connected(
                 request, self._backend.service.call(tool_id, body.params)
@@ -199,7 +205,7 @@ class ToolRoutes:
                     async with asyncio.timeout(KEEP_ALIVE_S):
                         piece = await pieces.get()
                 except TimeoutError:
-                    yield b": still working\n\n"
+                    yield encode_comment("still working")
                     continue
                 if piece is None:
                     break
@@ -354,7 +360,7 @@ def _event(value: JsonObject) -> bytes:
         f"{msgspec.json.encode(name).decode()}: {msgspec.json.encode(one).decode()}"
         for name, one in value.items()
     )
-    return f"data: {{{text}}}\n\n".encode()
+    return encode_event(f"{{{text}}}".encode())
 
 
 def _json(value: Any, status: int = 200) -> Response:

@@ -73,6 +73,30 @@ class DiskLimit(Struct, frozen=True):
             raise CapacityExceeded(f"nothing may run in this project: {self.said_of(used)}")
         return DiskLimit(self.root, max(self.bytes, used.bytes), max(self.files, used.files))
 
+    async def exceeded(self, pid: int) -> str:
+        """Wait until the project exceeds the limit; return the usage as text for people.
+
+        Args:
+            pid: Process id; deleted files that it and its descendants hold open count too.
+
+        Cancel: Safe.
+        """
+        clock = asyncio.get_running_loop().time
+        has_proc = sys.platform == "linux"
+        while True:
+            began = clock()
+            try:
+                used = await asyncio.to_thread(disk_use, self.root, pid if has_proc else None)
+            except CapacityExceeded as error:
+                return f"it was ended: {error.message}"
+            except OSError:  # the project was removed
+                used = DiskUse(0, 0)
+            if used.bytes > self.bytes or used.files > self.files:
+                return f"it was ended: {self.said_of(used)}"
+            left_s = (self.bytes - used.bytes) / FASTEST
+            pause_s = max(LEAST_WAIT_S, SHARE * (clock() - began), min(left_s, MOST_WAIT_S))
+            await asyncio.sleep(pause_s)
+
     def said_of(self, used: DiskUse) -> str:
         """Return the usage and the remedy as text for people."""
         return (
@@ -122,26 +146,3 @@ def _removed_blocks(root: Path, pid: int) -> int:
                     if status.st_nlink == 0 and status.st_dev == device:
                         found[status.st_ino] = status.st_blocks
     return sum(found.values())
-
-
-async def over_disk(limit: DiskLimit, pid: int) -> str:
-    """Wait until a project exceeds its limit; return the usage as text for people.
-
-    The caller cancels it when the process has ended.
-
-    Cancel: Safe.
-    """
-    clock = asyncio.get_running_loop().time
-    has_proc = sys.platform == "linux"
-    while True:
-        began = clock()
-        try:
-            used = await asyncio.to_thread(disk_use, limit.root, pid if has_proc else None)
-        except CapacityExceeded as error:
-            return error.message
-        except OSError:  # the project was removed
-            used = DiskUse(0, 0)
-        if used.bytes > limit.bytes or used.files > limit.files:
-            return limit.said_of(used)
-        left_s = (limit.bytes - used.bytes) / FASTEST
-        await asyncio.sleep(max(LEAST_WAIT_S, SHARE * (clock() - began), min(left_s, MOST_WAIT_S)))

@@ -28,6 +28,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from arp.process.bounded_output import BoundedOutput
+from arp.process.program import ProgramResult, ProgramStart
 from arp.process.sandbox import (
     Confinement,
     ProcessLimits,
@@ -42,7 +44,7 @@ from arp.tools.errors import (
     ToolRefused,
     UnknownTool,
 )
-from arp.tools.projects.program import BoundedOutput, CommandResult, ProgramStart, run_program
+from arp.tools.projects.program import run_in_project
 from arp.tools.projects.project_disk import MIB, OVERFLOW, DiskLimit, DiskUse
 from arp.tools.projects.project_files import ProjectFiles
 from arp.tools.projects.project_look import ProjectLook, look_at
@@ -145,7 +147,7 @@ class LocalProjects:
 
     async def run(
         self, project_dir: str | Path, command: str, timeout_s: float = DEFAULT_TIMEOUT_S
-    ) -> CommandResult:
+    ) -> ProgramResult:
         """Run a command in a project, and write `last_run.log`.
 
         Args:
@@ -163,16 +165,16 @@ class LocalProjects:
         if not 0 < timeout_s <= MAX_TIMEOUT_S:
             raise InvalidToolMeta(f"timeout is {timeout_s:g}; it is 1 to {MAX_TIMEOUT_S:g} seconds")
         start = self.program(project, command, {}, BUILD_LIMITS)
-        result = await run_program(start, timeout_s)
+        result = await run_in_project(start, timeout_s)
         self.write_log(project, command, result)
         return result
 
-    def write_log(self, project: Project, command: str, result: CommandResult) -> None:
+    def write_log(self, project: Project, command: str, result: ProgramResult) -> None:
         """Write `last_run.log`; a long output is reduced to its beginning and end."""
         kept = [BoundedOutput(MAX_LOG), BoundedOutput(MAX_LOG)]
         for output, text in zip(kept, (result.stdout, result.stderr), strict=True):
             output.add(text.encode())
-        shown = CommandResult(result.exit_code, kept[0].text(), kept[1].text())
+        shown = ProgramResult(result.exit_code, kept[0].text(), kept[1].text())
         try:
             self.files(project).write(LOG_FILE, run_log(command, shown))
         except ToolAgentError as error:  # the command has replaced the log by something else
@@ -180,7 +182,7 @@ class LocalProjects:
 
     async def add_dependency(
         self, project_dir: str | Path, package: str, dev: bool = False
-    ) -> CommandResult:
+    ) -> ProgramResult:
         """Add a package to a project and install it.
 
         Args:
@@ -205,7 +207,7 @@ class LocalProjects:
         else:
             words = [".venv/bin/python", "-m", "pip", "install", "--no-input"]
         start = self._program(project, [*words, "--", package], self._packages, BUILD_LIMITS)
-        result = await run_program(start, INSTALL_S)
+        result = await run_in_project(start, INSTALL_S)
         if result.exit_code:
             end = (result.stderr or result.stdout)[-1_500:].strip()
             raise ToolCallFailed(f"{package} could not be added (exit {result.exit_code}): {end}")
@@ -383,9 +385,16 @@ class LocalProjects:
         file_mb = min(limits.file_mb, disk.bytes // MIB)
         limits = msgspec.structs.replace(limits, file_mb=file_mb)
         confinement = Confinement(directory, (directory,), shown, project.uid, limits)
-        return ProgramStart(words, environment, confinement, sandboxed, disk=disk)
+        return ProgramStart(
+            words,
+            environment,
+            confinement=confinement,
+            sandboxed=sandboxed,
+            usage_limits=(disk,),
+        )
 
     def _without_network(self, start: ProgramStart) -> ProgramStart:
+        assert start.confinement is not None
         if sandbox_works(network=False):
             cut_off = msgspec.structs.replace(start.confinement, network=False)
             return msgspec.structs.replace(start, confinement=cut_off)
@@ -446,7 +455,7 @@ class LocalProjects:
         else:
             words = [project.python, "-m", "venv", ".venv"]
         start = self._program(project, words, {}, BUILD_LIMITS)
-        result = await run_program(start, CREATE_S)
+        result = await run_in_project(start, CREATE_S)
         if result.exit_code:
             raise ToolCallFailed(f"no .venv could be made: {result.stderr[-500:].strip()}")
 
@@ -470,7 +479,7 @@ async def _finish_in_thread(function: Callable[..., Result], *args: Any) -> Resu
         raise
 
 
-def run_log(command: str, result: CommandResult) -> str:
+def run_log(command: str, result: ProgramResult) -> str:
     """Return the text of `last_run.log` for a command.
 
     Source: internal_api.md 10.

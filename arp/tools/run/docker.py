@@ -31,6 +31,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import field
 
+from arp.process.bounded_output import BoundedOutput
+from arp.process.program import KEPT_OUTPUT, MAX_WRITTEN, TIMED_OUT, ProgramResult
 from arp.tools.errors import (
     InvalidToolMeta,
     RuntimeMissing,
@@ -38,13 +40,6 @@ from arp.tools.errors import (
     ToolCallFailed,
     UnknownTool,
     extra_missing,
-)
-from arp.tools.projects.program import (
-    KEPT_OUTPUT,
-    MAX_WRITTEN,
-    TIMED_OUT,
-    BoundedOutput,
-    CommandResult,
 )
 from arp.tools.projects.projects import MAX_COMMAND, MAX_TIMEOUT_S
 from arp.tools.registry.json_table import JsonTable, TableDocument
@@ -170,7 +165,7 @@ class DockerEngine:
 
     async def run(
         self, container_id: str, command: str, is_background: bool = False, timeout_s: float = 120.0
-    ) -> CommandResult | str:
+    ) -> ProgramResult | str:
         """Run a shell command in a container.
 
         Args:
@@ -380,7 +375,7 @@ class DockerEngine:
                 self._client = docker.from_env(timeout=API_S, environment=environment)
             return self._client
 
-    async def _run_to_end(self, container_id: str, command: str, timeout_s: float) -> CommandResult:
+    async def _run_to_end(self, container_id: str, command: str, timeout_s: float) -> ProgramResult:
         running = _RunningCommand(container_id, command)
         following = asyncio.ensure_future(self._do(running.follow))
         timed_out = False
@@ -397,9 +392,9 @@ class DockerEngine:
             running.errors.add(
                 f"\narp: it took longer than {timeout_s:g} s and was ended\n".encode()
             )
-            return CommandResult(TIMED_OUT, running.output.text(), running.errors.text())
+            return ProgramResult(TIMED_OUT, running.output.text(), running.errors.text())
         code = await self._do(running.exit_code)
-        return CommandResult(code, running.output.text(), running.errors.text())
+        return ProgramResult(code, running.output.text(), running.errors.text())
 
     def _record_command(self, made: BackgroundCommand) -> None:
         self._commands.change(lambda rows: ([*rows, made], None))

@@ -21,7 +21,7 @@ import httpx
 import msgspec
 
 from arp.net.http_problems import broken_connection
-from arp.protocol.framing.event_stream import SseParser
+from arp.protocol.framing.event_stream import EVENT_STREAM, EventReader
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.errors import InvalidToolCall, ToolCallFailed, ToolTimeout
 from arp.tools.run.runtime import OnChunk
@@ -121,7 +121,7 @@ def _request(call: HttpCall, on_chunk: OnChunk | None) -> dict[str, Json]:
     url, rest = _fill_path(call.url, call.params)
     accepted = "application/json, */*;q=0.5"
     wants_stream = call.may_stream and on_chunk is not None
-    headers = {"accept": f"text/event-stream, {accepted}" if wants_stream else accepted}
+    headers = {"accept": f"{EVENT_STREAM}, {accepted}" if wants_stream else accepted}
     request: dict[str, Json] = {
         "method": call.method,
         "url": url,
@@ -156,7 +156,7 @@ def _as_text(value: Json) -> str:
 
 async def _read(answer: httpx.Response, name: str, on_chunk: OnChunk | None) -> Json:
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if answer.is_success and kind == "text/event-stream":
+    if answer.is_success and kind == EVENT_STREAM:
         return await _read_events(answer, name, on_chunk)
     data = b"".join([part async for part in _bounded(answer, name)])
     if not answer.is_success:
@@ -202,12 +202,8 @@ async def _read_events(answer: httpx.Response, name: str, on_chunk: OnChunk | No
 
 async def _events_in(answer: httpx.Response, name: str) -> AsyncIterator[JsonObject]:
     """Yield the events of a tool's stream; ignore all others."""
-    parser = SseParser(MAX_ANSWER)  # never reached: `_bounded` has the same limit
-    async for part in _bounded(answer, name):
-        for one in parser.feed(part):
-            if (event := event_of(one.data)) is not None:
-                yield event
-    for one in parser.end():
+    # The limit of the reader is never reached: `_bounded` has the same.
+    async for one in EventReader(_bounded(answer, name), MAX_ANSWER):
         if (event := event_of(one.data)) is not None:
             yield event
 

@@ -23,16 +23,11 @@ from typing import Final
 import httpx
 import msgspec
 
+from arp.process.program import TIMED_OUT, ProgramResult, ProgramStart, ServingProgram
 from arp.process.sandbox import ProcessLimits, sandbox_works
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.errors import InvalidToolMeta, ToolCallFailed, ToolTimeout, extra_missing
-from arp.tools.projects.program import (
-    TIMED_OUT,
-    CommandResult,
-    ProgramStart,
-    ServingProgram,
-    run_program,
-)
+from arp.tools.projects.program import run_in_project, serve_in_project
 from arp.tools.projects.project_table import Project
 from arp.tools.projects.projects import LocalProjects
 from arp.tools.registry.models import RuntimeInfo, ToolMeta
@@ -181,7 +176,7 @@ class LocalRuntime:
         Raises:
             ToolCallFailed: It ended, or did not listen in time; all its processes are ended.
         """
-        program = await ServingProgram.start(start)
+        program = await serve_in_project(start)
         try:
             async with asyncio.timeout(START_S):
                 await self._listening(tool, program, port)
@@ -239,10 +234,6 @@ class LocalRuntime:
 
     async def _run_once(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
         project, start = self._process_of(tool)
-        # Half of the kept output is its end, which holds the result.
-        start = msgspec.structs.replace(
-            start, stdin=msgspec.json.encode(params) + b"\n", kept_output=2 * MAX_ANSWER
-        )
         chunks: asyncio.Queue[str | None] = asyncio.Queue()
 
         def line(data: bytes) -> None:
@@ -252,7 +243,13 @@ class LocalRuntime:
 
         telling = asyncio.create_task(_tell(chunks, on_chunk), name="pieces of a local tool")
         try:
-            result = await run_program(start, self._settings.current.call_timeout_s, line)
+            result = await run_in_project(
+                start,
+                self._settings.current.call_timeout_s,
+                stdin=msgspec.json.encode(params) + b"\n",
+                kept_output=2 * MAX_ANSWER,  # half of it is the end, which holds the result
+                on_line=line,
+            )
             chunks.put_nowait(None)
             await telling
         finally:
@@ -261,7 +258,7 @@ class LocalRuntime:
         try:
             return _result_of(tool, result)
         except ToolCallFailed as error:
-            if not start.confinement.network and NO_NETWORK.search(result.stderr):
+            if not start.has_network and NO_NETWORK.search(result.stderr):
                 raise ToolCallFailed(
                     f"{error.message}\n{tool.tool_id} has no network: add it to network_tools in "
                     "data/config.json, or let it be a server on the port in PORT"
@@ -358,7 +355,7 @@ def _last_words(program: ServingProgram) -> str:
     return f"It wrote: {text[-500:]}" if text else "It wrote nothing."
 
 
-def _result_of(tool: ToolMeta, result: CommandResult) -> Json:
+def _result_of(tool: ToolMeta, result: ProgramResult) -> Json:
     """Return the result of a process: its whole output as JSON, or else the last line of it.
 
     Raises:

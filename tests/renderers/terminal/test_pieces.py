@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arp_terminal.drawing import markdown as markdown_module
+from arp_terminal.drawing import pieces as pieces_module
 from arp_terminal.drawing.markdown import MAX_SOURCE, markdown
 from arp_terminal.drawing.pieces import Cut, draw_markdown, finished, is_open_fence, lines_over
 from arp_terminal.options import Options
@@ -189,9 +191,17 @@ def _cut(source: str, fence: str) -> Cut:
 
 
 @pytest.mark.parametrize("before", ["", "text\n\n", "| x |\n|---|\n| 1 |\n\n"])
-def test_long_code_and_long_tables_are_not_torn(before: str) -> None:
-    """Neither in one component nor in text that grows."""
-    count = MAX_SOURCE // 5
+def test_long_code_and_long_tables_are_not_torn(
+    before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in one component nor in text that grows.
+
+    The limit is smaller than the real one, at which each case takes seconds.
+    """
+    limit = 4 << 10
+    monkeypatch.setattr(markdown_module, "MAX_SOURCE", limit)
+    monkeypatch.setattr(pieces_module, "MAX_SOURCE", limit)
+    count = limit // 5
     code = "".join(f"row {n}\n\n" for n in range(count))
     quoted = "".join(f"> row {n}\n" for n in range(count))
     table = "".join(f"| {n} | cell |\n" for n in range(count))

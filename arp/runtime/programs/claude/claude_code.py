@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
+from arp.process.program import ProgramStart
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.driven import DrivenRuntime, OpenSession, check_message
 from arp.runtime.contract.errors import (
@@ -34,7 +35,6 @@ from arp.runtime.contract.errors import (
     Unavailable,
 )
 from arp.runtime.contract.feed import SessionFeed
-from arp.runtime.programs.agent_process import ProcessStart
 from arp.runtime.programs.claude.messages import NEW_SESSION_COMMANDS, commands_of
 from arp.runtime.programs.claude.transcripts import Transcripts, is_uuid
 from arp.runtime.programs.program_version import ProgramVersions
@@ -307,7 +307,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         if servers:
             command += ["--mcp-config", servers]
         environment = {**self.environment, **self.options.providers.get(request.provider, {})}
-        start = ProcessStart(command, environment, request.cwd or str(self.cwd), "Claude Code")
+        start = ProgramStart(command, environment, request.cwd or str(self.cwd), "Claude Code")
         try:
             await session.start(start, request.model, own)
         except Unavailable as failed:

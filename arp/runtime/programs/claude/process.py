@@ -15,13 +15,12 @@ from typing import Any
 
 import claude_agent_sdk as sdk
 
+from arp.process.program import READ_BYTES, ProgramStart
 from arp.runtime.contract.errors import RuntimeInternal, Unavailable
 from arp.runtime.programs.agent_process import (
     MAX_LINE_BYTES,
     NO_MESSAGE_S,
-    READ_BYTES,
     AgentProcess,
-    ProcessStart,
     speaks_no_json,
 )
 from arp.runtime.programs.claude.messages import Line
@@ -45,7 +44,7 @@ class ClaudeProcess(sdk.Transport):
 
     def __init__(
         self,
-        start: ProcessStart,
+        start: ProgramStart,
         on_line: Callable[[Line], None],
         on_error_line: Callable[[str], None],
     ) -> None:

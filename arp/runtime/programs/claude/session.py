@@ -20,6 +20,7 @@ import claude_agent_sdk as sdk
 import msgspec
 from claude_agent_sdk._errors import MessageParseError
 
+from arp.process.program import ProgramStart
 from arp.protocol.json_value import JsonObject
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import (
@@ -32,7 +33,6 @@ from arp.runtime.contract.errors import (
     Unavailable,
 )
 from arp.runtime.contract.feed import PendingPermission, SessionFeed
-from arp.runtime.programs.agent_process import ProcessStart
 from arp.runtime.programs.claude.asking import AskFirst, offered_rules
 from arp.runtime.programs.claude.messages import MessageReader, commands_of, kind_of, summary_of
 from arp.runtime.programs.claude.process import ClaudeProcess
@@ -103,7 +103,7 @@ class ClaudeSession:
         self._closed = asyncio.Event()
         self._tasks: set[asyncio.Task[object]] = set()
 
-    async def start(self, start: ProcessStart, model: str, servers: Mapping[str, Any]) -> None:
+    async def start(self, start: ProgramStart, model: str, servers: Mapping[str, Any]) -> None:
         """Start the process and wait until it is ready.
 
         Args:

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from arp.process.program import TIMED_OUT, ProgramStart, run_program
 from arp.protocol.json_value import JsonObject
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.driven import DrivenRuntime, no_session
@@ -32,7 +33,6 @@ from arp.runtime.contract.errors import (
     status_of,
 )
 from arp.runtime.contract.feed import SessionFeed, one_line
-from arp.runtime.programs.agent_process import ProcessStart, run_program
 from arp.runtime.programs.codex import messages as codex
 from arp.runtime.programs.codex.server import UNNAMED, CodexServer, CodexThread
 from arp.runtime.programs.program_version import ProgramVersions
@@ -391,11 +391,12 @@ class CodexRuntime(DrivenRuntime):
     async def _check_sandbox(self) -> str:
         """Return what is wrong with the sandbox of Codex, and what to do; empty if it works."""
         command = [self._path(), "sandbox", "--", "/bin/sh", "-c", "exit 0"]
-        start = ProcessStart(command, self.environment, str(self.cwd))
+        start = ProgramStart(command, self.environment, str(self.cwd))
         result = await run_program(start, SANDBOX_S)
         if result.exit_code == 0:
             return ""
-        reason = one_line(result.cause())
+        timed_out = result.exit_code == TIMED_OUT
+        reason = "it did not end" if timed_out else one_line(result.cause())
         return (
             "the sandbox of Codex does not work here, so commands in it fail and Codex asks for "
             "each: allow user namespaces; or, where the machine is a sandbox itself, take the "

@@ -80,7 +80,15 @@ export class Store {
     this.popupNames = cell("popups", () => sources.screen().popupNames);
     this.sharedState = cell("state", () => sources.screen().sharedState);
     this.outgoing = cell("outgoing", () => sources.outgoing());
-    this.permissions = { get: () => this.#openPermissions(), subscribe: (listener) => this.subscribe(listener) };
+    this.permissions = {
+      get: () => this.#openPermissions(),
+      subscribe: (listener) => {
+        let seen = this.#openPermissions();
+        return this.subscribe(() => {
+          if (seen !== (seen = this.#openPermissions())) listener();
+        });
+      },
+    };
   }
 
   /** One turn; `undefined` while there is none of that id. */

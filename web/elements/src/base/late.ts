@@ -4,11 +4,11 @@ import { define } from "./element.js";
 
 const SHOWN_AFTER_MS = 1000;
 
-/** A server loads this module too, where there are no elements. */
-const Element = (globalThis.HTMLElement ?? Object) as typeof HTMLElement;
+/** Outside of browsers there is no such class, and importing this file must not fail there. */
+const Base = globalThis.HTMLElement ?? Object;
 
 /** Show the content after one second in the document. */
-export class ArpLate extends Element {
+export class ArpLate extends Base {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   connectedCallback(): void {

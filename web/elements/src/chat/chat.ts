@@ -340,8 +340,10 @@ export class ArpChat extends ArpElement {
   }
 
   protected override updated(): void {
-    this.dir = this.words.direction;
-    this.lang = this.words.locale;
+    const { direction, locale } = this.words;
+    // Setting `dir` makes the browser compute the style of everything below it again, also if it is the same.
+    if (this.dir !== direction) this.dir = direction;
+    if (this.lang !== locale) this.lang = locale;
     if (this.theme === "light" || this.theme === "dark") this.dataset.theme = this.theme;
     else delete this.dataset.theme;
     if (this.accent) this.style.setProperty("--arp-accent", this.accent);

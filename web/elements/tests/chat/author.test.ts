@@ -5,7 +5,6 @@ import { expect, test } from "vitest";
 
 import { initialsOf } from "../../src/chat/message/author.js";
 import { ArpMessage } from "../../src/chat/message/message.js";
-import { sectionsOf } from "../../src/chat/message/sections.js";
 import { ArpOwn } from "../../src/components/own.js";
 import { createComponents, createContext } from "../../src/base/context.js";
 
@@ -54,21 +53,6 @@ async function shown(turn: TurnState, more: Partial<ArpMessage> = {}): Promise<A
   await message.updateComplete;
   return message;
 }
-
-test("each author has a section, which what they say next continues", () => {
-  const sections = sectionsOf(turnOf(HANDED)).map(
-    (section) =>
-      section.kind === "answer" && [
-        section.author,
-        section.blocks.map((block) => block.kind === "prose" && block.text),
-      ],
-  );
-  expect(sections).toEqual([
-    [null, ["I ask."]],
-    ["Research Desk", ["It is 42.", "Sure."]],
-    ["Écrivain", ["Fini."]],
-  ]);
-});
 
 test("the name stands above what an author says, with a badge that screen readers leave out", async () => {
   const message = await shown(turnOf(HANDED), { avatar: "🤖" });

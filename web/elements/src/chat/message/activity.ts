@@ -11,7 +11,7 @@ import { repeat } from "lit/directives/repeat.js";
 import type { ArpContext } from "../../base/context.js";
 import "./elapsed.js";
 import { icon } from "../icons.js";
-import type { Step } from "./sections.js";
+import type { Step } from "@agent-rendering/core/timeline";
 import { number, visible, withoutCodes } from "../../base/values.js";
 import { sentence } from "../../base/wrong.js";
 

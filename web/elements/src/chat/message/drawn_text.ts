@@ -3,7 +3,7 @@
 import type { TurnState } from "@agent-rendering/core";
 
 import type { ArpProse } from "../../markdown/prose.js";
-import { plainTextOf } from "./sections.js";
+import { plainTextOf } from "@agent-rendering/core/timeline";
 
 const LOOK_MS = 100;
 const MOST_LOOKS = 20;

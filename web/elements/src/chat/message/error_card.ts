@@ -7,7 +7,7 @@ import { copyButton } from "../../base/toolbar.js";
 import { visible, withoutCodes } from "../../base/values.js";
 import { wrong } from "../../base/wrong.js";
 import { icon } from "../icons.js";
-import type { Block } from "./sections.js";
+import type { Block } from "@agent-rendering/core/timeline";
 
 /** The card; `retry` asks again, unless the error is no failure of the turn but a hint for the agent's author. */
 export function errorCard(

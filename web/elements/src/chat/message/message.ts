@@ -26,7 +26,7 @@ import { icon } from "../icons.js";
 import { inputBubble } from "./input_bubble.js";
 import "./message_styles.js";
 import type { FeedbackSource } from "./rating.js";
-import { isGrown, sectionsOf, type Block, type Section } from "./sections.js";
+import { isGrown, sectionsOf, type Block, type Section } from "@agent-rendering/core/timeline";
 import { adoptChatStyles } from "../styles.js";
 import { timeOf } from "../timeline/times.js";
 import { visible } from "../../base/values.js";

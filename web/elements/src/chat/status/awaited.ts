@@ -2,7 +2,7 @@
 
 import { questionState, type ArpClient, type Component, type TurnState } from "@agent-rendering/core";
 
-import { childrenOf } from "../../base/values.js";
+import { childrenOf } from "@agent-rendering/core/timeline";
 
 /** Returns whether a component, or one in it, is an open question. */
 export function asks(component: Component): boolean {

@@ -10,6 +10,7 @@
  */
 
 import { questionState, type ArpClient, type Component, type Storage, type Wire } from "@agent-rendering/core";
+import { childrenOf } from "@agent-rendering/core/timeline";
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -19,7 +20,7 @@ import { createContext, type ArpContext } from "../../base/context.js";
 import { ArpElement, define } from "../../base/element.js";
 import { addStyles } from "../../style/sheet.js";
 import { styled } from "../../base/styled.js";
-import { childrenOf, freshId, visible } from "../../base/values.js";
+import { freshId, visible } from "../../base/values.js";
 import { browserStorage } from "../composer/drafts.js";
 import { icon } from "../icons.js";
 import "../message/message_styles.js";

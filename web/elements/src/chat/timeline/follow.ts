@@ -163,9 +163,9 @@ export class Follow {
   /** Whether what comes now is being written, not there at once, and is read already: its beginning is in view. */
   #isWritten(): boolean {
     // A component that is still being loaded has no height: what comes after it only seems to begin in the view.
-    const undefinedElements = this.#content.querySelectorAll("[data-written] .arp-reply :not(:defined)");
-    if ([...undefinedElements].some(({ localName }) => localName.startsWith("arp-") && !customElements.get(localName)))
-      return false;
+    const waiting = this.#content.querySelectorAll("[data-written] .arp-reply :not(:defined)");
+    const isLoading = [...waiting].some(({ localName }) => localName.startsWith("arp-") && !customElements.get(localName));
+    if (isLoading) return false;
     return (
       (this.#last("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom
     );

@@ -1,7 +1,0 @@
-import{D as e,X as t,q as n,u as r}from"./page-DXlwF1dq.js";var i=`.arp-agents{text-align:start;border:0;grid-template-columns:repeat(auto-fit,minmax(min(100%,14rem),1fr));gap:.625rem;width:100%;margin:1.5rem 0 0;padding:0;display:grid}.arp-agents legend{color:var(--_arp-soft);margin:0 auto .5rem;padding:0;font-size:.875rem}.arp-agent{border:1px solid var(--_arp-line);border-radius:var(--_arp-radius);background:var(--_arp-panel);cursor:pointer;gap:.6rem;padding:.7rem .9rem;font-size:.9375rem;line-height:1.4;display:flex}.arp-agent:hover,.arp-agent:has(:checked){border-color:var(--_arp-accent-ink)}.arp-agent:has(:checked){background:var(--_arp-tint)}.arp-agent:has(:focus-visible){outline:2px solid var(--_arp-accent-ink);outline-offset:2px}.arp-agent input{width:1.1rem;height:1.1rem;accent-color:var(--_arp-accent);outline:none;flex:none;margin:.1rem 0 0}.arp-agent span{overflow-wrap:anywhere;min-width:0}.arp-agent small{color:var(--_arp-soft);font-size:.875rem;display:block}`,a=e(`agent`),o=r(i);function s(e,r,i,s,c){return o(e),t`<fieldset class="arp-agents">
-    <legend>${s(`chooseAgent`)}</legend>
-    ${r.map(e=>t`<label class="arp-agent">
-        <input type="radio" name=${a} .value=${e.name} .checked=${e.name===i} @change=${()=>c(e.name)} />
-        <span><bdi>${e.title}</bdi>${e.description?t`<small dir="auto">${e.description}</small>`:n}</span>
-      </label>`)}
-  </fieldset>`}export{s as agentPicker};

@@ -1,0 +1,5 @@
+/** An entry of its own (`@agent-rendering/core/timeline`): the layout of turns, for whatever draws them. */
+
+export { childrenOf } from "./chat/children.js";
+export { isGrown, plainTextOf, sectionsOf } from "./chat/sections.js";
+export type { Block, Section, Step } from "./chat/sections.js";
