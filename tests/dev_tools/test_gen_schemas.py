@@ -34,7 +34,7 @@ def test_no_file_lies_in_the_generated_folders_that_is_not_made() -> None:
 
 
 def test_every_component_has_a_schema_with_its_required_props() -> None:
-    assert len(CATALOG) == 18
+    assert {f"schemas/components/{name}.json" for name in CATALOG} < files().keys()
     table = schema("components/table")["$defs"]["TableProps"]
     assert table["required"] == ["headers", "rows"]
     assert table["additionalProperties"] is False
