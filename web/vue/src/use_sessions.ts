@@ -1,13 +1,13 @@
 /** The list of chats. */
 
 import type { ChatSession, SessionAPI } from "@agent-rendering/core";
-import { computed, onScopeDispose, watch, type Ref } from "vue";
+import { onScopeDispose, watch, type Ref, type ShallowRef } from "vue";
 import { SessionList, type SessionActions } from "../../bindings/src/session_list.js";
 import { useCell } from "./cell.js";
 
 export interface Sessions extends SessionActions {
-  sessions: Readonly<Ref<ChatSession[]>>;
-  sessionsError: Readonly<Ref<Error | null>>;
+  sessions: Readonly<ShallowRef<ChatSession[]>>;
+  sessionsError: Readonly<ShallowRef<Error | null>>;
 }
 
 /**
@@ -21,12 +21,12 @@ export function useSessions(
   left: () => void,
 ): Sessions {
   const list = new SessionList();
-  const loaded = useCell(list.cell);
+  const { get, subscribe } = list.cell;
   watch(api, () => list.ignorePending(), { flush: "sync" });
   onScopeDispose(() => list.ignorePending());
   return {
-    sessions: computed(() => loaded.value.sessions),
-    sessionsError: computed(() => loaded.value.error),
+    sessions: useCell({ get: () => get().sessions, subscribe }),
+    sessionsError: useCell({ get: () => get().error, subscribe }),
     loadSessions: () => list.load(api.value),
     deleteSession: async (id) => {
       if ((await list.delete(api.value, id)) && id === open()) left();
