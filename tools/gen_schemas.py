@@ -4,10 +4,11 @@
     python -m tools.gen_schemas --check    fails if that would change a byte
 
 `schemas/components/` has the props of every core component as JSON Schema, `schemas/messages/` the
-messages of both directions, `web/core/src/protocol/generated/` the same as TypeScript. The messages
-of the object dialect are made of `schemas/arp-core.protocol.yaml`. `schemas/openapi.json` has the
-HTTP routes; the server serves its own copy, and copies of `arp.proto`, of the object dialect and of
-the conformance cases, which are in the wheel so.
+messages of both directions, `web/core/src/protocol/generated/` the same as TypeScript.
+`web/react/src/generated/` and `web/vue/src/generated/` wrap each component for a framework. The
+messages of the object dialect are made of `schemas/arp-core.protocol.yaml`. `schemas/openapi.json`
+has the HTTP routes; the server serves its own copy, and copies of `arp.proto`, of the object
+dialect and of the conformance cases, which are in the wheel so.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
+FRAMEWORKS = {"react": "context", "vue": "provide"}
+"""Packages with a wrapper for each component, and their module that defines `ArpComponents`."""
+
 END = r"(?![\s\S])"
 """The end of the text in every dialect of patterns; `\\Z` is Python's own."""
 
@@ -47,6 +51,9 @@ def files() -> dict[str, str]:
     written["web/core/src/protocol/generated/wire.ts"] = typescript.wire_types()
     written["web/core/src/protocol/generated/tables.ts"] = typescript.tables()
     written["web/core/src/protocol/generated/codes.ts"] = typescript.codes()
+    for framework, components_module in FRAMEWORKS.items():
+        place = f"web/{framework}/src/generated/built_ins.ts"
+        written[place] = typescript.built_ins(components_module)
     written["arp/protocol/objects/messages.py"] = object_tables.python_module()
     for place in ("schemas", "arp/server"):  # for readers of the repository, and to be served
         written[f"{place}/openapi.json"] = _text(openapi.document())

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def write_or_check(root: Path, texts: Mapping[str, str], label: str, arguments: list[str]) -> int:
@@ -31,3 +35,10 @@ def write_or_check(root: Path, texts: Mapping[str, str], label: str, arguments: 
     for name in stale:
         print(f"{label}: {name} {f'is out of date; run {command}' if check else 'written'}")
     return 1 if stale and check else 0
+
+
+def formatted(source: str) -> str:
+    """Return Python as this project writes it."""
+    ruff = [sys.executable, "-m", "ruff", "format", "--config", str(ROOT / "pyproject.toml"), "-"]
+    done = subprocess.run(ruff, input=source, capture_output=True, text=True, check=True)
+    return done.stdout

@@ -6,8 +6,6 @@ its top; `read` refuses everything else, with the place.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +16,7 @@ import yaml
 from arp.protocol.errors import ErrorCode
 from arp.protocol.objects.states import TABLES, Machine
 from tools.doc_tables import table
+from tools.generated_files import formatted
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -293,14 +292,7 @@ def python_module() -> str:
     parts.append("\n\nINTERFACES: Mapping[str, Interface] = {\n")
     parts += [_entry(interface) for interface in interfaces()]
     parts.append('}\n"""Every interface by its name."""\n')
-    return _formatted("".join(parts))
-
-
-def _formatted(source: str) -> str:
-    """Return Python as this project writes it."""
-    ruff = [sys.executable, "-m", "ruff", "format", "--config", str(ROOT / "pyproject.toml"), "-"]
-    done = subprocess.run(ruff, input=source, capture_output=True, text=True, check=True)
-    return done.stdout
+    return formatted("".join(parts))
 
 
 def _struct(operation: OperationSource) -> str:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from msgspec import inspect as shapes
 
-from arp.protocol.catalog import CATALOG
+from arp.protocol.catalog import CATALOG, ComponentSpec
 from arp.protocol.components import Component, QuestionState
 from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.mark import Behind
@@ -217,6 +217,37 @@ def tables() -> str:
             ),
         ]
     )
+
+
+def built_ins(components_module: str) -> str:
+    """Return the wrappers of all core components for a framework, each by its name and in a table.
+
+    The module beside the folder, `built_in`, says how a component is wrapped.
+
+    Args:
+        components_module: The module of the framework's package that defines `ArpComponents`.
+    """
+    rows = [f'  "{name}": {_class_name(name)},\n' for name in CATALOG]
+    return "".join(
+        [
+            HEAD,
+            f'\nimport type {{ ArpComponents }} from "../{components_module}.js";\n',
+            'import { builtIn } from "../built_in.js";\n',
+            *(_built_in(name, spec) for name, spec in CATALOG.items()),
+            _comment("All components by type. `<ArpChat>` draws these without a registry.", "\n"),
+            f"export const DEFAULT_COMPONENTS: ArpComponents = {{\n{''.join(rows)}}};\n",
+        ]
+    )
+
+
+def _built_in(name: str, spec: ComponentSpec) -> str:
+    purpose = summary(spec.props).partition(": ")[2]
+    note = _comment(f"{purpose[:1].upper()}{purpose[1:]}", "\n")
+    return f'{note}export const {_class_name(name)} = builtIn("{name}");\n'
+
+
+def _class_name(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("-"))
 
 
 def codes() -> str:

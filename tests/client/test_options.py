@@ -10,6 +10,7 @@ import pytest
 from arp.client.address import Address, parse_address
 from arp.client.errors import InvalidAddress
 from arp.client.options import Backoff, LinkSettings, check_names, link_settings, renderer_hello
+from arp.protocol.catalog import CATALOG
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.messages import RendererCapabilities, Viewport
 
@@ -128,16 +129,9 @@ def test_bounds_can_be_set() -> None:
     assert [backoff.delay_s(n) for n in range(4)] == [0.5, 1, 2, 3]
 
 
-CORE = {
-    *("text", "markdown", "status-card", "table", "code-block", "diff", "key-value", "progress"),
-    *("chart", "image", "product-cards", "form", "confirm", "choices", "text-input"),
-    *("group", "tabs", "split"),
-}
-
-
 def test_renderer_shows_all_core_components_unless_told_otherwise() -> None:
     hello = renderer_hello({})
-    assert hello.capabilities.versions() == dict.fromkeys(CORE, 1)
+    assert hello.capabilities.versions() == dict.fromkeys(CATALOG, 1)
     assert "resume" in hello.capabilities.features
     assert "frame-ack" not in hello.capabilities.features
     assert hello.resume is None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
+from arp.runtime.contract.services import METHODS
 from arp.runtime.remote.proto_fields import ProtoNumbers
 from tools.gen_proto import (
     NUMBERS,
@@ -13,6 +16,7 @@ from tools.gen_proto import (
     extended,
     live,
     main,
+    methods_module,
     present,
     proto_text,
     read,
@@ -107,4 +111,13 @@ def test_released_enums_messages_and_methods_stay() -> None:
             "the interface: the method RuntimeVersioner/Version was removed, but released "
             "(VersionRequest returns VersionResponse); keep it"
         ),
+    ]
+
+
+def test_a_remote_client_has_every_method_that_is_one_call() -> None:
+    called = re.findall(r'_call\("(\w+)", request, ari\.(\w+)\)', methods_module())
+    assert called == [
+        (method.name, method.response.__name__)
+        for method in METHODS
+        if method.name not in ("session_events", "close")
     ]

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from arp.protocol.catalog import CATALOG
 from tools.gen_schemas import ROOT, files, main
 from tools.typescript import codes, tables, wire_types
@@ -16,7 +18,13 @@ def test_every_generated_file_is_up_to_date() -> None:
 
 
 def test_no_file_lies_in_the_generated_folders_that_is_not_made() -> None:
-    folders = ("schemas/components", "schemas/messages", "web/core/src/protocol/generated")
+    folders = (
+        "schemas/components",
+        "schemas/messages",
+        "web/core/src/protocol/generated",
+        "web/react/src/generated",
+        "web/vue/src/generated",
+    )
     there = {
         path.relative_to(ROOT).as_posix()
         for folder in folders
@@ -26,7 +34,7 @@ def test_no_file_lies_in_the_generated_folders_that_is_not_made() -> None:
 
 
 def test_every_component_has_a_schema_with_its_required_props() -> None:
-    assert len(CATALOG) == 18
+    assert {f"schemas/components/{name}.json" for name in CATALOG} < files().keys()
     table = schema("components/table")["$defs"]["TableProps"]
     assert table["required"] == ["headers", "rows"]
     assert table["additionalProperties"] is False
@@ -62,3 +70,13 @@ def schema(name: str) -> dict[str, Any]:
     text = (ROOT / "schemas" / f"{name}.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+@pytest.mark.parametrize("framework", ["react", "vue"])
+def test_each_component_has_a_wrapper_in_each_framework(framework: str) -> None:
+    text = files()[f"web/{framework}/src/generated/built_ins.ts"]
+    assert re.findall(r'builtIn\("([a-z-]+)"\)', text) == list(CATALOG)
+    assert (
+        '/** The result of an action. */\nexport const StatusCard = builtIn("status-card");' in text
+    )
+    assert '  "status-card": StatusCard,\n' in text

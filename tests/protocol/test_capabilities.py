@@ -13,7 +13,7 @@ from arp.protocol.limits import Limits
 def test_hello_offers_components_versions_features_limits_and_encodings() -> None:
     """protocol.md 2.1."""
     offered = agent_hello(Limits(max_surfaces=3)).capabilities
-    assert len(offered.components) == 18
+    assert offered.components == list(CATALOG)
     assert offered.versions == dict.fromkeys(offered.components, 1)
     assert set(offered.features) == set(AGENT_FEATURES)
     assert offered.limits["max_surfaces"] == 3

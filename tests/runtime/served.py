@@ -18,7 +18,7 @@ from arp.runtime.contract import types as ari
 from arp.runtime.contract.services import EventSubscription, RuntimeService
 from arp.runtime.remote.grpc_runtime import GrpcRuntime
 from arp.runtime.remote.http_runtime import HttpRuntime
-from arp.runtime.remote.remote import R
+from arp.runtime.remote.methods import R
 from tests.runtime import test_grpc, test_http
 
 

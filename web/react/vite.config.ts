@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   build: {
-    lib: { entry: { index: "src/index.ts", ui: "src/ui.tsx" }, formats: ["es"] },
+    lib: { entry: { index: "src/index.ts", ui: "src/ui.ts" }, formats: ["es"] },
     rolldownOptions: {
       external: /^(?:@agent-rendering|react|react-dom)(?:\/|$)/,
       // Hooks run in the browser; frameworks with server components need this directive.

@@ -29,7 +29,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import (
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import msgspec
 
@@ -297,6 +304,9 @@ class SessionUtilityManager(Protocol):
         """Make the conversation shorter, in a turn."""
 
 
+Level: TypeAlias = Literal[1, 2, 3]
+
+
 class AriMethod(NamedTuple):
     """A method of the interface, for remote runtimes and conformance."""
 
@@ -304,82 +314,53 @@ class AriMethod(NamedTuple):
     request: type[msgspec.Struct]
     response: type[msgspec.Struct]
     """Type of the response; for `session_events` the type of each item."""
-    level: Literal[1, 2, 3]
+    level: Level
     service: type
 
 
+def _method(
+    name: str, level: Level, service: type, item: type[msgspec.Struct] | None = None
+) -> AriMethod:
+    """Return a method of a service, with the types of its annotations.
+
+    Args:
+        name: Its name.
+        level: Its level.
+        service: The protocol that defines it.
+        item: The type of each item, for a method that returns a stream.
+    """
+    types = get_type_hints(getattr(service, name))
+    return AriMethod(name, types["request"], item or types["return"], level, service)
+
+
 METHODS: tuple[AriMethod, ...] = (
-    AriMethod("version", ari.VersionRequest, ari.VersionResponse, 1, RuntimeVersioner),
-    AriMethod("status", ari.StatusRequest, ari.StatusResponse, 1, RuntimeStatuser),
-    AriMethod(
-        "create_session", ari.CreateSessionRequest, ari.CreateSessionResponse, 1, SessionManager
-    ),
-    AriMethod(
-        "resume_session", ari.ResumeSessionRequest, ari.ResumeSessionResponse, 1, SessionManager
-    ),
-    AriMethod("get_session", ari.GetSessionRequest, ari.GetSessionResponse, 2, SessionManager),
-    AriMethod(
-        "list_sessions", ari.ListSessionsRequest, ari.ListSessionsResponse, 2, SessionManager
-    ),
-    AriMethod(
-        "close_session", ari.CloseSessionRequest, ari.CloseSessionResponse, 1, SessionManager
-    ),
-    AriMethod(
-        "delete_session", ari.DeleteSessionRequest, ari.DeleteSessionResponse, 2, SessionManager
-    ),
-    AriMethod(
-        "send_message", ari.SendMessageRequest, ari.SendMessageResponse, 1, InteractionManager
-    ),
-    AriMethod(
-        "respond_permission",
-        ari.RespondPermissionRequest,
-        ari.RespondPermissionResponse,
-        1,
-        InteractionManager,
-    ),
-    AriMethod("cancel_turn", ari.CancelTurnRequest, ari.CancelTurnResponse, 2, InteractionManager),
-    AriMethod("session_events", ari.SessionEventsRequest, ari.Event, 1, EventManager),
-    AriMethod(
-        "get_session_history",
-        ari.GetSessionHistoryRequest,
-        ari.GetSessionHistoryResponse,
-        2,
-        HistoryManager,
-    ),
-    AriMethod("get_model", ari.GetModelRequest, ari.GetModelResponse, 3, ModelManager),
-    AriMethod("set_model", ari.SetModelRequest, ari.SetModelResponse, 3, ModelManager),
-    AriMethod("list_models", ari.ListModelsRequest, ari.ListModelsResponse, 3, ModelManager),
-    AriMethod("get_mode", ari.GetModeRequest, ari.GetModeResponse, 3, ModeManager),
-    AriMethod("set_mode", ari.SetModeRequest, ari.SetModeResponse, 3, ModeManager),
-    AriMethod("list_modes", ari.ListModesRequest, ari.ListModesResponse, 3, ModeManager),
-    AriMethod(
-        "get_active_provider",
-        ari.GetActiveProviderRequest,
-        ari.GetActiveProviderResponse,
-        3,
-        ProviderManager,
-    ),
-    AriMethod(
-        "set_active_provider",
-        ari.SetActiveProviderRequest,
-        ari.SetActiveProviderResponse,
-        3,
-        ProviderManager,
-    ),
-    AriMethod(
-        "list_providers", ari.ListProvidersRequest, ari.ListProvidersResponse, 3, ProviderManager
-    ),
-    AriMethod("list_memory_files", ari.ListItemsRequest, ari.ListItemsResponse, 3, MemoryManager),
-    AriMethod("list_skills", ari.ListItemsRequest, ari.ListItemsResponse, 3, SkillManager),
-    AriMethod("list_commands", ari.ListItemsRequest, ari.ListItemsResponse, 3, CommandManager),
-    AriMethod(
-        "compact_session",
-        ari.CompactSessionRequest,
-        ari.CompactSessionResponse,
-        3,
-        SessionUtilityManager,
-    ),
-    AriMethod("close", ari.CloseRequest, ari.CloseResponse, 1, RuntimeService),
+    _method("version", 1, RuntimeVersioner),
+    _method("status", 1, RuntimeStatuser),
+    _method("create_session", 1, SessionManager),
+    _method("resume_session", 1, SessionManager),
+    _method("get_session", 2, SessionManager),
+    _method("list_sessions", 2, SessionManager),
+    _method("close_session", 1, SessionManager),
+    _method("delete_session", 2, SessionManager),
+    _method("send_message", 1, InteractionManager),
+    _method("respond_permission", 1, InteractionManager),
+    _method("cancel_turn", 2, InteractionManager),
+    _method("session_events", 1, EventManager, ari.Event),
+    _method("get_session_history", 2, HistoryManager),
+    _method("get_model", 3, ModelManager),
+    _method("set_model", 3, ModelManager),
+    _method("list_models", 3, ModelManager),
+    _method("get_mode", 3, ModeManager),
+    _method("set_mode", 3, ModeManager),
+    _method("list_modes", 3, ModeManager),
+    _method("get_active_provider", 3, ProviderManager),
+    _method("set_active_provider", 3, ProviderManager),
+    _method("list_providers", 3, ProviderManager),
+    _method("list_memory_files", 3, MemoryManager),
+    _method("list_skills", 3, SkillManager),
+    _method("list_commands", 3, CommandManager),
+    _method("compact_session", 3, SessionUtilityManager),
+    _method("close", 1, RuntimeService),
 )
 """All methods of the interface. On a remote runtime, `close` closes only the connection."""
 

@@ -28,9 +28,10 @@ from arp.runtime.remote.grpc_status import (
     OPTIONS,
     STATUS_KEY,
 )
+from arp.runtime.remote.methods import R
 from arp.runtime.remote.proto_codec import decode, encode
 from arp.runtime.remote.proto_fields import PACKAGE, REMOTE_METHODS, service_method
-from arp.runtime.remote.remote import R, RemoteRuntime, closed
+from arp.runtime.remote.remote import RemoteRuntime, closed
 from arp.runtime.remote.tls import RemoteAddress, is_loopback
 
 logger = logging.getLogger(__name__)

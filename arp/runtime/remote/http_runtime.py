@@ -24,7 +24,8 @@ from arp.runtime.contract.errors import (
     error_of,
 )
 from arp.runtime.contract.services import EventSubscription
-from arp.runtime.remote.remote import R, RemoteRuntime, closed
+from arp.runtime.remote.methods import R
+from arp.runtime.remote.remote import RemoteRuntime, closed
 from arp.runtime.remote.tls import RemoteAddress, is_loopback
 
 logger = logging.getLogger(__name__)

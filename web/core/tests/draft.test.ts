@@ -1,5 +1,6 @@
 /** Code as it was written for the draft's package, with its name swapped (W82). */
 
+import { readdirSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import {
   ARP_VERSION,
@@ -28,6 +29,8 @@ import {
   type WorkflowInfo,
 } from "../src/index.js";
 import { delta, FakeSocket, message, SESSION, text } from "./fakes.js";
+
+const SCHEMAS = readdirSync(new URL("../../../schemas/components/", import.meta.url));
 
 test("both forms of the constructor, and every callback", async () => {
   const received: string[] = [];
@@ -188,7 +191,7 @@ test("registry, constants and helpers", () => {
   expect(registry.get("table")).toBeUndefined();
   expect([ARP_VERSION, ArpMessageType.ToolStart]).toEqual([1, "tool_start"]);
   const known: readonly BuiltInComponentType[] = BUILT_IN_COMPONENTS;
-  expect(known).toHaveLength(18);
+  expect(known.toSorted()).toEqual(SCHEMAS.map((file) => file.replace(".json", "")).toSorted());
   expect(known).toContain("product-cards");
 
   const render: ArpMessage = {

@@ -2,27 +2,9 @@
 
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
+import { VERSIONS } from "../../core/src/protocol/generated/tables.js";
 
-const TYPES = [
-  "text",
-  "markdown",
-  "status-card",
-  "table",
-  "code-block",
-  "diff",
-  "key-value",
-  "progress",
-  "chart",
-  "image",
-  "product-cards",
-  "form",
-  "confirm",
-  "choices",
-  "text-input",
-  "group",
-  "tabs",
-  "split",
-];
+const TYPES = Object.keys(VERSIONS);
 
 /** Every type of the catalog stands in the chat as its element, with something in it. */
 export async function drawsEveryType(page: Page): Promise<void> {

@@ -3,6 +3,7 @@
 import type { ToolCardState } from "@agent-rendering/core/chat";
 import { translator, type Translator } from "@agent-rendering/core/strings";
 import type { ReactElement } from "react";
+import { TOOL_STATE_TEXTS } from "../../bindings/src/chat.js";
 
 export interface ArpActivityPanelProps {
   toolCards: ToolCardState[];
@@ -32,7 +33,7 @@ export function ArpActivityPanel({
         <ol>
           {toolCards.map(({ callId, name, displayName, status, run, elapsed }, at) => (
             <li key={callId || at} data-status={status} title={name}>
-              {t(STATUS[status], { tool: displayName })}{" "}
+              {t(TOOL_STATE_TEXTS[status], { tool: displayName })}{" "}
               {run?.progress?.text && <span dir="auto">{run.progress.text}</span>}{" "}
               {elapsed !== undefined && <span className="arp-caption">{elapsed}</span>}
             </li>
@@ -42,5 +43,3 @@ export function ArpActivityPanel({
     </aside>
   );
 }
-
-const STATUS = { running: "toolRunning", done: "toolDone", failed: "toolFailed" } as const;

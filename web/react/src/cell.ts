@@ -2,11 +2,7 @@
 
 import type { Cell } from "@agent-rendering/core";
 import { useEffect, useLayoutEffect, useRef, useSyncExternalStore, type MutableRefObject } from "react";
-
-/** A cell whose value never changes, for where there is no client. */
-export function fixed<T>(value: T): Cell<T> {
-  return { get: () => value, subscribe: () => () => undefined };
-}
+import { fixed } from "../../bindings/src/cells.js";
 
 /**
  * The value of a cell; the component is drawn again when it changes.

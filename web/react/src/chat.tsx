@@ -1,60 +1,35 @@
 /** A whole chat: `<arp-chat>` with a client, and components of the application's own in its places. */
 
 import type { ArpClient, ArpClientCallbacks, Component, ErrorPayload, Json } from "@agent-rendering/core";
-import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
-import type { ChatKeys, FeedbackSource, Rating, SignIn } from "@agent-rendering/elements";
+import type { FeedbackSource, Rating } from "@agent-rendering/elements";
 import { forwardRef, useMemo, type CSSProperties, type ReactNode } from "react";
+import {
+  chatProperties,
+  clientTheme,
+  type ArpChatElement,
+  type ChatAppearance,
+  type DraftOptions,
+} from "../../bindings/src/chat.js";
+import { CHAT_FEATURES, offering } from "../../bindings/src/client_options.js";
+import { ownOf } from "../../bindings/src/own_components.js";
 import { useBrowser } from "./cell.js";
-import { offering, useArpContext, type ArpComponents } from "./context.js";
-import { ownOf, textsBy, useOwnComponents } from "./drawing.js";
+import { useArpContext, type ArpComponents } from "./context.js";
+import { textsBy, useOwnComponents } from "./drawing.js";
 import { CustomElement } from "./element.js";
-import type { DraftOptions } from "./use_arp_chat.js";
 import { useClient, type ClientOptions } from "./use_client.js";
 
-/** What `ref` gives: the element, with what it can do. */
-export interface ArpChatElement extends HTMLElement {
-  readonly activeClient: ArpClient | null;
-  /** Sends something as if it were typed. */
-  say(text: string, files?: readonly File[]): void;
-  stop(): void;
-  /** Puts a text into the message box. */
-  draft(text: string): void;
-  /** Goes to the newest message. */
-  jump(): void;
-}
+export type { ArpChatElement };
 
-export interface ArpChatProps extends Partial<Omit<ClientOptions, "components" | "theme">>, DraftOptions {
+export interface ArpChatProps
+  extends Partial<Omit<ClientOptions, "components" | "theme" | "locale">>, ChatAppearance, DraftOptions {
   /** A client of your own, or without it and `url` the nearest provider's. */
   client?: ArpClient | null | undefined;
   callbacks?: ArpClientCallbacks | undefined;
-  /** Of the welcome; the server's if absent. */
-  title?: string | undefined;
-  description?: string | undefined;
-  /** What the welcome offers to say; the server's if absent. */
-  suggestions?: readonly string[] | undefined;
-  /** `system` (the default, also `auto`) follows the reader's. */
-  theme?: "light" | "dark" | "system" | "auto" | undefined;
-  /** Any CSS colour; text on it follows. */
-  accentColor?: string | undefined;
   /** Your own components by type, also in place of ours. */
   components?: ArpComponents | undefined;
-  /** Texts in place of ours. */
-  strings?: Partial<Strings> | undefined;
-  /** Of the message box. */
-  placeholder?: string | undefined;
-  /** Address of a picture of this page's own server, or a short text. */
-  logo?: string | undefined;
-  /** Beside what the agent says; as `logo`. */
-  avatar?: string | undefined;
-  /** Other keys than ours: `{stop: "Control+.", previous: null}`. */
-  keys?: Partial<ChatKeys> | undefined;
   /** Whether readers rate answers (default: if there is `onFeedback`); an object keeps the ratings in place of the server. */
   feedback?: FeedbackSource | boolean | undefined;
-  /** How somebody signs in whom the server does not let in. */
-  signIn?: SignIn | null | undefined;
-  /** Shows what tools do (default: true). */
-  showActivityPanel?: boolean | undefined;
   /** Draws text in place of our Markdown. */
   renderMarkdown?: ((content: string) => ReactNode) | undefined;
   className?: string | undefined;
@@ -70,22 +45,7 @@ export interface ArpChatProps extends Partial<Omit<ClientOptions, "components" |
 
 /** A chat that fills its parent. `ref` gives the element: `say`, `stop`, `draft`, `focus`, `jump`. */
 export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat(props, ref) {
-  const {
-    client: given,
-    callbacks,
-    title,
-    description,
-    suggestions,
-    theme,
-    accentColor,
-    strings,
-    placeholder,
-    logo,
-    avatar,
-    keys,
-    signIn,
-    showActivityPanel,
-  } = props;
+  const { client: given, callbacks, title, description, suggestions, theme } = props;
   const {
     components,
     renderMarkdown,
@@ -106,7 +66,7 @@ export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat
     [shared.components, components, renderMarkdown],
   );
   const isOwn = given === undefined && rest.url !== undefined;
-  const made = useClient(isOwn ? offering(clientOptions(rest, theme), own) : null, callbacks);
+  const made = useClient(isOwn ? (offering(clientOptions(rest, theme), own) as ClientOptions) : null, callbacks);
   const client = isOwn ? made : given === undefined ? shared.client : given;
   const { registry, portals } = useOwnComponents(own);
   const isBrowser = useBrowser();
@@ -120,22 +80,10 @@ export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat
           tag="arp-chat"
           taken={(element) => give(ref, element as ArpChatElement | null)}
           properties={{
+            ...chatProperties(props),
             client,
-            heading: title,
-            description,
-            suggestions,
-            theme: theme === "auto" ? "system" : theme,
-            accent: accentColor,
             components: registry,
-            locale: rest.locale,
-            strings,
-            placeholder,
-            logo,
-            avatar,
-            keys,
             feedback,
-            signIn,
-            showActivity: showActivityPanel,
           }}
           on={{
             "arp-send": ({ detail }) => onSend?.(detail.text, detail.files),
@@ -172,8 +120,9 @@ function Shell({ title, description, suggestions = [] }: Pick<ArpChatProps, "tit
 }
 
 function clientOptions(rest: Partial<ClientOptions>, theme: ArpChatProps["theme"]): Partial<ClientOptions> {
-  const options = { features: ["line-pause", "overlays"], ...rest };
-  return theme === "light" || theme === "dark" ? { ...options, theme } : options;
+  const options = { features: CHAT_FEATURES, ...rest };
+  const shown = clientTheme(theme);
+  return shown === undefined ? options : { ...options, theme: shown };
 }
 
 function give<T>(ref: React.ForwardedRef<T>, value: T | null): void {

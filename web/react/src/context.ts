@@ -4,13 +4,9 @@ import {
   type ArpCapabilities,
   type ArpClient,
   type ArpClientCallbacks,
-  type Component,
-  type Json,
   type Status,
   type TurnState,
 } from "@agent-rendering/core";
-import { DRAWN } from "@agent-rendering/core/chat";
-import type { ArpContext } from "@agent-rendering/elements/components";
 import {
   createContext,
   createElement,
@@ -20,23 +16,17 @@ import {
   type ReactElement,
   type ReactNode,
 } from "react";
-import { fixed, useCell } from "./cell.js";
+import { fixed } from "../../bindings/src/cells.js";
+import { offering } from "../../bindings/src/client_options.js";
+import type { OwnComponentProps } from "../../bindings/src/own_components.js";
+import { capabilitiesOf, IDLE, IDLE_CELL } from "../../bindings/src/status.js";
+import { useCell } from "./cell.js";
 import { useClient, type ClientOptions } from "./use_client.js";
 
-/** What a component of your own gets besides the agent's props. */
-export interface ArpComponentProps {
-  /** As the agent side sent it, with `id` and `type`. */
-  component: Component;
-  /** Texts, theme, the client. */
-  context: ArpContext;
-  /** Answers a question, once. */
-  answer: (value: Json) => void;
-  /** Sends an action of this component. */
-  action: (name: string, payload?: unknown) => void;
+/** Props that a component of your own gets besides the agent's. */
+export interface ArpComponentProps extends OwnComponentProps {
   /** The draft's way to answer: with a text. */
   onInput: (text: string) => void;
-  /** It can no longer be answered. */
-  _restored: boolean;
 }
 
 /** Components of your own by type; each gets the agent's props and `ArpComponentProps`. */
@@ -72,7 +62,7 @@ export function ArpProvider(props: ArpProviderProps): ReactElement {
   const { client: given, callbacks, components = NO_COMPONENTS, children, ...rest } = props;
   const { connected: connectedProp, capabilities: capabilitiesProp, ...options } = rest;
   const isOwn = given === undefined && options.url !== undefined;
-  const own = useClient(isOwn ? offering(options, components) : null, callbacks);
+  const own = useClient(isOwn ? (offering(options, components) as ClientOptions) : null, callbacks);
   const client = given ?? own;
   const status = useArpStatus(client);
   const connected = connectedProp ?? status.phase === "online";
@@ -82,13 +72,6 @@ export function ArpProvider(props: ArpProviderProps): ReactElement {
     [connected, capabilities, components, client],
   );
   return createElement(Shared.Provider, { value }, children);
-}
-
-/** Options of a client that says what is drawn: all that the elements draw, and the application's own. */
-export function offering(options: Partial<Omit<ClientOptions, "components">>, own: ArpComponents): ClientOptions {
-  const types = Object.keys(own).filter((type) => !Object.hasOwn(DRAWN, type));
-  const components = { ...DRAWN, ...Object.fromEntries(types.map((type) => [type, 1])) };
-  return { ...(options as ClientOptions), components };
 }
 
 /** What the nearest provider gives. */
@@ -119,31 +102,6 @@ export function useArpTurn(id: string, client?: ArpClient | null): TurnState | u
   return useCell((client === undefined ? shared : client)?.store.turn(id) ?? NO_TURN, undefined);
 }
 
-/** What the agent side can do, with nothing absent. */
-export function capabilitiesOf({ capabilities }: Status): ArpCapabilities | null {
-  if (capabilities === null) return null;
-  let full = FULL.get(capabilities);
-  if (full === undefined) FULL.set(capabilities, (full = { features: [], ...capabilities }));
-  return full;
-}
-
-const FULL = new WeakMap<object, ArpCapabilities>();
-/** What a client is before it connects. */
-export const IDLE: Status = {
-  phase: "idle",
-  transport: null,
-  attempt: 0,
-  retryAt: null,
-  reason: null,
-  refusal: null,
-  sessionId: null,
-  loading: true,
-  stale: false,
-  capabilities: null,
-  commands: [],
-  activeTurn: null,
-};
-const IDLE_CELL = fixed(IDLE);
 const NO_IDS: readonly string[] = [];
 const NO_IDS_CELL = fixed(NO_IDS);
 const NO_TURN = fixed<TurnState | undefined>(undefined);

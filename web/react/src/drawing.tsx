@@ -1,24 +1,14 @@
 /** Components of the application's own: what they get, where they stand, and what they may break. */
 
-import type { Component, Json } from "@agent-rendering/core";
-import { drawingProps, isClosed } from "@agent-rendering/core/chat";
+import type { Component } from "@agent-rendering/core";
+import { drawingProps } from "@agent-rendering/core/chat";
 import type { ArpContext, Components } from "@agent-rendering/elements/components";
 import { Places, showFailure, type Place } from "@agent-rendering/elements/places";
 import { Component as ReactComponent, memo, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
 import { createPortal } from "react-dom";
+import { answerText, ownProps, registryOf, typesKey } from "../../bindings/src/own_components.js";
 import { useBrowserLayoutEffect, useCell } from "./cell.js";
 import type { ArpComponentProps, ArpComponents } from "./context.js";
-
-/** What `DEFAULT_COMPONENTS` are marked with: the elements draw them anyway. */
-export const BUILT_IN = Symbol.for("arp.builtIn");
-
-/** The components that are not just ours under their own name. */
-export function ownOf(components: ArpComponents): ArpComponents {
-  const own = Object.entries(components).filter(
-    ([type, component]) => (component as { [BUILT_IN]?: string })[BUILT_IN] !== type,
-  );
-  return Object.fromEntries(own);
-}
 
 /** Components that draw text by a function. */
 export function textsBy(renderMarkdown: (content: string) => ReactNode): ArpComponents {
@@ -31,11 +21,8 @@ export function textsBy(renderMarkdown: (content: string) => ReactNode): ArpComp
 /** A registry for the elements, and what is to be drawn in their places. */
 export function useOwnComponents(components: ArpComponents): { registry: Components; portals: ReactElement } {
   const [places] = useState(() => new Places());
-  const types = Object.keys(components).sort().join("\n");
-  const registry = useMemo(() => {
-    const known = new Set(types === "" ? [] : types.split("\n"));
-    return places.factories({ has: (type) => known.has(type), list: () => [...known] });
-  }, [places, types]);
+  const types = typesKey(components);
+  const registry = useMemo(() => registryOf(places, types), [places, types]);
   return { registry, portals: <Portals places={places} components={components} /> };
 }
 
@@ -72,12 +59,8 @@ export const OwnComponent = memo(function OwnComponent({
 }: OwnProps): ReactElement {
   const given = useMemo(
     (): ArpComponentProps => ({
-      component,
-      context,
-      answer: (value) => void context.answer(component, value),
-      action: (name, payload) => context.action(component, name, payload),
+      ...ownProps(component, context),
       onInput: onInput ?? ((text) => answerText(component, context, text)),
-      _restored: isClosed(component),
     }),
     [component, context, onInput],
   );
@@ -87,14 +70,6 @@ export const OwnComponent = memo(function OwnComponent({
     </Wall>
   );
 });
-
-/** The draft's answer: a text. What asks for one of several gets it as chosen, else it is sent as a message. */
-function answerText(component: Component, context: ArpContext, text: string): void {
-  const value: Json | undefined =
-    component.type === "choices" ? [text] : component.type === "text-input" ? text : undefined;
-  if (value === undefined) context.client?.sendText(text);
-  else void context.answer(component, value);
-}
 
 interface WallProps {
   component: Component;

@@ -1,6 +1,7 @@
 /** Custom elements from React: properties and events, the same in React 18 and 19. */
 
 import { createElement, useCallback, useEffect, useRef, type ReactElement } from "react";
+import { setProperties, type Properties } from "../../bindings/src/element.js";
 import { useBrowserLayoutEffect, useLatest } from "./cell.js";
 
 /** Handlers by the name of their event. */
@@ -9,7 +10,7 @@ export type Handlers = { readonly [event: string]: (event: CustomEvent) => void 
 interface ElementProps {
   readonly tag: string;
   /** Set as properties, those alone that changed. */
-  readonly properties: { readonly [name: string]: unknown };
+  readonly properties: Properties;
   readonly on?: Handlers;
   /** Called with the element, and with `null` when it goes. */
   readonly taken?: ((element: HTMLElement | null) => void) | undefined;
@@ -31,10 +32,7 @@ export function CustomElement({ tag, properties, on = NO_HANDLERS, taken }: Elem
     [latest],
   );
   useBrowserLayoutEffect(() => {
-    const target = element.current as unknown as { [name: string]: unknown };
-    for (const [name, value] of Object.entries(properties)) {
-      if (value !== undefined && !Object.is(target[name], value)) target[name] = value;
-    }
+    if (element.current) setProperties(element.current, properties);
   });
   useEffect(() => {
     const target = element.current as HTMLElement;

@@ -1,13 +1,15 @@
 /** One turn, or one message of the draft's shape: `<arp-message>`. */
 
 import type { ArpClient, ErrorPayload, ToolRenderEvent, TurnState } from "@agent-rendering/core";
-import { turnOf, type MessagePart } from "@agent-rendering/core/chat";
+import type { MessagePart } from "@agent-rendering/core/chat";
 import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
 import { memo, useId, useMemo, type ReactElement, type ReactNode } from "react";
+import { turnOfMessage } from "../../bindings/src/message.js";
+import { asText, ownOf } from "../../bindings/src/own_components.js";
 import { useBrowser } from "./cell.js";
 import { useArpContext, type ArpComponents } from "./context.js";
-import { ownOf, textsBy, useOwnComponents } from "./drawing.js";
+import { textsBy, useOwnComponents } from "./drawing.js";
 import { CustomElement } from "./element.js";
 import { useElementContext } from "./words.js";
 
@@ -58,9 +60,7 @@ export const ArpMessage = memo(function ArpMessage(props: ArpMessageProps): Reac
   const fallbackId = useId();
   const turn = useMemo(() => {
     if (given !== undefined) return given;
-    const message = { role, content, file, uiEvents, parts, status, error };
-    const known = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined));
-    return turnOf({ ...known, role, content }, id ?? fallbackId);
+    return turnOfMessage({ role, content, file, uiEvents, parts, status, error }, id ?? fallbackId);
   }, [given, id, fallbackId, role, content, file, uiEvents, parts, status, error]);
   const own = useMemo(
     () => ({ ...ownOf({ ...shared.components, ...components }), ...(renderMarkdown && textsBy(renderMarkdown)) }),
@@ -85,10 +85,3 @@ export const ArpMessage = memo(function ArpMessage(props: ArpMessageProps): Reac
     </div>
   );
 });
-
-/** Answers go to a function that takes texts. */
-export function asText(onInput: (text: string) => void) {
-  return (_component: unknown, value: unknown): void => {
-    onInput(Array.isArray(value) ? value.join(", ") : typeof value === "string" ? value : JSON.stringify(value));
-  };
-}

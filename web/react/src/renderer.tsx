@@ -1,20 +1,15 @@
 /** One component, of any type. */
 
-import {
-  questionState,
-  type ArpClient,
-  type Component,
-  type JsonObject,
-  type ToolRenderEvent,
-} from "@agent-rendering/core";
+import type { ArpClient, Component, ToolRenderEvent } from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
 import { useId, useMemo, type ReactElement } from "react";
+import { shownComponent } from "../../bindings/src/message.js";
+import { asText, ownOf } from "../../bindings/src/own_components.js";
 import { useBrowser } from "./cell.js";
 import { useArpContext, type ArpComponents } from "./context.js";
-import { OwnComponent, ownOf, useOwnComponents } from "./drawing.js";
+import { OwnComponent, useOwnComponents } from "./drawing.js";
 import { CustomElement } from "./element.js";
-import { asText } from "./message.js";
 import { useElementContext } from "./words.js";
 
 export interface ArpRendererProps {
@@ -40,7 +35,7 @@ export function ArpRenderer(props: ArpRendererProps): ReactElement | null {
   const { component: given, event, components, restored = false, onInput, client, theme, locale, strings } = props;
   const shared = useArpContext();
   const id = useId();
-  const component = useMemo(() => shownOf(given, event, restored, id), [given, event, restored, id]);
+  const component = useMemo(() => shownComponent(given, event, restored, id), [given, event, restored, id]);
   const own = useMemo(() => ownOf({ ...shared.components, ...components }), [shared.components, components]);
   const { registry, portals } = useOwnComponents(own);
   const talker = client === undefined ? shared.client : client;
@@ -56,17 +51,4 @@ export function ArpRenderer(props: ArpRendererProps): ReactElement | null {
       {portals}
     </div>
   );
-}
-
-function shownOf(
-  given: Component | undefined,
-  event: ToolRenderEvent | undefined,
-  restored: boolean,
-  id: string,
-): Component | null {
-  const component = given ?? (event && { id, type: event.component, props: event.props as JsonObject });
-  if (component === undefined) return null;
-  return restored && questionState(component) !== null
-    ? { ...component, props: { state: "expired", ...component.props } }
-    : component;
 }

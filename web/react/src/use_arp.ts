@@ -2,7 +2,8 @@
 
 import type { ArpCapabilities, ArpClient, ArpClientCallbacks, Status } from "@agent-rendering/core";
 import { useCallback, useMemo } from "react";
-import { capabilitiesOf, useArpStatus } from "./context.js";
+import { capabilitiesOf } from "../../bindings/src/status.js";
+import { useArpStatus } from "./context.js";
 import { useClient, type ClientOptions } from "./use_client.js";
 
 export interface UseArpOptions extends ClientOptions {}

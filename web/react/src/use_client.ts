@@ -2,17 +2,15 @@
 
 import { ArpClient, type ArpClientCallbacks, type ArpClientOptions } from "@agent-rendering/core";
 import { useEffect, useState } from "react";
+import { defined, type SharedClientOptions } from "../../bindings/src/client_options.js";
 import { useLatest } from "./cell.js";
 
-/** As `T`, and `undefined` counts as absent. */
-export type Loose<T> = { [Name in keyof T]: undefined extends T[Name] ? T[Name] | undefined : T[Name] };
-
 /** What a client is made with, and whether it connects by itself. */
-export interface ClientOptions extends Loose<Omit<ArpClientOptions, "sessionId">> {
+export interface ClientOptions extends SharedClientOptions {
+  /** `ws://HOST/_arp/v1`, or `http://HOST` with the prefix of a mount. */
+  url: string;
   /** The session; a new value turns to it. Without it the server makes a new one. */
   sessionId?: string | null | undefined;
-  /** Connects when the component is there (default: true). */
-  autoConnect?: boolean | undefined;
 }
 
 /** Another value of one of these takes another client; the others count when it is made. */
@@ -86,10 +84,9 @@ function relay(now: () => ArpClientCallbacks): ArpClientCallbacks {
   return Object.fromEntries(names.map((name) => [name, call(name)]));
 }
 
-/** Options without those that are `undefined`. */
+/** Options of the client alone, without those that are `undefined`. */
 function present({ autoConnect: _, ...options }: ClientOptions): ArpClientOptions {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as unknown as ArpClientOptions;
+  return defined(options) as ArpClientOptions;
 }
 
 function same(one: readonly unknown[], other: readonly unknown[]): boolean {

@@ -1,13 +1,13 @@
 /** The list of chats. */
 
 import type { ChatSession, SessionAPI } from "@agent-rendering/core";
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
+import { NO_SESSIONS, SessionList, type SessionActions } from "../../bindings/src/session_list.js";
+import { useCell } from "./cell.js";
 
-export interface Sessions {
+export interface Sessions extends SessionActions {
   sessions: ChatSession[];
   sessionsError: Error | null;
-  loadSessions: () => Promise<void>;
-  deleteSession: (id: string) => Promise<void>;
 }
 
 /**
@@ -16,38 +16,15 @@ export interface Sessions {
  * @param left Called when the chat that is open has been deleted.
  */
 export function useSessions(api: SessionAPI | null, open: string | null, left: () => void): Sessions {
-  const [sessions, setSessions] = useState<ChatSession[]>([]);
-  const [sessionsError, setError] = useState<Error | null>(null);
-  /** Counts what was asked for, so that a late answer does not replace a newer one. */
-  const round = useRef(0);
-  useEffect(() => () => void (round.current += 1), [api]);
-
-  const loadSessions = useCallback(async () => {
-    if (api === null) return;
-    const ours = ++round.current;
-    try {
-      const page = await api.page();
-      if (ours !== round.current) return;
-      setSessions(page.sessions);
-      setError(null);
-    } catch (error) {
-      if (ours === round.current) setError(error as Error);
-    }
-  }, [api]);
-
+  const [list] = useState(() => new SessionList());
+  const { sessions, error } = useCell(list.cell, NO_SESSIONS);
+  useEffect(() => () => list.ignorePending(), [list, api]);
+  const loadSessions = useCallback(() => list.load(api), [list, api]);
   const deleteSession = useCallback(
     async (id: string) => {
-      if (api === null) return;
-      try {
-        await api.remove(id);
-      } catch (error) {
-        setError(error as Error);
-        return;
-      }
-      setSessions((before) => before.filter((session) => session.id !== id));
-      if (id === open) left();
+      if ((await list.delete(api, id)) && id === open) left();
     },
-    [api, open, left],
+    [list, api, open, left],
   );
-  return { sessions, sessionsError, loadSessions, deleteSession };
+  return { sessions, sessionsError: error, loadSessions, deleteSession };
 }

@@ -1,21 +1,17 @@
 /** Surfaces, popups and overlays, for applications that place them by themselves. */
 
 import type { ArpClient, Component, Wire } from "@agent-rendering/core";
-import { useCallback, useMemo } from "react";
-import { fixed, useCell } from "./cell.js";
+import { useMemo } from "react";
+import { fixed } from "../../bindings/src/cells.js";
+import { surfaceActions, type SurfaceActions } from "../../bindings/src/surface.js";
+import { useCell } from "./cell.js";
 import { useArpClient } from "./context.js";
 
-export interface UseArpSurfaceReturn {
+export interface UseArpSurfaceReturn extends SurfaceActions {
   /** What shows on it, for `<ArpRenderer>`; empty when it is closed. */
   components: readonly Component[];
   /** Title, role and place; `undefined` of a toplevel without a title, and of one that is closed. */
   info: Wire.SurfaceInfo | undefined;
-  /** Closes it for every renderer; the agent's `on_close` is called. */
-  close: () => void;
-  /** Tells the agent that the user turned to it or away from it: its `on_focus` is called. */
-  setFocused: (isFocused: boolean) => void;
-  /** Tells the agent its size in CSS pixels, and its states: its `on_configure` is called. */
-  setSize: (width: number, height: number, states?: readonly string[]) => void;
 }
 
 /** The surfaces besides `main` on which something shows, without popups and overlays. */
@@ -36,24 +32,15 @@ export function useArpSurface(name: string, client?: ArpClient | null): UseArpSu
   const used = client === undefined ? shared : client;
   const components = useCell(used?.store.surface(name) ?? NO_COMPONENTS_CELL, NO_COMPONENTS);
   const info = useCell(used?.store.surfaceInfo(name) ?? NO_INFO_CELL, undefined);
-  const close = useCallback(() => void used?.closeSurface(name), [used, name]);
-  const setFocused = useCallback(
-    (isFocused: boolean) => used?.tellOfSurface(name, isFocused ? "focus" : "unfocus"),
+  const actions = useMemo(
+    () =>
+      surfaceActions(
+        () => used,
+        () => name,
+      ),
     [used, name],
   );
-  const setSize = useCallback(
-    (width: number, height: number, states: readonly string[] = ["activated"]) =>
-      used?.tellOfSurface(name, "resize", {
-        width: Math.round(width),
-        height: Math.round(height),
-        states: [...states],
-      }),
-    [used, name],
-  );
-  return useMemo(
-    () => ({ components, info, close, setFocused, setSize }),
-    [components, info, close, setFocused, setSize],
-  );
+  return useMemo(() => ({ components, info, ...actions }), [components, info, actions]);
 }
 
 const NO_NAMES: readonly string[] = [];

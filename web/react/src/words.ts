@@ -1,36 +1,40 @@
 /** What is drawn outside of a whole chat needs besides its data: words, theme, where answers go. */
 
-import type { ArpClient } from "@agent-rendering/core";
-import { loadStrings, translator, type Strings, type Translator } from "@agent-rendering/core/strings";
-import { createContext, type ArpContext, type Components } from "@agent-rendering/elements/components";
+import { translator, type Strings, type Translator } from "@agent-rendering/core/strings";
+import type { ArpContext } from "@agent-rendering/elements/components";
 import { useEffect, useMemo, useState } from "react";
-
-export interface Surroundings {
-  client: ArpClient | null;
-  registry: Components;
-  locale?: string | undefined;
-  strings?: Partial<Strings> | undefined;
-  theme?: "light" | "dark" | "system" | "auto" | undefined;
-  answer?: ArpContext["answer"] | undefined;
-}
+import {
+  elementContext,
+  ENGLISH,
+  loadWords,
+  watchDark,
+  type ElementContextOptions,
+  type Words,
+} from "../../bindings/src/element_context.js";
 
 /** A context for elements; the same object until something in it changes. */
-export function useElementContext({ client, registry, locale, strings, theme, answer }: Surroundings): ArpContext {
+export function useElementContext({
+  client,
+  registry,
+  locale,
+  strings,
+  theme,
+  answer,
+}: ElementContextOptions): ArpContext {
   const t = useTranslator(locale, strings);
   const isDark = useDark();
-  const shown = theme === "light" || theme === "dark" ? theme : isDark ? "dark" : "light";
   return useMemo(
-    () => createContext({ client, registry, t, theme: shown, ...(answer && { answer }) }),
-    [client, registry, t, shown, answer],
+    () => elementContext({ client, registry, theme, answer }, t, isDark),
+    [client, registry, theme, answer, t, isDark],
   );
 }
 
 /** English until another language has been loaded. */
 function useTranslator(locale: string | undefined, strings: Partial<Strings> | undefined): Translator {
-  const [table, setTable] = useState<readonly [string, Partial<Strings>]>(["en", {}]);
+  const [table, setTable] = useState<Words>(ENGLISH);
   useEffect(() => {
     let isWanted = true;
-    void loadStrings(locale === undefined ? navigator.languages : [locale]).then((found) => {
+    void loadWords(locale).then((found) => {
       if (isWanted) setTable(found);
     });
     return () => {
@@ -42,12 +46,6 @@ function useTranslator(locale: string | undefined, strings: Partial<Strings> | u
 
 function useDark(): boolean {
   const [isDark, setDark] = useState(false);
-  useEffect(() => {
-    const query = matchMedia("(prefers-color-scheme: dark)");
-    const look = () => setDark(query.matches);
-    look();
-    query.addEventListener("change", look);
-    return () => query.removeEventListener("change", look);
-  }, []);
+  useEffect(() => watchDark(setDark), []);
   return isDark;
 }

@@ -3,8 +3,7 @@
 import type { ToolCardState } from "@agent-rendering/core/chat";
 import { translator, type Translator } from "@agent-rendering/core/strings";
 import { defineComponent, h, type PropType } from "vue";
-
-const STATUS = { running: "toolRunning", done: "toolDone", failed: "toolFailed" } as const;
+import { TOOL_STATE_TEXTS } from "../../bindings/src/chat.js";
 
 /** The tools of an answer with their state; nothing while there are none. */
 export const ArpActivityPanel = defineComponent({
@@ -25,7 +24,7 @@ export const ArpActivityPanel = defineComponent({
       const title = t("activity", { count: toolCards.length });
       const line = ({ callId, name, displayName, status, run, elapsed }: ToolCardState, at: number) =>
         h("li", { key: callId || at, "data-status": status, title: name }, [
-          t(STATUS[status], { tool: displayName }),
+          t(TOOL_STATE_TEXTS[status], { tool: displayName }),
           run?.progress?.text ? [" ", h("span", { dir: "auto" }, run.progress.text)] : null,
           elapsed === undefined ? null : h("span", { class: "arp-caption" }, ` ${elapsed}`),
         ]);

@@ -3,11 +3,6 @@
 import type { Cell } from "@agent-rendering/core";
 import { onScopeDispose, shallowRef, toValue, watch, type MaybeRefOrGetter, type ShallowRef } from "vue";
 
-/** A cell whose value never changes, for where there is no client. */
-export function fixed<T>(value: T): Cell<T> {
-  return { get: () => value, subscribe: () => () => undefined };
-}
-
 /** The value of a cell as a ref, for as long as the scope lives. */
 export function useCell<T>(cell: MaybeRefOrGetter<Cell<T>>): Readonly<ShallowRef<T>> {
   const value = shallowRef(toValue(cell).get());

@@ -5,24 +5,21 @@ import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
 import type { ChatKeys, FeedbackSource, Rating, SignIn } from "@agent-rendering/elements";
 import { computed, defineComponent, getCurrentInstance, h, shallowRef, toValue, type PropType } from "vue";
-import { ownOf, useOwnComponents } from "./drawing.js";
+import {
+  chatProperties,
+  clientTheme,
+  type ArpChatElement,
+  type ChatAppearance,
+  type Theme,
+} from "../../bindings/src/chat.js";
+import { CHAT_FEATURES, offering } from "../../bindings/src/client_options.js";
+import { ownOf } from "../../bindings/src/own_components.js";
+import { useOwnComponents } from "./drawing.js";
 import { CustomElement, useBrowser } from "./element.js";
-import { offering, useArpClient, useComponents, type ArpComponents } from "./provide.js";
+import { useArpClient, useComponents, type ArpComponents } from "./provide.js";
 import { useClient, type ClientOptions } from "./use_client.js";
 
-/** The element, with what it can do. */
-export interface ArpChatElement extends HTMLElement {
-  readonly activeClient: ArpClient | null;
-  /** Sends something as if it were typed. */
-  say(text: string, files?: readonly File[]): void;
-  stop(): void;
-  /** Puts a text into the message box. */
-  draft(text: string): void;
-  /** Goes to the newest message. */
-  jump(): void;
-}
-
-type Theme = "light" | "dark" | "system" | "auto";
+export type { ArpChatElement };
 
 const absent = { default: undefined } as const;
 
@@ -86,29 +83,20 @@ export const ArpChat = defineComponent({
     const components = useComponents(() => props.components);
     const own = computed(() => ownOf(components.value));
     const isOwn = () => props.client === undefined && props.url !== undefined;
-    const made = useClient(() => (isOwn() ? offering(clientOptions(props), own.value) : null), props.callbacks);
+    const made = useClient(
+      () => (isOwn() ? (offering(clientOptions(props), own.value) as ClientOptions) : null),
+      props.callbacks,
+    );
     const client = computed(() => (isOwn() ? made.value : props.client === undefined ? shared.value : props.client));
     const { registry, teleports } = useOwnComponents(() => own.value);
     const element = shallowRef<ArpChatElement | null>(null);
     const isBrowser = useBrowser();
     const isHeard = getCurrentInstance()?.vnode.props?.onFeedback !== undefined;
     const properties = computed(() => ({
+      ...chatProperties(props),
       client: client.value,
-      heading: props.title,
-      description: props.description,
-      suggestions: props.suggestions,
-      theme: props.theme === "auto" ? "system" : props.theme,
-      accent: props.accentColor,
-      logo: props.logo,
-      avatar: props.avatar,
-      keys: props.keys,
       feedback: props.feedback ?? isHeard,
-      signIn: props.signIn,
       components: registry.value,
-      locale: props.locale,
-      strings: props.strings,
-      placeholder: props.placeholder,
-      showActivity: props.showActivityPanel,
     }));
     expose({
       element,
@@ -137,14 +125,8 @@ export const ArpChat = defineComponent({
   },
 });
 
-interface Offered {
-  readonly title?: string | undefined;
-  readonly description?: string | undefined;
-  readonly suggestions?: readonly string[] | undefined;
-}
-
 /** What is there until elements can be drawn, and for readers without scripts. */
-function shell({ title, description, suggestions = [] }: Offered) {
+function shell({ title, description, suggestions = [] }: ChatAppearance) {
   return h("section", { key: "shell", class: "arp arp-shell", "aria-busy": "true" }, [
     title === undefined ? null : h("h2", title),
     description === undefined ? null : h("p", description),
@@ -157,7 +139,7 @@ function shell({ title, description, suggestions = [] }: Offered) {
   ]);
 }
 
-interface Told {
+interface ChatClientProps {
   readonly url?: string | undefined;
   readonly sessionId?: string | null | undefined;
   readonly token?: ClientOptions["token"];
@@ -167,16 +149,16 @@ interface Told {
   readonly theme?: Theme | undefined;
 }
 
-function clientOptions(props: Told): Partial<ClientOptions> {
+function clientOptions(props: ChatClientProps): Partial<ClientOptions> {
   const { theme, locale } = props;
   return {
-    features: ["line-pause", "overlays"],
+    features: CHAT_FEATURES,
     ...props.options,
     url: toValue(props.url) as string,
     sessionId: () => props.sessionId,
     token: () => (typeof props.token === "function" ? props.token() : (props.token ?? null)),
     autoConnect: props.autoConnect,
     locale,
-    theme: theme === "light" || theme === "dark" ? theme : undefined,
+    theme: clientTheme(theme),
   };
 }

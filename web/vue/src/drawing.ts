@@ -1,7 +1,7 @@
 /** Components of the application's own: what they get, where they stand, and what they may break. */
 
-import type { Component as ArpComponent, Json } from "@agent-rendering/core";
-import { drawingProps, isClosed } from "@agent-rendering/core/chat";
+import type { Component as ArpComponent } from "@agent-rendering/core";
+import { drawingProps } from "@agent-rendering/core/chat";
 import type { ArpContext, Components } from "@agent-rendering/elements/components";
 import { Places, showFailure, type Place } from "@agent-rendering/elements/places";
 import {
@@ -19,19 +19,10 @@ import {
   type Ref,
   type VNode,
 } from "vue";
+import { BUILT_IN } from "../../bindings/src/built_in.js";
+import { answerText, ownProps, registryOf, typesKey } from "../../bindings/src/own_components.js";
 import { useCell } from "./cell.js";
-import type { ArpComponentProps, ArpComponents } from "./provide.js";
-
-/** What `DEFAULT_COMPONENTS` are marked with: the elements draw them anyway. */
-export const BUILT_IN = Symbol.for("arp.builtIn");
-
-/** The components that are not just ours under their own name. */
-export function ownOf(components: ArpComponents): ArpComponents {
-  const own = Object.entries(components).filter(
-    ([type, component]) => (component as { [BUILT_IN]?: string })[BUILT_IN] !== type,
-  );
-  return Object.fromEntries(own);
-}
+import type { ArpComponents } from "./provide.js";
 
 /** A registry for the elements, and what is to be drawn in their places. */
 export function useOwnComponents(components: () => ArpComponents): {
@@ -40,11 +31,8 @@ export function useOwnComponents(components: () => ArpComponents): {
 } {
   const places = new Places();
   const list = useCell(places.places);
-  const types = computed(() => Object.keys(components()).sort().join("\n"));
-  const registry = computed(() => {
-    const known = new Set(types.value === "" ? [] : types.value.split("\n"));
-    return places.factories({ has: (type) => known.has(type), list: () => [...known] });
-  });
+  const types = computed(() => typesKey(components()));
+  const registry = computed(() => registryOf(places, types.value));
   return { registry, teleports: () => list.value.flatMap((place) => teleport(place, components())) };
 }
 
@@ -132,13 +120,7 @@ function givenTo(
   context: ArpContext,
   onText?: (text: string) => void,
 ): object {
-  const ours: ArpComponentProps = {
-    component,
-    context,
-    answer: (value) => void context.answer(component, value),
-    action: (name, payload) => context.action(component, name, payload),
-    _restored: isClosed(component),
-  };
+  const ours = ownProps(component, context);
   const onInput = (text: unknown) => {
     if (typeof text !== "string") return; // an `input` event of the DOM, which bubbles here
     if (onText) onText(text);
@@ -174,12 +156,4 @@ function declared(own: Component, kind: "props" | "emits"): Set<string> | null {
     other ? [...(declared(other, kind) ?? [])] : [],
   );
   return new Set([...list, ...inherited]);
-}
-
-/** The draft's answer: a text. What asks for one of several gets it as chosen, else it is sent as a message. */
-function answerText(component: ArpComponent, context: ArpContext, text: string): void {
-  const value: Json | undefined =
-    component.type === "choices" ? [text] : component.type === "text-input" ? text : undefined;
-  if (value === undefined) context.client?.sendText(text);
-  else void context.answer(component, value);
 }

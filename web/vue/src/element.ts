@@ -1,23 +1,20 @@
 /** Custom elements from Vue: their properties, and whether they can be drawn yet. */
 
 import { defineComponent, h, onMounted, ref, shallowRef, watch, type PropType, type Ref } from "vue";
+import { setProperties, type Properties } from "../../bindings/src/element.js";
 
 /** A custom element that Vue leaves the inside of alone. `properties` are set as properties, never as attributes. */
 export const CustomElement = defineComponent({
   name: "ArpCustomElement",
   props: {
     tag: { type: String, required: true },
-    properties: { type: Object as PropType<{ readonly [name: string]: unknown }>, required: true },
+    properties: { type: Object as PropType<Properties>, required: true },
     taken: { type: Function as PropType<(element: HTMLElement | null) => void>, default: undefined },
   },
   setup(props) {
     const element = shallowRef<HTMLElement | null>(null);
     const set = () => {
-      const target = element.value as unknown as { [name: string]: unknown } | null;
-      if (target === null) return;
-      for (const [name, value] of Object.entries(props.properties)) {
-        if (value !== undefined && !Object.is(target[name], value)) target[name] = value;
-      }
+      if (element.value) setProperties(element.value, props.properties);
     };
     watch(() => props.properties, set, { flush: "post" });
     const take = (node: unknown) => {

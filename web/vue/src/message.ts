@@ -1,11 +1,13 @@
 /** One turn, or one message of the draft's shape: `<arp-message>`. */
 
 import type { ArpClient, ErrorPayload, ToolRenderEvent, TurnState } from "@agent-rendering/core";
-import { turnOf, type MessagePart } from "@agent-rendering/core/chat";
+import type { MessagePart } from "@agent-rendering/core/chat";
 import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
 import { computed, defineComponent, h, useId, type PropType } from "vue";
-import { ownOf, useOwnComponents } from "./drawing.js";
+import { turnOfMessage } from "../../bindings/src/message.js";
+import { asText, ownOf } from "../../bindings/src/own_components.js";
+import { useOwnComponents } from "./drawing.js";
 import { CustomElement, useBrowser } from "./element.js";
 import { useArpClient, useComponents, type ArpComponents } from "./provide.js";
 import { useElementContext } from "./words.js";
@@ -48,9 +50,7 @@ export const ArpMessage = defineComponent({
     const fallbackId = useId();
     const turn = computed(() => {
       if (props.turn !== undefined) return props.turn;
-      const { role, content, file, uiEvents, parts, status, error } = props;
-      const given = Object.entries({ file, uiEvents, parts, status, error }).filter(([, value]) => value !== undefined);
-      return turnOf({ ...Object.fromEntries(given), role, content }, props.id ?? fallbackId);
+      return turnOfMessage(props, props.id ?? fallbackId);
     });
     const components = useComponents(() => props.components);
     const own = computed(() => ownOf(components.value));
@@ -81,10 +81,3 @@ export const ArpMessage = defineComponent({
       ]);
   },
 });
-
-/** Answers go to a function that takes texts. */
-export function asText(onText: (text: string) => void) {
-  return (_component: unknown, value: unknown): void => {
-    onText(Array.isArray(value) ? value.join(", ") : typeof value === "string" ? value : JSON.stringify(value));
-  };
-}

@@ -1,15 +1,6 @@
 /** What components below a provider share: the client, and components of the application's own. */
 
-import {
-  type ArpCapabilities,
-  type ArpClient,
-  type Component as ArpComponent,
-  type Json,
-  type Status,
-  type TurnState,
-} from "@agent-rendering/core";
-import { DRAWN } from "@agent-rendering/core/chat";
-import type { ArpContext } from "@agent-rendering/elements/components";
+import { type ArpCapabilities, type ArpClient, type Status, type TurnState } from "@agent-rendering/core";
 import {
   computed,
   inject,
@@ -22,22 +13,13 @@ import {
   type MaybeRefOrGetter,
   type ShallowRef,
 } from "vue";
-import { fixed, useCell } from "./cell.js";
-import type { ClientOptions } from "./use_client.js";
+import { fixed } from "../../bindings/src/cells.js";
+import type { OwnComponentProps } from "../../bindings/src/own_components.js";
+import { capabilitiesOf, IDLE_CELL } from "../../bindings/src/status.js";
+import { useCell } from "./cell.js";
 
-/** What a component of your own is given besides the agent's props; declare those that you want. */
-export interface ArpComponentProps {
-  /** As the agent side sent it, with `id` and `type`. */
-  component: ArpComponent;
-  /** Texts, theme, the client. */
-  context: ArpContext;
-  /** Answers a question, once. */
-  answer: (value: Json) => void;
-  /** Sends an action of this component. */
-  action: (name: string, payload?: unknown) => void;
-  /** It can no longer be answered. */
-  _restored: boolean;
-}
+/** Props that a component of your own gets besides the agent's; declare those that you want. */
+export interface ArpComponentProps extends OwnComponentProps {}
 
 /** Components of your own by type. They may emit `input` with a text, `answer` with a value, `action` with a name. */
 export type ArpComponents = { readonly [type: string]: Component };
@@ -106,33 +88,5 @@ export function useArpTurn(
   return useCell(() => toValue(client)?.store.turn(toValue(id)) ?? NO_TURN);
 }
 
-/** Options of a client that says what is drawn: all that the elements draw, and the application's own. */
-export function offering(options: Partial<ClientOptions>, own: ArpComponents): ClientOptions {
-  const types = Object.keys(own).filter((type) => !Object.hasOwn(DRAWN, type));
-  if (types.length === 0 && options.components) return options as ClientOptions;
-  const components = { ...DRAWN, ...Object.fromEntries(types.map((type) => [type, 1])) };
-  return { ...(options as ClientOptions), components };
-}
-
-/** What the agent side can do, with nothing absent. */
-export function capabilitiesOf({ capabilities }: Status): ArpCapabilities | null {
-  return capabilities && { features: [], ...capabilities };
-}
-
-/** What a client is before it connects. */
-const IDLE_CELL = fixed<Status>({
-  phase: "idle",
-  transport: null,
-  attempt: 0,
-  retryAt: null,
-  reason: null,
-  refusal: null,
-  sessionId: null,
-  loading: true,
-  stale: false,
-  capabilities: null,
-  commands: [],
-  activeTurn: null,
-});
 const NO_IDS = fixed<readonly string[]>([]);
 const NO_TURN = fixed<TurnState | undefined>(undefined);

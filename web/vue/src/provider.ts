@@ -2,7 +2,8 @@
 
 import type { ArpClient, ArpClientCallbacks } from "@agent-rendering/core";
 import { computed, defineComponent, type PropType } from "vue";
-import { offering, provideArp, type ArpComponents } from "./provide.js";
+import { offering } from "../../bindings/src/client_options.js";
+import { provideArp, type ArpComponents } from "./provide.js";
 import { useClient, type ClientOptions } from "./use_client.js";
 
 const absent = { default: undefined } as const;

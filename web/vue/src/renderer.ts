@@ -1,18 +1,13 @@
 /** One component, of any type. */
 
-import {
-  questionState,
-  type ArpClient,
-  type Component,
-  type JsonObject,
-  type ToolRenderEvent,
-} from "@agent-rendering/core";
+import type { ArpClient, Component, ToolRenderEvent } from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
 import { computed, defineComponent, getCurrentInstance, h, useId, type PropType } from "vue";
-import { OwnComponent, ownOf, useOwnComponents } from "./drawing.js";
+import { shownComponent } from "../../bindings/src/message.js";
+import { asText, ownOf } from "../../bindings/src/own_components.js";
+import { OwnComponent, useOwnComponents } from "./drawing.js";
 import { CustomElement, useBrowser } from "./element.js";
-import { asText } from "./message.js";
 import { useArpClient, useComponents, type ArpComponents } from "./provide.js";
 import { useElementContext } from "./words.js";
 
@@ -43,7 +38,7 @@ export const ArpRenderer = defineComponent({
     const shared = useArpClient();
     const client = computed(() => (props.client === undefined ? shared.value : props.client));
     const id = useId();
-    const component = computed(() => shownOf(props.component, props.event, props.restored, id));
+    const component = computed(() => shownComponent(props.component, props.event, props.restored, id));
     const components = useComponents(() => props.components);
     const own = computed(() => ownOf(components.value));
     const { registry, teleports } = useOwnComponents(() => own.value);
@@ -76,15 +71,3 @@ export const ArpRenderer = defineComponent({
     };
   },
 });
-
-function shownOf(
-  given: Component | undefined,
-  event: Pick<ToolRenderEvent, "component" | "props"> | undefined,
-  restored: boolean,
-  id: string,
-): Component | null {
-  const component = given ?? (event && { id, type: event.component, props: event.props as JsonObject });
-  if (component === undefined) return null;
-  const isOver = restored && questionState(component) !== null;
-  return isOver ? { ...component, props: { state: "expired", ...component.props } } : component;
-}

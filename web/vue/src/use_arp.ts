@@ -2,7 +2,8 @@
 
 import type { ArpCapabilities, ArpClient, ArpClientCallbacks, Status } from "@agent-rendering/core";
 import { computed, type Ref, type ShallowRef } from "vue";
-import { capabilitiesOf, useArpStatus } from "./provide.js";
+import { capabilitiesOf } from "../../bindings/src/status.js";
+import { useArpStatus } from "./provide.js";
 import { useClient, type ClientOptions } from "./use_client.js";
 
 export interface UseArpOptions extends ClientOptions {}

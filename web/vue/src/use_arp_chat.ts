@@ -5,30 +5,18 @@ import {
   type ArpCapabilities,
   type ArpClient,
   type ArpClientCallbacks,
-  type ChatSession,
-  type Component,
-  type Json,
   type OpenPermission,
   type Status,
 } from "@agent-rendering/core";
 import { ChatView, type ChatMessage, type ToolCardState } from "@agent-rendering/core/chat";
 import { computed, toValue, type MaybeRefOrGetter, type Ref, type ShallowRef } from "vue";
-import { fixed, useCell } from "./cell.js";
-import { capabilitiesOf, useArpClient, useArpStatus } from "./provide.js";
+import { fixed } from "../../bindings/src/cells.js";
+import { chatActions, type ChatActions, type DraftOptions } from "../../bindings/src/chat.js";
+import { capabilitiesOf } from "../../bindings/src/status.js";
+import { useCell } from "./cell.js";
+import { useArpClient, useArpStatus } from "./provide.js";
 import { useClient, type ClientOptions } from "./use_client.js";
-import { useSessions } from "./use_sessions.js";
-
-/** Options of the draft that the client finds out by itself: taken, so that code written for it compiles. */
-export interface DraftOptions {
-  /** @deprecated */
-  chatParam?: string | undefined;
-  /** @deprecated */
-  sseFallbackPath?: string | undefined;
-  /** @deprecated */
-  hasFileUpload?: boolean | undefined;
-  /** @deprecated */
-  fileParam?: string | undefined;
-}
+import { useSessions, type Sessions } from "./use_sessions.js";
 
 export interface UseArpChatOptions extends Partial<ClientOptions>, DraftOptions {
   /** A client of your own, or without it and `url` the nearest provider's. */
@@ -37,7 +25,7 @@ export interface UseArpChatOptions extends Partial<ClientOptions>, DraftOptions 
   apiBaseUrl?: string | undefined;
 }
 
-export interface UseArpChatReturn {
+export interface UseArpChatReturn extends Sessions, ChatActions {
   /** Each is the same object until something in it changes. */
   messages: Readonly<ShallowRef<ChatMessage[]>>;
   /** An answer is being written or will be. */
@@ -53,20 +41,6 @@ export interface UseArpChatReturn {
   capabilities: Readonly<Ref<ArpCapabilities | null>>;
   status: Readonly<ShallowRef<Status>>;
   client: Readonly<Ref<ArpClient | null>>;
-  sessions: Readonly<ShallowRef<ChatSession[]>>;
-  /** Why the list of chats could not be had. */
-  sessionsError: Readonly<ShallowRef<Error | null>>;
-  /** Sends; while there is no connection it waits, also over a reload. Returns the message's id. */
-  sendMessage: (text: string, file?: File | readonly File[]) => string | null;
-  /** Stops the answer. */
-  stop: () => void;
-  /** Answers a component that asks; see the core's `answerOfValue` for the value. */
-  answer: (component: Component, value: Json) => void;
-  switchSession: (id: string) => Promise<void>;
-  /** Begins a new chat, of an app with several agents (`status.capabilities.workflows`) with one by its name. */
-  startNewChat: (workflow?: string | object) => void;
-  loadSessions: () => Promise<void>;
-  deleteSession: (id: string) => Promise<void>;
 }
 
 /** Messages, tools, sending, sessions: what a chat is, with nothing drawn. */
@@ -82,9 +56,7 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
   const view = computed(() => client.value && new ChatView(client.value));
   const status = useArpStatus(client);
   const toolCards = useCell(() => view.value?.tools ?? NO_TOOLS);
-  // As a handler of clicks it is given an event, which names no agent.
-  const startNewChat = (workflow?: string | object) =>
-    client.value?.setSessionId(null, typeof workflow === "string" ? { workflow } : {});
+  const actions = chatActions(() => client.value);
   const api = computed(() => {
     return options.apiBaseUrl === undefined ? (client.value?.sessions ?? null) : createSessionAPI(options.apiBaseUrl);
   });
@@ -99,24 +71,14 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
     capabilities: computed(() => capabilitiesOf(status.value)),
     status,
     client,
-    sendMessage: (text, file) => sendTyped(client.value, text, file),
-    stop: () => void client.value?.stop(),
-    answer: (component, value) => void client.value?.answer(component, value),
-    switchSession: async (id) => client.value?.setSessionId(id),
-    startNewChat,
-    ...useSessions(api, () => status.value.sessionId, startNewChat),
+    ...actions,
+    ...useSessions(api, () => status.value.sessionId, actions.startNewChat),
   };
 }
 
 /** The options that are the client's; read each time, so that props are followed. */
 function clientOptions({ client: _, apiBaseUrl: __, ...rest }: UseArpChatOptions): ClientOptions {
   return rest as ClientOptions;
-}
-
-function sendTyped(client: ArpClient | null, text: string, file?: File | readonly File[]): string | null {
-  const files = file === undefined ? [] : file instanceof File ? [file] : file;
-  if (client === null || (text.trim() === "" && files.length === 0)) return null;
-  return client.sendText(text, { files });
 }
 
 const NO_MESSAGES = fixed<ChatMessage[]>([]);

@@ -11,18 +11,14 @@ import {
   type MaybeRefOrGetter,
   type ShallowRef,
 } from "vue";
-
-/** As `T`, and `undefined` counts as absent. */
-export type Loose<T> = { [Name in keyof T]: undefined extends T[Name] ? T[Name] | undefined : T[Name] };
+import { defined, type SharedClientOptions } from "../../bindings/src/client_options.js";
 
 /** What a client is made with, and whether it connects by itself. */
-export interface ClientOptions extends Loose<Omit<ArpClientOptions, "sessionId" | "url">> {
+export interface ClientOptions extends SharedClientOptions {
   /** `ws://HOST/_arp/v1`, or `http://HOST` with the prefix of a mount; another one takes another client. */
   url: MaybeRefOrGetter<string>;
   /** The session; a new value turns to it. Without it the server makes a new one. */
   sessionId?: MaybeRefOrGetter<string | null | undefined>;
-  /** Connects when the component is there (default: true). */
-  autoConnect?: boolean | undefined;
 }
 
 /**
@@ -65,7 +61,6 @@ export function useClient(
 /** Options without those that are `undefined`. */
 function resolved(options: ClientOptions, url: string, session: string | null | undefined): ArpClientOptions {
   const { autoConnect: _, token: __, ...rest } = options;
-  const given = Object.entries(rest).filter(([, value]) => value !== undefined);
   const token = () => (typeof options.token === "function" ? options.token() : (options.token ?? null));
-  return { ...Object.fromEntries(given), url, sessionId: session ?? null, token };
+  return { ...(defined(rest) as object), url, sessionId: session ?? null, token };
 }

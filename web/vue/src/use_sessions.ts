@@ -1,13 +1,13 @@
 /** The list of chats. */
 
 import type { ChatSession, SessionAPI } from "@agent-rendering/core";
-import { onScopeDispose, shallowRef, watch, type Ref, type ShallowRef } from "vue";
+import { onScopeDispose, watch, type Ref, type ShallowRef } from "vue";
+import { SessionList, type SessionActions } from "../../bindings/src/session_list.js";
+import { useCell } from "./cell.js";
 
-export interface Sessions {
+export interface Sessions extends SessionActions {
   sessions: Readonly<ShallowRef<ChatSession[]>>;
   sessionsError: Readonly<ShallowRef<Error | null>>;
-  loadSessions: () => Promise<void>;
-  deleteSession: (id: string) => Promise<void>;
 }
 
 /**
@@ -20,36 +20,16 @@ export function useSessions(
   open: () => string | null,
   left: () => void,
 ): Sessions {
-  const sessions = shallowRef<ChatSession[]>([]);
-  const sessionsError = shallowRef<Error | null>(null);
-  /** Counts what was asked for, so that a late answer does not replace a newer one. */
-  let round = 0;
-  watch(api, () => (round += 1), { flush: "sync" });
-  onScopeDispose(() => (round += 1));
-
-  const loadSessions = async () => {
-    if (api.value === null) return;
-    const ours = ++round;
-    try {
-      const page = await api.value.page();
-      if (ours !== round) return;
-      sessions.value = page.sessions;
-      sessionsError.value = null;
-    } catch (error) {
-      if (ours === round) sessionsError.value = error as Error;
-    }
+  const list = new SessionList();
+  const { get, subscribe } = list.cell;
+  watch(api, () => list.ignorePending(), { flush: "sync" });
+  onScopeDispose(() => list.ignorePending());
+  return {
+    sessions: useCell({ get: () => get().sessions, subscribe }),
+    sessionsError: useCell({ get: () => get().error, subscribe }),
+    loadSessions: () => list.load(api.value),
+    deleteSession: async (id) => {
+      if ((await list.delete(api.value, id)) && id === open()) left();
+    },
   };
-
-  const deleteSession = async (id: string) => {
-    if (api.value === null) return;
-    try {
-      await api.value.remove(id);
-    } catch (error) {
-      sessionsError.value = error as Error;
-      return;
-    }
-    sessions.value = sessions.value.filter((session) => session.id !== id);
-    if (id === open()) left();
-  };
-  return { sessions, sessionsError, loadSessions, deleteSession };
 }

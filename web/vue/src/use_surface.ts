@@ -2,20 +2,16 @@
 
 import type { ArpClient, Component, Wire } from "@agent-rendering/core";
 import { toValue, type MaybeRefOrGetter, type ShallowRef } from "vue";
-import { fixed, useCell } from "./cell.js";
+import { fixed } from "../../bindings/src/cells.js";
+import { surfaceActions, type SurfaceActions } from "../../bindings/src/surface.js";
+import { useCell } from "./cell.js";
 import { useArpClient } from "./provide.js";
 
-export interface UseArpSurfaceReturn {
+export interface UseArpSurfaceReturn extends SurfaceActions {
   /** What shows on it, for `<ArpRenderer>`; empty when it is closed. */
   components: Readonly<ShallowRef<readonly Component[]>>;
   /** Title, role and place; `undefined` of a toplevel without a title, and of one that is closed. */
   info: Readonly<ShallowRef<Wire.SurfaceInfo | undefined>>;
-  /** Closes it for every renderer; the agent's `on_close` is called. */
-  close: () => void;
-  /** Tells the agent that the user turned to it or away from it: its `on_focus` is called. */
-  setFocused: (isFocused: boolean) => void;
-  /** Tells the agent its size in CSS pixels, and its states: its `on_configure` is called. */
-  setSize: (width: number, height: number, states?: readonly string[]) => void;
 }
 
 type Given = MaybeRefOrGetter<ArpClient | null>;
@@ -36,14 +32,7 @@ export function useArpSurface(name: MaybeRefOrGetter<string>, client: Given = us
   return {
     components: useCell(() => used()?.store.surface(toValue(name)) ?? NO_COMPONENTS),
     info: useCell(() => used()?.store.surfaceInfo(toValue(name)) ?? NO_INFO),
-    close: () => void used()?.closeSurface(toValue(name)),
-    setFocused: (isFocused) => used()?.tellOfSurface(toValue(name), isFocused ? "focus" : "unfocus"),
-    setSize: (width, height, states = ["activated"]) =>
-      used()?.tellOfSurface(toValue(name), "resize", {
-        width: Math.round(width),
-        height: Math.round(height),
-        states: [...states],
-      }),
+    ...surfaceActions(used, () => toValue(name)),
   };
 }
 

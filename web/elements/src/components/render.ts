@@ -1,6 +1,6 @@
 /** Which element draws which component. */
 
-import type { Component } from "@agent-rendering/core";
+import { VERSIONS, type Component } from "@agent-rendering/core";
 import { SOURCES } from "@agent-rendering/core/chat";
 import { html, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -8,41 +8,20 @@ import type { ArpContext } from "../base/context.js";
 
 type Draw = (component: Component, context: ArpContext) => TemplateResult;
 
+/**
+ * Return a function that draws with the element of this name. Lit recognises a template by the identity of its strings,
+ * so they are made once for each element.
+ */
+function drawnBy(tag: string): Draw {
+  const strings = [`<${tag} .component=`, " .context=", `></${tag}>`];
+  const template: TemplateStringsArray = Object.assign(strings, { raw: strings });
+  return (component, context) => html(template, component, context);
+}
+
+/** The element of a core component is named after its type. */
 const DRAWN = new Map<string, Draw>([
-  ["text", (component, context) => html`<arp-text .component=${component} .context=${context}></arp-text>`],
-  ["markdown", (component, context) => html`<arp-markdown .component=${component} .context=${context}></arp-markdown>`],
-  [
-    "status-card",
-    (component, context) => html`<arp-status-card .component=${component} .context=${context}></arp-status-card>`,
-  ],
-  ["table", (component, context) => html`<arp-table .component=${component} .context=${context}></arp-table>`],
-  [
-    "code-block",
-    (component, context) => html`<arp-code-block .component=${component} .context=${context}></arp-code-block>`,
-  ],
-  ["diff", (component, context) => html`<arp-diff .component=${component} .context=${context}></arp-diff>`],
-  [
-    "key-value",
-    (component, context) => html`<arp-key-value .component=${component} .context=${context}></arp-key-value>`,
-  ],
-  ["progress", (component, context) => html`<arp-progress .component=${component} .context=${context}></arp-progress>`],
-  ["chart", (component, context) => html`<arp-chart .component=${component} .context=${context}></arp-chart>`],
-  ["image", (component, context) => html`<arp-image .component=${component} .context=${context}></arp-image>`],
-  [
-    "product-cards",
-    (component, context) => html`<arp-product-cards .component=${component} .context=${context}></arp-product-cards>`,
-  ],
-  ["form", (component, context) => html`<arp-form .component=${component} .context=${context}></arp-form>`],
-  ["confirm", (component, context) => html`<arp-confirm .component=${component} .context=${context}></arp-confirm>`],
-  ["choices", (component, context) => html`<arp-choices .component=${component} .context=${context}></arp-choices>`],
-  [
-    "text-input",
-    (component, context) => html`<arp-text-input .component=${component} .context=${context}></arp-text-input>`,
-  ],
-  ["group", (component, context) => html`<arp-group .component=${component} .context=${context}></arp-group>`],
-  ["tabs", (component, context) => html`<arp-tabs .component=${component} .context=${context}></arp-tabs>`],
-  ["split", (component, context) => html`<arp-split .component=${component} .context=${context}></arp-split>`],
-  [SOURCES, (component, context) => html`<arp-sources .component=${component} .context=${context}></arp-sources>`],
+  ...Object.keys(VERSIONS).map((type): [string, Draw] => [type, drawnBy(`arp-${type}`)]),
+  [SOURCES, drawnBy("arp-sources")],
 ]);
 
 /** What is loaded with the first component of its type: it is large, and many chats never show it. */

@@ -1,5 +1,7 @@
 /** Our style sheets. Each is added to the documents and shadow roots that show an element of ours. */
 
+import { VERSIONS } from "@agent-rendering/core";
+
 import base from "./base.css?inline";
 import shield from "./shield.css?inline";
 import tokens from "./tokens.css?inline";
@@ -40,7 +42,11 @@ export class Sheet<Name extends string> {
   }
 }
 
-const ours = new Sheet({ frame: `${shield}\n${tokens}\n${base}`, content: "", later: "", print: "" });
+/** Elements that are a block of their own: one for each core component, and those that show something around or in it. */
+const BLOCKS = [...Object.keys(VERSIONS), "component", "own", "unknown", "sources", "prose", "code"];
+const blocks = `:is(${BLOCKS.map((name) => `arp-${name}`).join()}).arp{display:block;min-width:0;font-size:1rem}`;
+
+const ours = new Sheet({ frame: `${shield}\n${tokens}\n${blocks}\n${base}`, content: "", later: "", print: "" });
 
 /** Our styles as text, for anyone who writes a page as a file: those of all that has been shown. */
 export let STYLES: string = ours.text;

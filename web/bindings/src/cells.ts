@@ -1,0 +1,8 @@
+/** Cells for components without a client. */
+
+import type { Cell } from "@agent-rendering/core";
+
+/** Return a cell whose value never changes. */
+export function fixed<T>(value: T): Cell<T> {
+  return { get: () => value, subscribe: () => () => undefined };
+}

@@ -1,0 +1,45 @@
+/** Words and theme of elements that are drawn outside of a whole chat. */
+
+import type { ArpClient } from "@agent-rendering/core";
+import { loadStrings, type Strings, type Translator } from "@agent-rendering/core/strings";
+import { createContext, type ArpContext, type Components } from "@agent-rendering/elements/components";
+import type { Theme } from "./chat.js";
+
+export interface ElementContextOptions {
+  client: ArpClient | null;
+  registry: Components;
+  locale?: string | undefined;
+  strings?: Partial<Strings> | undefined;
+  theme?: Theme | undefined;
+  answer?: ArpContext["answer"] | undefined;
+}
+
+/** A language and its words. */
+export type Words = readonly [locale: string, strings: Partial<Strings>];
+
+/** The words until another language has been loaded. */
+export const ENGLISH: Words = ["en", {}];
+
+/** Load the words of a language; `undefined` means the browser's. */
+export function loadWords(locale: string | undefined): Promise<Words> {
+  return loadStrings(locale === undefined ? navigator.languages : [locale]);
+}
+
+/** Call a function now and at each change, with whether the reader prefers a dark theme; return a function that stops it. */
+export function watchDark(onChange: (isDark: boolean) => void): () => void {
+  const query = matchMedia("(prefers-color-scheme: dark)");
+  const report = () => onChange(query.matches);
+  report();
+  query.addEventListener("change", report);
+  return () => query.removeEventListener("change", report);
+}
+
+/** Return a context for elements. */
+export function elementContext(
+  { client, registry, theme, answer }: ElementContextOptions,
+  t: Translator,
+  isDark: boolean,
+): ArpContext {
+  const shown = theme === "light" || theme === "dark" ? theme : isDark ? "dark" : "light";
+  return createContext({ client, registry, t, theme: shown, ...(answer && { answer }) });
+}

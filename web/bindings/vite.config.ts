@@ -1,0 +1,5 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: { include: ["tests/**/*.test.ts"], testTimeout: 20_000, retry: process.env.CI ? 1 : 0 },
+});
