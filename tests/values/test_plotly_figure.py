@@ -165,8 +165,8 @@ def test_many_points_are_thinned_and_the_title_says_so() -> None:
     ("figure", "says"),
     [
         (go.Figure(go.Bar(x=["a", "a"], y=[1, -1])), "positive and negative bars of the label 'a'"),
-        (go.Figure(go.Bar(x=["a"], y=["much"])), "'much' in y, which is no number"),
-        (go.Figure(go.Bar(x=["a"], y=[True])), "True in y, which is no number"),
+        (go.Figure(go.Bar(x=["a"], y=["much"])), "'much' in y, which is not a number"),
+        (go.Figure(go.Bar(x=["a"], y=[True])), "True in y, which is not a number"),
         (
             go.Figure(go.Scatter(y=[1], x0="2026-01-01")),
             "x0='2026-01-01': give x, a value for each",
