@@ -9,7 +9,6 @@ so that the error names its path, what is wrong and what is expected.
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -603,8 +602,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     The hint begins with `; `; it is empty if there are no known names.
     """
+    from difflib import get_close_matches  # only mistakes need it
+
     names = list(known)
-    close = difflib.get_close_matches(name[:64], names, 1)
+    close = get_close_matches(name[:64], names, 1)
     if close:
         return f'; did you mean "{close[0]}"?'
     return f"; known are {', '.join(names)}" if names else ""

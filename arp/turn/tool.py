@@ -47,8 +47,9 @@ from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
 from arp.surface.change import RenderChange
 from arp.turn.author_call import must_await
+from arp.turn.author_values import plain_object, text_of
 from arp.turn.foreign_components import SHARE, fitting_component
-from arp.turn.host import Asking, TurnHost, plain_object, text_of
+from arp.turn.host import Asking, TurnHost
 from arp.turn.open_question import OpenQuestion
 from arp.turn.open_surface import named_for
 from arp.turn.question_outcome import Declined, expiry, rfc3339
