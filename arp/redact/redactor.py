@@ -391,29 +391,35 @@ def _search_for(table: dict[str, tuple[int, ...]], shapes: list[Shape]) -> str:
     for text, numbers in table.items():
         several = {shapes[number].soon for number in numbers}
         behind.setdefault(several.pop() if len(several) == 1 else "", []).append(text)
-    ways = [
-        way + (f"(?={soon})" if soon else "")
-        for soon, texts in behind.items()
-        for way in _ways(texts)
-    ]
-    return "|".join(ways) or _NOTHING
+    # One way for each first letter: at most places of a text no way begins with its letter, and
+    # the search compares that letter with each way.
+    ways = dict[str, list[str]]()
+    for soon, texts in behind.items():
+        for first, rest in _rests(texts).items():
+            ways.setdefault(first, []).append(rest + (f"(?={soon})" if soon else ""))
+    return "|".join(re.escape(first) + _either(ways[first]) for first in sorted(ways)) or _NOTHING
 
 
-def _ways(texts: Iterable[str]) -> list[str]:
-    """Return expressions that take the longest of some plain texts, one for each first letter.
+def _rests(texts: Iterable[str]) -> dict[str, str]:
+    """Return first letters with expressions that match the longest rest of some plain texts.
 
-    What several begin with stands in it once: so a place is left after few looks.
+    A beginning that several texts share is in the expression once.
     """
     rests = dict[str, set[str]]()
     for text in filter(None, texts):
         rests.setdefault(text[0], set()).add(text[1:])
-    return [re.escape(first) + _rest_of(rests[first]) for first in sorted(rests)]
+    return {first: _rest_of(rests[first]) for first in sorted(rests)}
 
 
 def _rest_of(texts: set[str]) -> str:
     if len(texts) == 1:
         return re.escape(*texts)
-    return f"(?:{'|'.join(_ways(texts))})" + ("?" if "" in texts else "")
+    ways = [re.escape(first) + rest for first, rest in _rests(texts).items()]
+    return f"(?:{'|'.join(ways)})" + ("?" if "" in texts else "")
+
+
+def _either(ways: list[str]) -> str:
+    return ways[0] if len(ways) == 1 else f"(?:{'|'.join(ways)})"
 
 
 def _in_json(secret: str) -> str:
