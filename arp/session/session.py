@@ -13,7 +13,6 @@ stay open and the turn is shown as waiting until the last one is closed.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
@@ -218,9 +217,9 @@ class Session:
         self.turns = TurnQueue()
         self.questions: dict[tuple[str, str], Question] = {}
         """Open questions by surface and component id, oldest first."""
-        self.closed: deque[ClosedQuestion] = deque(maxlen=MAX_CLOSED)
-        """Questions that were answered, declined or expired last, oldest first. A lagging renderer
-        may still show them as open."""
+        self.closed: list[ClosedQuestion] = []
+        """The last `MAX_CLOSED` questions that were answered, declined or expired, oldest first. A
+        lagging renderer may still show them as open."""
         self.unclear_turn: str | None = None
         """Turn in which a yes without a question's name is ambiguous: several permissions were
         open at once, or one ended without an answer."""
@@ -438,6 +437,7 @@ class Session:
                     # who cancelled the turn knows that its question is gone.
                     if payload.get("decision") != "cancelled":
                         self.closed.append(ClosedQuestion(question, sequence))
+                        del self.closed[:-MAX_CLOSED]
             if "grant" in payload:
                 self.settings.grants.add(msgspec.convert(payload["grant"], Grant))
         elif self.settings.shows(turn_id):
