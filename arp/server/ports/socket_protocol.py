@@ -39,33 +39,33 @@ class Gate:
     An `asyncio.Event` has a deque of its waiters, which takes 760 bytes even if it is empty.
     """
 
-    __slots__ = ("_is_open", "_waiters")
+    __slots__ = ("_waiters", "is_open")
 
     def __init__(self) -> None:
-        self._is_open = False
+        self.is_open = False
         self._waiters: list[asyncio.Future[None]] = []
 
     def is_set(self) -> bool:
         """Return whether the gate is open."""
-        return self._is_open
+        return self.is_open
 
     def set(self) -> None:
         """Open the gate and wake all that wait for it."""
-        self._is_open = True
+        self.is_open = True
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
     def clear(self) -> None:
         """Close the gate."""
-        self._is_open = False
+        self.is_open = False
 
     async def wait(self) -> None:
         """Wait until the gate is opened.
 
         Cancel: Safe.
         """
-        if self._is_open:
+        if self.is_open:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
@@ -124,8 +124,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.queue = cast("asyncio.Queue[ASGIReceiveEvent]", ReceivedEvents())
-        self.writable = cast("asyncio.Event", Gate())
-        self.writable.set()
+        self._room = Gate()
+        """Open while the transport takes more bytes."""
+        self._room.set()
+        self.writable = cast("asyncio.Event", self._room)
 
     def watch_with(self, watch: ConnectionWatch, address: str) -> None:
         """As `WatchedSocket.watch_with`."""
@@ -156,7 +158,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def handle_ping(self) -> None:
         """Answer pings, unless what was sent before still waits for the client to read it."""
         pongs = self.conn.data_to_send()  # always taken, or they would pile up there
-        if self.writable.is_set():
+        if self._room.is_open:
             self.transport.write(b"".join(pongs))
 
     def start_keepalive(self) -> None:
@@ -194,7 +196,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def can_write(self) -> bool:
         """As `Wire.can_write`."""
-        return self.writable.is_set() and not (self.close_sent or self.transport.is_closing())
+        return self._room.is_open and not (self.close_sent or self.transport.is_closing())
 
     def write(self, data: bytes) -> None:
         """As `Wire.write`."""
