@@ -162,10 +162,12 @@ class TurnHost:
         self.session.check_running(self.turn_id)
 
     async def recheck_running(self) -> None:
-        """Let the event loop run once, then raise if the turn is over.
+        """Yield to the event loop once, then raise if the turn is over.
 
-        An agent that loops over this error must not block the event loop.
+        Raises:
+            SurfaceDestroyed: The turn is over.
         """
+        # An agent that loops over this error must not block the event loop.
         await asyncio.sleep(0)
         self.check_running()
 
