@@ -15,8 +15,6 @@ from arp.live.settings import HubSettings
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, Workflow
 from arp.protocol.safe_text import well_formed
-from arp.server.lifespan import AppLifespan, AppParts
-from arp.server.settings import Served
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -35,7 +33,9 @@ if TYPE_CHECKING:
     from arp.runtime.turns.agent_sessions import RuntimeLimits
     from arp.runtime.turns.session_commands import RuntimeOffers
     from arp.server.application import Application
+    from arp.server.lifespan import AppLifespan, AppParts
     from arp.server.mounting import Mounted
+    from arp.server.settings import Served
     from arp.store.session_list import SessionMeta
     from arp.turn.feedback import Feedback
     from arp.turn.sync_turn import SyncTurn
@@ -110,7 +110,6 @@ class App:
         _check_ledger(self.ledger)
         self.access = access or Access()
         self.settings = settings or HubSettings()
-        self._parts = AppParts()
         self._lifespan = self._with_lifespan(lifespan) if lifespan is not None else None
         self.tools = self._with_mcp(tools, mcp) if mcp else tools
         self.handlers: dict[str, Handler] = {}
@@ -497,6 +496,8 @@ class App:
             start_token: Whether each start creates a token for an app that runs commands and has
                 no other access control, and where people find the token.
         """
+        from arp.server.settings import Served
+
         for name, (described, handler) in self._last_agents.items():
             if name not in self.handlers:
                 self.handlers[name], self._described[name] = handler, described
@@ -527,6 +528,13 @@ class App:
             start_token,
         )
 
+    @cached_property
+    def _parts(self) -> AppParts:
+        """Parts that open and close with the servers of this app."""
+        from arp.server.lifespan import AppParts
+
+        return AppParts()
+
     async def _open_parts(self, ledger: str) -> None:
         """Open the parts of the app that start with a server.
 
@@ -545,6 +553,8 @@ class App:
         self, lifespan: Callable[[App], AbstractAsyncContextManager[Any]]
     ) -> AppLifespan:
         """Return a lifespan that is entered with the server and exited after all other parts."""
+        from arp.server.lifespan import AppLifespan
+
         _check_lifespan(lifespan)
         app_lifespan = AppLifespan(lambda: lifespan(self))
         self._parts.add(app_lifespan.open, app_lifespan.aclose)

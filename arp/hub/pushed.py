@@ -22,7 +22,8 @@ from arp.session.inputs import PUSH_ID, push
 from arp.session.outside_change import change_shown
 from arp.session.session_values import set_commands
 from arp.store.session_list import MAX_PAGE, SessionMeta
-from arp.turn.host import checked_commands, copied_json
+from arp.turn.author_values import copied_json
+from arp.turn.host import checked_commands
 
 if TYPE_CHECKING:
     from arp.hub.hub import Hub

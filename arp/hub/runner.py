@@ -27,7 +27,8 @@ from arp.live.live_session import LiveSession
 from arp.live.loop_watch import LoopWatch, is_authors
 from arp.live.settings import HubSettings
 from arp.live.spans import Spans
-from arp.live.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
+from arp.live.tasks import ServerTask, start_task
+from arp.live.turn_name import CURRENT_TURN, TurnName
 from arp.live.writer import Writer
 from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import (

@@ -15,8 +15,9 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from contextvars import ContextVar
 from typing import Any, TypeVar
+
+from arp.live.turn_name import CURRENT_TURN, TurnName
 
 T = TypeVar("T")
 
@@ -29,58 +30,6 @@ MAX_RESTARTS = 5
 """Most restarts within `RESTARTS_WITHIN_S`; a service that ends more often stays ended."""
 
 RESTARTS_WITHIN_S = 60.0
-
-
-class TurnName:
-    """Identity of the turn that some code belongs to, for log messages about mistakes."""
-
-    __slots__ = ("_told", "agent", "session_id", "show_details", "turn_id")
-
-    def __init__(
-        self,
-        agent: str,
-        session_id: str,
-        turn_id: str,
-        show_details: Callable[[str, str], None] = lambda _what, _details: None,
-    ) -> None:
-        """Identify a turn.
-
-        Args:
-            agent: Name of the agent.
-            session_id: Id of the session.
-            turn_id: Id of the turn.
-            show_details: Called with a message and its details; shows both to the connected
-                renderers that may see them. May be called in any thread.
-        """
-        self.agent = agent
-        self.session_id = session_id
-        self.turn_id = turn_id
-        self.show_details = show_details
-        self._told: set[str] = set()
-
-    def __str__(self) -> str:
-        """Return agent, turn and session as text."""
-        return f"agent {self.agent!r} (turn {self.turn_id} of session {self.session_id!r})"
-
-    def is_new(self, mistake: str) -> bool:
-        """Return whether the turn makes this mistake for the first time, so that it is reported."""
-        is_new = mistake not in self._told
-        self._told.add(mistake)
-        return is_new
-
-    def refuse(self, task: asyncio.Task[Any]) -> None:
-        """Log, once per turn, an attempt to cancel a task of the server or of another turn."""
-        if self.is_new("cancelled others"):
-            logger.warning(
-                "%s cancelled task %s, which is not its own; such tasks go on. "
-                "Cancel only tasks that the agent has started",
-                self,
-                task.get_name(),
-            )
-
-
-CURRENT_TURN: ContextVar[TurnName | None] = ContextVar("arp_current_turn", default=None)
-"""The turn that the running code belongs to; `None` in the server's own code."""
 
 
 class OwnedTask(asyncio.Task[T]):
@@ -102,7 +51,13 @@ class ServerTask(OwnedTask[T]):
         asking = CURRENT_TURN.get()
         if asking is None or asking is self.owner:
             return super().cancel(msg)
-        asking.refuse(self)
+        if asking.is_new("cancelled others"):  # logged once per turn
+            logger.warning(
+                "%s cancelled task %s, which is not its own; such tasks go on. "
+                "Cancel only tasks that the agent has started",
+                asking,
+                self.get_name(),
+            )
         return False
 
     def stop(self, why: object = None) -> None:

@@ -9,7 +9,6 @@ so that the error names its path, what is wrong and what is expected.
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -28,7 +27,7 @@ from arp.protocol.errors import (
     ResourceLimit,
 )
 from arp.protocol.exact_integers import TOO_LARGE, numbers_of, rounded_at
-from arp.protocol.json_value import Json, JsonObject, check_plain_json, kind_of
+from arp.protocol.json_value import Json, JsonObject, check_plain_json, is_plain_json, kind_of
 from arp.protocol.limits import MAX_LEVELS
 from arp.protocol.patch import Segments
 
@@ -166,11 +165,11 @@ class _Check:
         if levels <= 0:
             raise ResourceLimit(f"{where}: nested deeper than {MAX_LEVELS} levels")
         spec = _spec(component, where)
-        props, fallback = component.props, component.fallback
+        props, fallback, in_props = component.props, component.fallback, f"{where}.props"
         if not plain:
-            _check_plain(props, f"{where}.props", InvalidComponent)
+            _check_plain(props, in_props, InvalidComponent)
         if spec is not None:
-            props = self._props(spec, props, f"{where}.props", levels)
+            props = self._props(spec, props, in_props, levels)
         if fallback is not None:
             if fallbacks <= 0:
                 problem = f"{where}.fallback: more than {MAX_FALLBACKS} fallbacks in a row"
@@ -295,6 +294,8 @@ def _spec(component: Component, where: str) -> ComponentSpec | None:
 def _check_plain(
     value: Json, where: str, refusal: type[InvalidComponent] | type[InvalidPatch]
 ) -> None:
+    if is_plain_json(value):
+        return
     try:
         check_plain_json(value, where)
     except InvalidMessage as error:
@@ -603,8 +604,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     The hint begins with `; `; it is empty if there are no known names.
     """
+    from difflib import get_close_matches  # only mistakes need it
+
     names = list(known)
-    close = difflib.get_close_matches(name[:64], names, 1)
+    close = get_close_matches(name[:64], names, 1)
     if close:
         return f'; did you mean "{close[0]}"?'
     return f"; known are {', '.join(names)}" if names else ""

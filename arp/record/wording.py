@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from numbers import Integral, Real
 
 import msgspec
@@ -131,6 +130,8 @@ def refuse_unknown(
     unknown = sorted(set(given) - set(known))
     if not unknown:
         return
+    from difflib import get_close_matches  # only mistakes need it
+
     near = get_close_matches(unknown[0], known, 1)
     hint = f" is unknown; did you mean {near[0]}?" if near else why
     raise TypeError(f"{where}: {unknown[0] if near else ', '.join(unknown)}{hint}")

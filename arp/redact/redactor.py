@@ -421,16 +421,17 @@ def _search_for(table: dict[str, tuple[int, ...]], shapes: list[Shape]) -> str:
     for text, numbers in table.items():
         several = {shapes[number].soon for number in numbers}
         by_soon.setdefault(several.pop() if len(several) == 1 else "", []).append(text)
-    alternatives = [
-        one + (f"(?={soon})" if soon else "")
-        for soon, texts in by_soon.items()
-        for one in _alternatives(texts)
-    ]
-    return "|".join(alternatives) or _NOTHING
+    # One alternative for each first character: at most positions in a text no alternative begins
+    # with the character there, and the search compares it with each of them.
+    by_first = dict[str, list[str]]()
+    for soon, texts in by_soon.items():
+        for first, rest in _rests(texts).items():
+            by_first.setdefault(first, []).append(rest + (f"(?={soon})" if soon else ""))
+    return "|".join(re.escape(one) + _either(by_first[one]) for one in sorted(by_first)) or _NOTHING
 
 
-def _alternatives(texts: Iterable[str]) -> list[str]:
-    """Return regular expressions that match the longest of the texts, one per first character.
+def _rests(texts: Iterable[str]) -> dict[str, str]:
+    """Map first characters to expressions that match the longest rest of the texts.
 
     The expressions form a trie: each common prefix occurs once, so most positions in a text are
     rejected after one or two characters.
@@ -438,13 +439,18 @@ def _alternatives(texts: Iterable[str]) -> list[str]:
     rests = dict[str, set[str]]()
     for text in filter(None, texts):
         rests.setdefault(text[0], set()).add(text[1:])
-    return [re.escape(first) + _rest_of(rests[first]) for first in sorted(rests)]
+    return {first: _rest_of(rests[first]) for first in sorted(rests)}
 
 
 def _rest_of(texts: set[str]) -> str:
     if len(texts) == 1:
         return re.escape(*texts)
-    return f"(?:{'|'.join(_alternatives(texts))})" + ("?" if "" in texts else "")
+    alternatives = [re.escape(first) + rest for first, rest in _rests(texts).items()]
+    return f"(?:{'|'.join(alternatives)})" + ("?" if "" in texts else "")
+
+
+def _either(alternatives: list[str]) -> str:
+    return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
 
 
 def _in_json(secret: str) -> str:

@@ -8,8 +8,6 @@ questions. `Session` records the facts; what the closing fact says about the tur
 
 from __future__ import annotations
 
-from collections import deque
-
 from msgspec import Struct
 
 from arp.protocol.errors import InvalidComponent
@@ -55,9 +53,9 @@ class Questions(dict[tuple[str, str], Question]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.closed: deque[ClosedQuestion] = deque(maxlen=MAX_CLOSED)
-        """Questions that were answered, declined or expired last, oldest first. A lagging renderer
-        may still show them as open."""
+        self.closed: list[ClosedQuestion] = []
+        """The last `MAX_CLOSED` questions that were answered, declined or expired, oldest first. A
+        lagging renderer may still show them as open. An empty deque would take 760 bytes."""
         self.unclear_turn: str | None = None
         """Turn in which a yes without a question's name is ambiguous: several permissions were
         open at once, or one ended without an answer."""
@@ -158,6 +156,7 @@ class Questions(dict[tuple[str, str], Question]):
                 # cancelled the turn knows that its question is gone.
                 if payload.get("decision") != "cancelled":
                     self.closed.append(ClosedQuestion(question, sequence))
+                    del self.closed[:-MAX_CLOSED]
 
     def adopt(self, other: Questions) -> None:
         """Replace the open questions by those of another branch."""

@@ -24,7 +24,6 @@ from arp.protocol.tree import Node, Tree
 from arp.redact.names import is_surely_secret_name
 from arp.redact.redactor import Found, Redactor
 from arp.redact.stream import GROWN_CONTEXT, grow, let_go
-from arp.session.projection import stored
 from arp.surface.change import Change, PatchChange, RenderChange
 
 _CLEAN = frozenset(
@@ -103,9 +102,16 @@ def cleaned_changes(
     if not redactor.is_on:
         return changes
     # One search in the encoded changes is much cheaper than a walk through every component.
-    if redactor.suspects(msgspec.json.encode(stored(changes)).decode()):
+    if redactor.suspects(msgspec.json.encode(list(map(_cleanable, changes))).decode()):
         changes = [_cleaned_change(redactor, change, found) for change in changes]
     return changes
+
+
+def _cleanable(change: Change) -> Sequence[object]:
+    """Return the parts of a change that may hold a secret; ids and types are never changed."""
+    if isinstance(change, RenderChange):
+        return [(one.props, one.fallback) for one in change.components]
+    return change.ops
 
 
 def _cleaned_change(redactor: Redactor, change: Change, found: Found) -> Change:

@@ -123,9 +123,10 @@ class RecentTree(Tree):
 
 def _turn_in_id(component_id: str) -> str | None:
     """Return the turn that an id of the form `t12-3` is named after; `None` for other ids."""
+    if component_id[:1] != "t":
+        return None
     turn_id, _, number = component_id.rpartition("-")
-    is_named = turn_id[:1] == "t" and turn_id[1:].isdigit() and number.isdigit()
-    return turn_id if is_named else None
+    return turn_id if turn_id[1:].isdigit() and number.isdigit() else None
 
 
 class Window(Screen):

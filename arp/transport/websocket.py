@@ -250,6 +250,9 @@ async def talk(
     await send({"type": "websocket.accept", "subprotocol": subprotocol})
     outbox = SocketOutbox(send, encoding, scope.get("extensions", {}).get(EXTENSION))
     peer = make_peer(outbox)
+    # Only what the conversation needs stays in memory while the connection is idle: not the
+    # function with all that it refers to, and below not the last message.
+    del make_peer
     outbox.viewer = peer.viewer
     peer.start()
     try:
@@ -259,6 +262,7 @@ async def talk(
                 return
             text = event.get("text")
             await peer.receive(text if text is not None else event["bytes"])
+            del event, text
     finally:
         peer.closed()
         outbox.end()

@@ -7,7 +7,6 @@ the agent to that warning.
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
 import warnings
@@ -16,13 +15,10 @@ from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TextIO, TypeVar
 
-from arp.live.loop_watch import is_authors
-from arp.live.tasks import CURRENT_TURN
+from arp.live.turn_name import CURRENT_TURN, TurnName
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 
 class AuthorCall(Coroutine[Any, Any, T]):
@@ -121,11 +117,7 @@ class AuthorBlock(AbstractAsyncContextManager[T]):
             return
         path, number = self._place
         mistake = f"{turn.agent!r} called {self._name} and never entered it: {path}:{number}"
-        if turn.is_new(mistake):
-            logger.warning(
-                "agent %s (turn %s of session %r)", mistake, turn.turn_id, turn.session_id
-            )
-            turn.show_details(f"agent {mistake}", f"Write: async with {self._name}(…):")
+        _report(turn, mistake, f"Write: async with {self._name}(…):")
 
 
 def must_enter(
@@ -191,12 +183,23 @@ def _log_unawaited(
     if found is None or turn is None:
         _show_others(message, category, filename, lineno, file, line)
         return
+    from arp.live.loop_watch import is_authors  # loads asyncio, which a server has loaded
+
     mistake = f"{turn.agent!r} called {found['name']} and never awaited it"
     created = [(one["file"], int(one["line"])) for one in _CREATED.finditer(str(message))]
     for path, number in [*reversed(created), (filename, lineno)]:
         if is_authors(path):
             mistake = f"{mistake}: {path}:{number}"
             break
-    if turn.is_new(mistake):
-        logger.warning("agent %s (turn %s of session %r)", mistake, turn.turn_id, turn.session_id)
-        turn.show_details(f"agent {mistake}", "Write await in front of the call.")
+    _report(turn, mistake, "Write await in front of the call.")
+
+
+def _report(turn: TurnName, mistake: str, advice: str) -> None:
+    """Log a mistake of an agent, once per turn, and show it to those who may see details."""
+    if not turn.is_new(mistake):
+        return
+    import logging  # only mistakes need it, and every agent's file imports this module
+
+    logger = logging.getLogger(__name__)
+    logger.warning("agent %s (turn %s of session %r)", mistake, turn.turn_id, turn.session_id)
+    turn.show_details(f"agent {mistake}", advice)

@@ -16,7 +16,7 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -33,14 +33,15 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CloseReason, Command
 from arp.protocol.patch import PatchOp
 from arp.record.end_cause import EndCause
-from arp.record.wording import check_kind, encoded, plain, well_formed
+from arp.record.wording import check_kind, plain
 from arp.session.asking import ask_question, cancel_question
 from arp.session.effects import QuestionOutcome
 from arp.session.questions import Question
-from arp.session.recorded import SAYING
+from arp.session.recorded import SAYING, THINKING
 from arp.session.session import NO_OPTIONS, QuestionOptions
 from arp.session.session_values import set_commands, update_shared_state, update_state
 from arp.surface.change import Change, PatchChange
+from arp.turn.author_values import MAX_UNWRITTEN, copied_json, dict_of, name_of
 from arp.turn.pending_changes import PendingChanges
 from arp.turn.services import TurnServices
 from arp.turn.surfaces import TurnSurfaces
@@ -51,11 +52,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T", bound=msgspec.Struct)
 R = TypeVar("R")
-
-MAX_UNWRITTEN = 16 << 10
-"""Characters of text that a turn may have unwritten before it waits for the ledger."""
 
 MAX_COMMAND_NAME = 64
 """Most characters of a command's name; names of agent CLIs with plugins have up to 50."""
@@ -152,6 +149,16 @@ class TurnHost:
         """Raise if the turn is over; see `Session.check_running`."""
         self.session.check_running(self.turn_id)
 
+    async def recheck_running(self) -> None:
+        """Yield to the event loop once, then raise if the turn is over.
+
+        Raises:
+            SurfaceDestroyed: The turn is over.
+        """
+        # An agent that loops over this error must not block the event loop.
+        await asyncio.sleep(0)
+        self.check_running()
+
     def gather(self, surface: str, change: Change) -> None:
         """Add a change to the pending ones."""
         self.pending.add(name_of(surface, "surface"), change)
@@ -171,7 +178,7 @@ class TurnHost:
             raise TypeError(f"target: expected the id of a component, got {what}")
         self.gather(surface, PatchChange([copied_json(op)]))
 
-    def add_text(self, text: str, type_name: str) -> bool:
+    def add_text(self, text: str, type_name: str = SAYING) -> bool:
         """Add pending text; return whether the caller has to wait for `room`."""
         texts, live = self._texts, self.live
         # Pending text becomes one fact of one type: output and reasoning must not be merged.
@@ -183,6 +190,10 @@ class TurnHost:
         texts.append(text)
         live.unwritten += len(text)
         return live.unwritten > MAX_UNWRITTEN
+
+    def add_reasoning(self, text: str) -> None:
+        """Add pending text to the reasoning of the turn."""
+        self.add_text(text, THINKING)
 
     def flush_text(self) -> None:
         """Record the pending text, so that a fact of another type may follow it."""
@@ -569,53 +580,6 @@ def checked_commands(commands: Iterable[Command]) -> tuple[Command, ...]:
 def is_typable(text: str, most: int) -> bool:
     """Return whether a text can be typed and has at most `most` characters."""
     return 0 < len(text) <= most and text.isprintable()
-
-
-def dict_of(value: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return a mapping as a new dict.
-
-    Raises:
-        TypeError: It is not a mapping; the message names `what`.
-    """
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{what}: expected a dict, got {type(value).__name__}")
-    return dict(value)
-
-
-def text_of(text: str, what: str) -> str:
-    """Return a text without characters that no encoding carries.
-
-    Raises:
-        TypeError: It is not a string; the message names `what`.
-    """
-    try:
-        return well_formed(text)
-    except TypeError as error:
-        raise TypeError(f"{what}: {error}") from None
-
-
-def name_of(text: str, what: str) -> str:
-    """Return a name as a plain text.
-
-    Raises:
-        TypeError: It is not a string.
-        ValueError: It is empty.
-    """
-    formed = text_of(text, what)
-    if not formed:
-        raise ValueError(f"{what}: expected a name, got an empty text")
-    return formed
-
-
-def copied_json(value: T) -> T:
-    """Return a deep copy as plain values; raise if it cannot be written as JSON."""
-    return msgspec.json.decode(encoded(value), type=type(value))
-
-
-def plain_object(value: msgspec.Struct) -> JsonObject:
-    """Return a struct as a JSON object."""
-    plain: JsonObject = msgspec.to_builtins(value)
-    return plain
 
 
 def _add_values(before: Json, more: Json) -> Json:

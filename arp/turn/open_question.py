@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.json_value import Json
-from arp.session.effects import QuestionOutcome
 from arp.turn.author_call import must_await
-from arp.turn.host import PendingQuestion, TurnHost
 from arp.turn.question_outcome import DECLINED, QuestionExpired, QuestionWithdrawn
+
+if TYPE_CHECKING:
+    from arp.session.effects import QuestionOutcome
+    from arp.turn.host import PendingQuestion, TurnHost
 
 T = TypeVar("T")
 

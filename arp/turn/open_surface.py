@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import UNSET, UnsetType, convert
 
@@ -16,9 +16,11 @@ from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace
 from arp.record.wording import check_kind
 from arp.surface.change import RenderChange
 from arp.turn.author_call import must_await
-from arp.turn.host import TurnHost, text_of
-from arp.turn.surfaces import over
+from arp.turn.author_values import text_of
 from arp.values.shown import as_component, components_of
+
+if TYPE_CHECKING:
+    from arp.turn.host import TurnHost
 
 Shown: TypeAlias = Any
 """Values that `show` accepts: components, texts, data, figures; lists of them. See `Turn.show`."""
@@ -49,7 +51,10 @@ class Closed(Awaitable[CloseReason]):
         self._host.settle()
         reason = await self._host.waiting_for(self._closing)
         if reason is None:
-            raise over(self._host.turn_id)
+            turn_id = self._host.turn_id
+            raise SurfaceDestroyed(
+                f"turn {turn_id} is over; it can show nothing more", detail=turn_id
+            )
         return reason
 
     @property

@@ -18,11 +18,11 @@ import msgspec
 
 from arp.access.settings import unfit_signature
 from arp.live.live_session import LiveSession
-from arp.live.tasks import CURRENT_TURN, ServerTask
-from arp.protocol.errors import InvalidComponent, SurfaceDestroyed
+from arp.live.tasks import ServerTask
+from arp.live.turn_name import CURRENT_TURN
+from arp.protocol.errors import InvalidComponent
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import CloseReason, SurfaceInfo, Viewport
-from arp.record.wording import plain
 from arp.session.effects import SurfaceClosed
 from arp.session.surfaces import close_surface, describe_surface, open_surface
 from arp.surface.change import Change
@@ -32,12 +32,6 @@ from arp.turn.services import TurnServices
 SurfaceEvent: TypeAlias = Literal["focus", "configure", "close"]
 
 Callback: TypeAlias = Callable[..., Awaitable[object]]
-
-MIN_TIMEOUT_MS = 100
-"""Shortest time of an overlay; a user would not see a shorter one."""
-
-MAX_TIMEOUT_MS = 24 * 3600 * 1000
-"""Longest time of an overlay, one day; what stays longer is not an overlay."""
 
 
 class TurnSurfaces:
@@ -213,37 +207,6 @@ class TurnSurfaces:
             if not closing.done():
                 closing.set_result(None)
         self._callbacks.clear()
-
-
-def over(turn_id: str) -> SurfaceDestroyed:
-    """Return the error for the use of a surface after the end of its turn."""
-    return SurfaceDestroyed(f"turn {turn_id} is over; it can show nothing more", detail=turn_id)
-
-
-def checked_timeout(timeout_ms: int | None) -> int | None:
-    """Validate the time of an overlay, in milliseconds.
-
-    Raises:
-        TypeError, ValueError: It is not an integer, or out of bounds.
-    """
-    if timeout_ms is None:
-        return None
-    milliseconds = whole_number(timeout_ms, "timeout_ms")
-    if not MIN_TIMEOUT_MS <= milliseconds <= MAX_TIMEOUT_MS:
-        raise ValueError(f"timeout_ms: expected {MIN_TIMEOUT_MS} to {MAX_TIMEOUT_MS}")
-    return milliseconds
-
-
-def whole_number(value: object, name: str) -> int:
-    """Return a whole number from an author as an `int`.
-
-    Raises:
-        TypeError, ValueError: It is not a whole number.
-    """
-    number = plain(value)
-    if type(number) is not int:
-        raise TypeError(f"{name}: expected a whole number, got {type(value).__name__}")
-    return number
 
 
 _CALLED_WITH: dict[SurfaceEvent, tuple[str, ...]] = {

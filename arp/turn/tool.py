@@ -31,8 +31,9 @@ from arp.surface.change import RenderChange
 from arp.turn.approval.approval import Approval, PermissionOptions
 from arp.turn.approval.approver import Approver
 from arp.turn.author_call import must_await
+from arp.turn.author_values import plain_object, text_of
 from arp.turn.foreign_components import fitting_component
-from arp.turn.host import TurnHost, plain_object, text_of
+from arp.turn.host import TurnHost
 from arp.turn.open_question import OpenQuestion
 from arp.turn.open_surface import named_for
 from arp.turn.question_outcome import Declined

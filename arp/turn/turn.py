@@ -9,7 +9,6 @@ turn.frame()` nothing is committed until the end of the block.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -29,53 +28,43 @@ from typing import (
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from arp.access.principal import User
 from arp.protocol.blob_path import blob_path
 from arp.protocol.catalog import asks
 from arp.protocol.components import Asks, Component, author_of
 from arp.protocol.errors import InvalidComponent, RoleConflict
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import (
-    Anchor,
-    Command,
-    FileRef,
-    InputEcho,
-    RendererInfo,
-    SurfaceInfo,
-)
+from arp.protocol.messages import Anchor, FileRef, RendererInfo, SurfaceInfo
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Replace, Update
-from arp.protocol.screen import TurnScreen
 from arp.record.wording import check_kind, plain, refuse_unknown, well_formed
-from arp.session.inputs import UNKNOWN
-from arp.session.recorded import SAYING, THINKING
-from arp.session.session import QuestionOptions
-from arp.session.session_values import choose_settings
-from arp.surface.answer_type import AnswerType
 from arp.surface.change import RenderChange
-from arp.surface.degrade import how_shown
 from arp.turn.author_call import must_await, must_enter
-from arp.turn.earlier_questions import EarlierQuestions
-from arp.turn.host import (
+from arp.turn.author_values import (
     MAX_UNWRITTEN,
-    TurnHost,
+    checked_timeout,
     dict_of,
     name_of,
     plain_object,
     text_of,
+    whole_number,
 )
 from arp.turn.open_question import OpenQuestion
 from arp.turn.open_surface import OpenPopup, OpenSurface, Shown, named_for
-from arp.turn.past_messages import PastMessages, past_of
 from arp.turn.question_outcome import Declined, deadline_of
-from arp.turn.surfaces import checked_timeout, whole_number
-from arp.turn.thread import call_in_thread, is_plain
-from arp.turn.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
-from arp.turn.user_settings import UserSettings
 from arp.values.shown import as_component
-from arp.view.profile import fits_in, shown_as, supported
 
+# An agent's file imports `Turn` for its annotations. What only a running turn needs is imported in
+# the methods below; the hub has loaded most of it before the first turn.
 if TYPE_CHECKING:
+    from arp.access.principal import User
+    from arp.protocol.messages import Command, InputEcho
+    from arp.protocol.screen import TurnScreen
     from arp.record.recorder import Recorder
+    from arp.surface.answer_type import AnswerType
+    from arp.turn.earlier_questions import EarlierQuestions
+    from arp.turn.host import TurnHost
+    from arp.turn.past_messages import PastMessages
+    from arp.turn.tool import ToolCall, ToolProvider, ToolSpec
+    from arp.turn.user_settings import UserSettings
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -220,7 +209,7 @@ class Turn:
 
         A value that the renderer did not report is `None`. Others may show the session too.
         """
-        return self._session.input_log.renderers.get(self.id, UNKNOWN)
+        return self._session.input_log.renderers.get(self.id) or RendererInfo()
 
     @property
     def user(self) -> User:
@@ -248,6 +237,8 @@ class Turn:
     @property
     def _earlier_questions(self) -> EarlierQuestions:
         """Questions that earlier turns left open, for code that continues them."""
+        from arp.turn.earlier_questions import EarlierQuestions
+
         return EarlierQuestions(self._host)
 
     @property
@@ -282,6 +273,8 @@ class Turn:
         Args:
             limit: Most messages to return; the newest are kept.
         """
+        from arp.turn.past_messages import PastMessages, past_of
+
         _check_limit(limit)
         screen = self._session.screen
         past = [
@@ -353,9 +346,7 @@ class Turn:
                 return
             host.settle()
         if self._session.turns.running != self.id:
-            # An agent that loops over this error must not block the event loop.
-            await asyncio.sleep(0)
-            self._session.check_running(self.id)
+            await host.recheck_running()
         if type(text) is not str or not text.isascii():
             text = _text(text, "turn.say")
         size = len(text)
@@ -366,7 +357,7 @@ class Turn:
         if not size:
             return
         self._tool = None
-        if host.add_text(text, SAYING):
+        if host.add_text(text):
             await host.services.room()
 
     def _speak_as(self, author: str) -> None:
@@ -387,7 +378,7 @@ class Turn:
         self._session.check_running(self.id)
         text = _text(text, "turn.think")
         if text:
-            self._host.add_text(text, THINKING)
+            self._host.add_reasoning(text)
 
     def show(self, *components: Shown, surface: str = "main", tool: str | None = None) -> str:
         """Show components at the end of the output, or replace the components with their ids.
@@ -478,6 +469,9 @@ class Turn:
 
         A renderer that acknowledges what it has drawn may also report `fallback` or `failed`.
         """
+        from arp.surface.degrade import how_shown
+        from arp.view.profile import fits_in, shown_as, supported
+
         self._host.settle()
         tree = self._session.tree(surface)
         if tree is None or component_id not in tree.nodes:
@@ -633,6 +627,8 @@ class Turn:
                 message of a `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, otherwise
                 only with the name of its class.
         """
+        from arp.turn.tool import running_tool
+
         named = name_of(name, "name")
         async with running_tool(self._host, named, {} if args is None else args) as call:
             self._tool = call.name
@@ -664,6 +660,8 @@ class Turn:
             ArpError: An earlier change is refused; no tool is shown.
             SurfaceDestroyed: The turn is over; no tool is shown.
         """
+        from arp.turn.tool import started_tool
+
         runtime_id = None if id is None else name_of(id, "id")
         caller = None if subagent_id is None else name_of(subagent_id, "subagent_id")
         given: Json = {} if args is None else args
@@ -686,6 +684,8 @@ class Turn:
             ToolFailed: The tool does not exist or failed.
             Exception: Another exception of the tool, after the tool is shown as failed.
         """
+        from arp.turn.thread import call_in_thread, is_plain
+
         given: JsonObject = plain({} if args is None else args)
         async with self.tool(name, given) as call:
             provider, known = self._provider, [one.name for one in self.tools]
@@ -828,6 +828,9 @@ class Turn:
 
     def _question(self, asked: Any, can_decline: bool, options: TypeOptions) -> OpenQuestion[Any]:
         """Show a question; convert a type to a form, and explain a refusal to the author."""
+        from arp.session.session import QuestionOptions
+        from arp.surface.answer_type import AnswerType
+
         host, read, check = self._host, _unchanged, None
         known = TypeOptions.__optional_keys__ if isinstance(asked, type) else ASK_OPTIONS
         check_kind(can_decline, bool, "can_decline")
@@ -1010,6 +1013,8 @@ class Turn:
             TypeError: A field does not exist; nothing changes.
             InvalidAnswer: A field has an invalid value; nothing changes.
         """
+        from arp.session.session_values import choose_settings
+
         self._session.check_running(self.id)
         chosen = self._known_settings().changed(self._session.settings.chosen, changes)
         self._host.flush_text()

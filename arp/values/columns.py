@@ -6,7 +6,6 @@ A data frame is cut before it is converted, so a large one takes no more time th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -81,6 +80,8 @@ class Columns(Struct, frozen=True):
             raise InvalidComponent(
                 f"{where}: {count} columns are named {name!r:.60}; give each its own name first"
             )
+        from difflib import get_close_matches  # only mistakes need it
+
         near = get_close_matches(name, self.names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self.names)}"
         raise InvalidComponent(f"{where}: no column {name!r:.60}; {hint}")

@@ -7,7 +7,6 @@ from base64 import b64encode
 from collections.abc import Callable
 from io import BytesIO
 from itertools import product
-from pathlib import Path
 from typing import Any, Final
 
 from arp.protocol.errors import InvalidComponent, ResourceLimit
@@ -59,7 +58,7 @@ def source_of(value: Any) -> str:
         "matplotlib": _of_figure,
         "PIL": _of_pil,
         "bytes": bytes,
-        "path": lambda path: Path(path).read_bytes(),
+        "path": _of_path,
     }
     kind = picture_kind(value)
     if not kind:
@@ -107,6 +106,12 @@ def figure_of_parts(value: Any) -> Any:
 
 def _figure(value: Any) -> Any:
     return value.figure if type(value).__name__ != "Figure" and hasattr(value, "figure") else value
+
+
+def _of_path(path: str | os.PathLike[str]) -> bytes:
+    from pathlib import Path
+
+    return Path(path).read_bytes()
 
 
 def _of_figure(value: Any) -> bytes:

@@ -37,14 +37,6 @@ class _Points(NamedTuple):
     values: list[int | float | None]
 
 
-def is_plotly(value: Any) -> bool:
-    """Return whether a value is a plotly figure."""
-    return any(
-        kind.__module__.partition(".")[0] == "plotly" and kind.__name__ == "BaseFigure"
-        for kind in type(value).__mro__
-    )
-
-
 def chart_of(figure: Any) -> Component:
     """Return a figure as a chart. Hidden traces are left out.
 

@@ -12,7 +12,6 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.values.cell import as_json, cell_of
 from arp.values.columns import columns_of, is_tabular, marked, name_of_column
 from arp.values.pictures import description_of, figure_of_parts, picture_kind, source_of
-from arp.values.plotly_figure import chart_of, is_plotly
 from arp.values.records import record_of
 
 F = TypeVar("F", bound=Callable[[Any], Any])
@@ -81,7 +80,9 @@ def _converted(value: Any) -> JsonObject | None:
         convert = _CONVERTERS.get(kind) or _CONVERTERS.get(named)
         if convert is not None:
             return _returned(convert(value), f"the converter of {kind.__name__}")
-    if is_plotly(value):
+    if _is_plotly(value):
+        from arp.values.plotly_figure import chart_of
+
         return as_object(chart_of(value))
     if (figure := figure_of_parts(value)) is not None:
         value = figure
@@ -89,6 +90,14 @@ def _converted(value: Any) -> JsonObject | None:
         props = {"src": source_of(value), "alt": description_of(value)}
         return as_object(Component("", "image", props))
     return None
+
+
+def _is_plotly(value: Any) -> bool:
+    """Return whether a value is a figure of plotly."""
+    return any(
+        kind.__module__.partition(".")[0] == "plotly" and kind.__name__ == "BaseFigure"
+        for kind in type(value).__mro__
+    )
 
 
 def _returned(value: Any, by: str) -> JsonObject:

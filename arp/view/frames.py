@@ -11,6 +11,7 @@ from arp.protocol.codec import (
     ARRAY_BYTES,
     MAX_BATCH,
     Encoding,
+    encode_json,
     encode_shown,
     join_frames,
     recode,
@@ -134,7 +135,11 @@ def text_frames(text: Text, group: FrameGroup) -> list[bytes]:
         # The last condition: after `replace: true` the numbers of text parts begin again. The first
         # text of a new part must not extend an old part with the same id.
         message = _in_part(message, text.part)
-    return encoded(message, group)
+    if group.profile.limits.max_message_bytes is not None:
+        return encoded(message, group)
+    # Its only integers are sequence numbers, which no renderer would round.
+    frame = encode_json(message)
+    return [frame if group.encoding == "json" else recode(frame, group.encoding)]
 
 
 def _in_part(delta: Delta, part: str) -> Delta:

@@ -18,8 +18,8 @@ from arp.surface.typed_answer import understand
 from arp.view.fitting import fits, room, shrunk
 
 
-class Profile(Struct, frozen=True):
-    """Capabilities in a form that can be compared and hashed."""
+class Profile(Struct, frozen=True, cache_hash=True):
+    """Capabilities in a form that can be compared and hashed; the caches below look them up."""
 
     versions: tuple[tuple[str, int], ...]
     features: frozenset[str]

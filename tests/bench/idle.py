@@ -19,7 +19,7 @@ MORE = 1000
 SETTLE_NS = 1_000_000_000
 FILES = 4096
 """The limit of open files for this process and each server."""
-TARGET = 1.5
+TARGET = 1.4
 
 
 def allow_files() -> None:

@@ -9,7 +9,8 @@ import pytest
 from arp import Turn
 from arp.access.principal import Principal
 from arp.live import tasks
-from arp.live.tasks import CURRENT_TURN, MAX_RESTARTS, Service, TurnName, make_task, start_task
+from arp.live.tasks import MAX_RESTARTS, Service, make_task, start_task
+from arp.live.turn_name import CURRENT_TURN, TurnName
 from tests.hub.rig import HeldStore, Renderer, running
 from tests.waiting import becomes
 

@@ -13,8 +13,22 @@ MOST_PUBLIC_NAMES = 25
 HEAVY = ["grpc", "httpx", "mcp", "prompt_toolkit", "rich", "starlette", "uvicorn", "websockets"]
 """What somebody who only writes components should not wait for."""
 
-OF_THE_SERVER = ["arp.hub.hub", "arp.store.blobs", "arp.store.sqlite", "mimetypes", "sqlite3"]
+OF_THE_SERVER = [
+    "arp.hub.hub",
+    "arp.live.live_session",
+    "arp.session.session",
+    "arp.store.blobs",
+    "arp.store.sqlite",
+    "asyncio",
+    "logging",
+    "mimetypes",
+    "sqlite3",
+]
 """What a server loads when it starts, and an agent's file does not need to be read."""
+
+MOST_MODULES_OF_AN_AGENT = 47
+"""Modules of ARP that the first line of an agent loads. Each costs about half a millisecond, so a
+new one needs a reason: what only a running turn needs is imported inside the methods of `Turn`."""
 
 
 def test_each_package_imports_from_lower_layers_only() -> None:
@@ -37,6 +51,14 @@ def test_what_an_agent_begins_with_loads_no_store() -> None:
         *(HEAVY + OF_THE_SERVER),
     )
     assert loaded == "", f"`from arp import Turn` loads {loaded}; import it where it is used first"
+
+
+def test_what_an_agent_begins_with_loads_few_modules() -> None:
+    loaded = run_python(
+        "from arp import App, Turn, ui; import sys; "
+        "print(*sorted(one for one in sys.modules if one.partition('.')[0] == 'arp'))"
+    ).split()
+    assert len(loaded) <= MOST_MODULES_OF_AN_AGENT, f"{len(loaded)} modules: {', '.join(loaded)}"
 
 
 def test_arp_has_at_most_25_public_names_and_each_is_there() -> None:
