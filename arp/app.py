@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from arp.runtime.turns.session_commands import RuntimeOffers
     from arp.server.application import Application
     from arp.server.lifespan import AppLifespan, AppParts
-    from arp.server.mounting import Mounted
-    from arp.server.settings import Served
+    from arp.server.mounting import PathMount
+    from arp.server.settings import AppDescription
     from arp.store.session_list import SessionMeta
     from arp.turn.feedback import Feedback
     from arp.turn.sync_turn import SyncTurn
@@ -485,7 +485,7 @@ class App:
         settings: HubSettings | None = None,
         debug: bool = False,
         start_token: Literal["no", "printed", "logged"] = "no",
-    ) -> Served:
+    ) -> AppDescription:
         """Return the settings for a server; arguments replace the values of the app.
 
         Args:
@@ -496,13 +496,13 @@ class App:
             start_token: Whether each start creates a token for an app that runs commands and has
                 no other access control, and where people find the token.
         """
-        from arp.server.settings import Served
+        from arp.server.settings import AppDescription
 
         for name, (described, handler) in self._last_agents.items():
             if name not in self.handlers:
                 self.handlers[name], self._described[name] = handler, described
         location = ledger or self.ledger
-        return Served(
+        return AppDescription(
             self.handlers,
             self.workflows,
             location,
@@ -753,7 +753,7 @@ class App:
 
         return Application(self.served(start_token="logged"), is_mounted=True)
 
-    def mounted(self, path: str, *, inside: ASGIApp) -> Mounted:
+    def mounted(self, path: str, *, inside: ASGIApp) -> PathMount:
         """Return an ASGI application that serves this app below a path of another application.
 
         Use it with Django and other frameworks that cannot mount an ASGI application. The lifespans
@@ -766,9 +766,9 @@ class App:
         Raises:
             ValueError: The path is not valid, or `inside` is not an application.
         """
-        from arp.server.mounting import Mounted
+        from arp.server.mounting import PathMount
 
-        return Mounted(self.asgi, path, inside)
+        return PathMount(self.asgi, path, inside)
 
 
 def _refuse_function(decorator: str, name: object) -> None:

@@ -326,9 +326,9 @@ def degrader(level: str) -> Callable[[Component], list[Component]]:
     from arp.protocol.components import Component
     from arp.protocol.errors import ArpError
     from arp.protocol.validate import check_component
-    from arp.surface.degrade import Supported, degrade
+    from arp.surface.degrade import RendererSupport, degrade
 
-    supported = Supported(dict.fromkeys(LEVELS[level], 1))
+    supported = RendererSupport(dict.fromkeys(LEVELS[level], 1))
 
     def simpler(component: Component) -> list[Component]:
         try:

@@ -14,7 +14,7 @@ import msgspec
 from arp.ledger.fact import decode
 from arp.ledger.fact_types import ProfileViolation, check
 from arp.ledger.payloads import check_payload
-from arp.live.live_session import Gathered, LiveSession
+from arp.live.live_session import LiveSession, SessionWriteBatch
 from arp.live.writer import Writer
 from arp.store.store import SessionWrite
 
@@ -28,7 +28,7 @@ def looked_at() -> Iterator[None]:
 
     def gathered(
         self: Writer, dirty: Sequence[LiveSession], at: str
-    ) -> tuple[list[Gathered], list[SessionWrite]]:
+    ) -> tuple[list[SessionWriteBatch], list[SessionWrite]]:
         batches, writes = gather(self, dirty, at)
         for write in writes:
             for body in write.facts:

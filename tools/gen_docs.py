@@ -15,7 +15,7 @@ from pathlib import Path
 
 from arp import ui
 from arp.protocol.components import Component
-from arp.surface.degrade import Supported, degrade
+from arp.surface.degrade import RendererSupport, degrade
 from tools import doc_tables, fact_tables, method_tables, object_tables, openapi, runtime_tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,7 +103,7 @@ def degraded(to: str, before: str) -> str:
     source = FENCE.findall(before)[-1]
     component = eval(source, {"ui": ui})  # a page of ours, not of a stranger
     assert isinstance(component, Component)
-    known = Supported(dict.fromkeys(filter(None, to.split(",")), 1))
+    known = RendererSupport(dict.fromkeys(filter(None, to.split(",")), 1))
     shown = degrade(component, known)
     return "\n\n".join(as_block(piece) for piece in shown)
 

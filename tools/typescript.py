@@ -14,7 +14,7 @@ from msgspec import inspect as shapes
 from arp.protocol.catalog import CATALOG, ComponentSpec
 from arp.protocol.components import Component, QuestionState
 from arp.protocol.errors import ErrorCode, ErrorPayload
-from arp.protocol.mark import Behind
+from arp.protocol.mark import OutputAnchor
 from arp.protocol.messages import (
     AgentCapabilities,
     AgentMessage,
@@ -49,7 +49,7 @@ _SHAPES: dict[type, str] = {
 
 _NAMED: dict[type, str] = {
     Component: "c",
-    Behind: "h",
+    OutputAnchor: "h",
     Command: "k",
     CommandChoice: "v",
     Permission: "m",

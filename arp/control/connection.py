@@ -43,7 +43,7 @@ from arp.control.method import (
     methods_of,
     read_params,
 )
-from arp.hub.inbound import LARGE_BYTES, Read
+from arp.hub.inbound import LARGE_BYTES, ParsedFrame
 from arp.ledger.fact import SCHEMA_VERSION
 from arp.live.live_session import LiveSession
 from arp.live.outbox import FrameOutbox
@@ -171,9 +171,9 @@ class Connection:
         hub = self._plane.hub
         most = hub.settings.limits.max_message_bytes
         if len(data) > most:
-            read = Read(too_large(most), [])
+            read = ParsedFrame(too_large(most), [])
         elif len(data) < LARGE_BYTES:
-            read = Read(parse(data), [])
+            read = ParsedFrame(parse(data), [])
         else:  # parsed and searched for secrets in a thread, so that the event loop stays free
             read = await hub.inbound.read(partial(parse, data), _recordable)
         answering = self._answer(read)
@@ -185,7 +185,7 @@ class Connection:
         self._tasks.discard(task)
         self._free.release()
 
-    async def _answer(self, read: Read[Frame]) -> None:
+    async def _answer(self, read: ParsedFrame[Frame]) -> None:
         starts: SubscriptionStarts = []
         frame = read.value
         with self._plane.hub.inbound.redactor.knowing(read.cleaned):

@@ -25,7 +25,7 @@ from arp.control.method import (
     method,
 )
 from arp.hub.runner import DebugDetails
-from arp.ledger.chain import Checked
+from arp.ledger.chain import ChainCheck
 from arp.protocol.errors import PermissionDenied, UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.store.errors import StoreDamaged
@@ -254,7 +254,7 @@ class Sessions:
         head = await context.head(request.session_id)
         return DebugPage(self._context.hub.runner.debug_details(head.session_id))
 
-    async def verify(self, request: SessionParams) -> Checked:
+    async def verify(self, request: SessionParams) -> ChainCheck:
         """Compare a session's facts with the hashes that the ledger kept of them."""
         head = await (await self._context.reader(request.session_id)).head(request.session_id)
         return await self._context.hub.verifier.check(head.session_id, head.epoch)

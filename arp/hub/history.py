@@ -27,11 +27,11 @@ PAGE = 1000
 """Facts per read of the store."""
 
 
-class _Timed(Struct):
+class _FactTime(Struct):
     timestamp: str
 
 
-_timed_decoder = msgspec.json.Decoder(_Timed)
+_timed_decoder = msgspec.json.Decoder(_FactTime)
 
 
 class History:

@@ -35,7 +35,7 @@ from arp.hub.transfers import Transfers
 from arp.hub.verification import Verifier
 from arp.live.cache import Cache, keep_up
 from arp.live.delivery import Viewer
-from arp.live.files import Arrived, SessionFiles
+from arp.live.files import IncomingFile, SessionFiles
 from arp.live.listing import Listing, rename
 from arp.live.live_session import LiveSession, settle
 from arp.live.quotas import FileQuota
@@ -443,7 +443,7 @@ class Hub:
         message: Input,
         principal: Principal,
         workflow: str,
-        files: Sequence[Arrived] = (),
+        files: Sequence[IncomingFile] = (),
         traceparent: str | None = None,
     ) -> AgentMessage:
         """Apply an input that came without a connection (POST) and wait until it is durable.
@@ -478,7 +478,7 @@ class Hub:
             payload = error_payload(error, message.id)
             return ErrorMessage(payload=payload, session_id=message.session_id)
 
-    async def _store_files(self, live: LiveSession, files: Sequence[Arrived]) -> None:
+    async def _store_files(self, live: LiveSession, files: Sequence[IncomingFile]) -> None:
         """Store uploaded files, within the quota of the session's owner."""
         self.check_takes_input()
         kept = self.files_of(live)

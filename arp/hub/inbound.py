@@ -20,7 +20,7 @@ from msgspec import Struct
 from arp.protocol.agent_connection import AgentConnection, AgentEvent
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Input
-from arp.redact.redactor import Cleaned, Redactor
+from arp.redact.redactor import RedactionResult, Redactor
 
 T = TypeVar("T")
 
@@ -28,11 +28,11 @@ LARGE_BYTES = 16 << 10
 """Size from which a thread parses a frame; a smaller one costs the loop a few milliseconds."""
 
 
-class Read(Struct, Generic[T], frozen=True):
+class ParsedFrame(Struct, Generic[T], frozen=True):
     """Parsed large frame."""
 
     value: T
-    cleaned: list[Cleaned]
+    cleaned: list[RedactionResult]
     """Values of the frame that are already redacted."""
 
 
@@ -44,7 +44,9 @@ class Inbound:
         self._thread = ThreadPoolExecutor(1, "arp-frames")
         self._is_closed = False
 
-    async def read(self, work: Callable[[], T], kept: Callable[[T], Iterable[Json]]) -> Read[T]:
+    async def read(
+        self, work: Callable[[], T], kept: Callable[[T], Iterable[Json]]
+    ) -> ParsedFrame[T]:
         """Run work in the thread and redact its result.
 
         Args:
@@ -63,14 +65,14 @@ class Inbound:
 
     async def events(
         self, connection: AgentConnection, frame: bytes | str
-    ) -> Read[list[AgentEvent]]:
+    ) -> ParsedFrame[list[AgentEvent]]:
         """Parse a large frame of a renderer; see `read`."""
         return await self.read(partial(connection.receive, frame), _data_of_inputs)
 
-    def _read(self, work: Callable[[], T], kept: Callable[[T], Iterable[Json]]) -> Read[T]:
+    def _read(self, work: Callable[[], T], kept: Callable[[T], Iterable[Json]]) -> ParsedFrame[T]:
         value = work()
         cleaned = [one for data in kept(value) for one in self.redactor.look_through(data)]
-        return Read(value, cleaned)
+        return ParsedFrame(value, cleaned)
 
     def close(self) -> None:
         """End the thread after its current work; later calls of `read` work in the caller."""

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from arp.access.principal import Key, Principal, keys_of
 from arp.hub.directory import Directory
-from arp.hub.removal import CACHE_KEY, Elsewhere, Remainder, Removal, Removals, SessionKeeper
+from arp.hub.removal import CACHE_KEY, ExternalRecord, Remainder, Removal, Removals, SessionKeeper
 from arp.hub.runner import CarryOut, Runner
 from arp.live.cache import Cache, StoredModel
 from arp.live.listing import Listing
@@ -274,7 +274,7 @@ class Lifetimes:
         name = await self.removals.begin(head)
         # A renderer may have loaded it again while `begin` waited for the store.
         live = self._close_deleted(head) or live
-        known: Sequence[Elsewhere] = ()
+        known: Sequence[ExternalRecord] = ()
         if live is not None:
             await self._parts.runner.ended(live, AGENTS_END_S)
             known = live.cache.get(CACHE_KEY, ())

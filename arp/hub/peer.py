@@ -20,10 +20,15 @@ from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
 from arp.live.delivery import Viewer
-from arp.live.files import Arrived
+from arp.live.files import IncomingFile
 from arp.live.outbox import FrameOutbox
 from arp.live.trace import is_tracing, log_received, traced
-from arp.protocol.agent_connection import AgentConnection, AgentEvent, Failed, Rejected
+from arp.protocol.agent_connection import (
+    AgentConnection,
+    AgentEvent,
+    ConnectionFailure,
+    RejectedMessage,
+)
 from arp.protocol.capabilities import NO_APP
 from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
@@ -45,7 +50,7 @@ CheckToken: TypeAlias = Callable[[str], Awaitable[Principal | None]]
 """Returns the principal of a token; `None` if the token is not valid."""
 
 
-PlaceFiles: TypeAlias = Callable[[JsonObject], tuple[Sequence[Arrived], JsonObject]]
+PlaceFiles: TypeAlias = Callable[[JsonObject], tuple[Sequence[IncomingFile], JsonObject]]
 """Returns the files that an input names, and its data with references to them."""
 
 HELLO_DEADLINE_S = 10.0
@@ -180,9 +185,9 @@ class Peer:
             match event:
                 case RendererHello():
                     await self._hello(event)
-                case Rejected(error, input_id):
+                case RejectedMessage(error, input_id):
                     self.refuse(error, input_id)
-                case Failed(code, reason):
+                case ConnectionFailure(code, reason):
                     self.viewer.outbox.close(code, reason)
                 case Input() if self.principal is not None:
                     await self._hub.receive(self.viewer, event, self.principal, self._workflow)

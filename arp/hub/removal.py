@@ -1,7 +1,7 @@
 """Deletion of a session: its facts and files, and what runtimes keep for it.
 
 Theory of operation. A deletion is noted in the store before anything else happens. Before the facts
-are removed, the note is extended by everything that others keep for the session (`Elsewhere`),
+are removed, the note is extended by everything that others keep for the session (`ExternalRecord`),
 because only the facts name it. What cannot be removed is tried again, also after a restart; the
 note is dropped last. So a deletion is always finished, even if the server stops in between.
 """
@@ -33,7 +33,7 @@ CACHE_KEY: Final = "arp.elsewhere"
 """Key in `turn.cache` of what was created for a session since it was loaded."""
 
 
-class Elsewhere(Struct, frozen=True):
+class ExternalRecord(Struct, frozen=True):
     """Something that is kept for a session outside of the ledger, such as a runtime's session."""
 
     keeper: str
@@ -53,7 +53,7 @@ class Remainder(Struct, frozen=True, rename="camel"):
     """Whether the server tries again by itself."""
 
 
-class NotRemoved(Exception):
+class RemovalFailed(Exception):
     """A keeper could not remove something.
 
     Args:
@@ -69,7 +69,7 @@ class NotRemoved(Exception):
 class SessionKeeper(Protocol):
     """Owner of data that belongs to sessions and is outside of the ledger."""
 
-    async def remove(self, kept: Elsewhere) -> bool:
+    async def remove(self, kept: ExternalRecord) -> bool:
         """Remove something, which may be gone already.
 
         Returns:
@@ -86,13 +86,13 @@ class Removal(Struct, frozen=True):
     session_id: str
     epoch: str
     owner: str
-    elsewhere: tuple[Elsewhere, ...] | None = None
+    elsewhere: tuple[ExternalRecord, ...] | None = None
     """What others keep; `None` if the facts have not been searched for it yet."""
     is_gone: bool = False
     """Whether the facts and files are gone."""
 
 
-def note_elsewhere(cache: MutableMapping[str, Any], kept: Elsewhere) -> None:
+def note_elsewhere(cache: MutableMapping[str, Any], kept: ExternalRecord) -> None:
     """Record in the cache of a session what was created for it; its fact may not be durable yet."""
     cache.setdefault(CACHE_KEY, []).append(kept)
 
@@ -154,7 +154,7 @@ class Removals:
         self._unfinished[name] = removal
         return name
 
-    async def remove_facts(self, name: str, known: Iterable[Elsewhere] = ()) -> None:
+    async def remove_facts(self, name: str, known: Iterable[ExternalRecord] = ()) -> None:
         """Remove facts and files of a session, after noting what others keep for it.
 
         Args:
@@ -190,12 +190,12 @@ class Removals:
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
 
-    async def _find_elsewhere(self, removal: Removal) -> list[Elsewhere]:
+    async def _find_elsewhere(self, removal: Removal) -> list[ExternalRecord]:
         """Return the runtime sessions that the facts of a session name."""
         meta = await self._store.session(removal.session_id)
         if meta is None or meta.epoch != removal.epoch:
             return []
-        found: list[Elsewhere] = []
+        found: list[ExternalRecord] = []
         try:
             async for _, body in facts(self._store, removal.session_id):
                 # Only few facts name a runtime session, and decoding all of them would be slow.
@@ -206,7 +206,7 @@ class Removals:
                 keeper, kept = about.get("runtime"), about.get("runtimeSessionId")
                 is_new = fact.type == "thread.started"
                 if is_new and isinstance(keeper, str) and isinstance(kept, str):
-                    found.append(Elsewhere(keeper, kept))
+                    found.append(ExternalRecord(keeper, kept))
         except (StoreError, msgspec.DecodeError) as error:
             logger.warning(
                 "session %s is deleted, though not all of it can be read: %s; sessions of runtimes "
@@ -238,24 +238,24 @@ class Removals:
         finally:
             self._under_way.discard(name)
 
-    async def _remove_one(self, kept: Elsewhere) -> Remainder | None:
+    async def _remove_one(self, kept: ExternalRecord) -> Remainder | None:
         """Ask the keepers to remove something; return it if it still exists."""
-        knows, failures = False, list[NotRemoved]()
+        knows, failures = False, list[RemovalFailed]()
         for keeper in self._keepers():
             try:
                 async with asyncio.timeout(REMOVE_S):
                     is_named = await keeper.remove(kept)
                 knows = knows or is_named
-            except NotRemoved as failed:
+            except RemovalFailed as failed:
                 failures.append(failed)
             except TimeoutError:
-                failures.append(NotRemoved(f"no answer within {REMOVE_S:g} s", can_retry=True))
+                failures.append(RemovalFailed(f"no answer within {REMOVE_S:g} s", can_retry=True))
             except Exception:
                 logger.exception("%s: session %s is not removed", kept.keeper, kept.id)
                 reason = "it failed; the server's log says why"
-                failures.append(NotRemoved(reason, can_retry=True))
+                failures.append(RemovalFailed(reason, can_retry=True))
         if not knows and not failures:
-            failures = [NotRemoved("no agent of this app has this runtime", can_retry=True)]
+            failures = [RemovalFailed("no agent of this app has this runtime", can_retry=True)]
         # Two agents may have runtimes of the same name; only one of them has this session. A
         # final failure of the other one does not count.
         failures = [one for one in failures if one.can_retry or not knows]

@@ -18,7 +18,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from arp.ledger.chain import Break, ChainBroken, Checked, KeptCheck
+from arp.ledger.chain import Break, ChainBroken, ChainCheck, KeptCheck
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.session_list import SessionMeta
 from arp.store.store import Store, pages
@@ -77,7 +77,7 @@ class Verifier:
         self._broken: dict[str, tuple[str, Break]] = {}
         """Owner and damage of broken sessions, by session id."""
 
-    async def check(self, session_id: str, epoch: str, pause: float = 0.0) -> Checked:
+    async def check(self, session_id: str, epoch: str, pause: float = 0.0) -> ChainCheck:
         """Check one session up to its newest durable fact.
 
         Args:

@@ -92,7 +92,7 @@ class Break(Struct, frozen=True):
     reason: str
 
 
-class Checked(Struct, frozen=True, rename="camel", omit_defaults=True):
+class ChainCheck(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Result of comparing the facts of a session with their kept hashes."""
 
     session_id: str
@@ -160,11 +160,11 @@ class KeptCheck:
         if self._kept:
             raise ChainBroken(self.sequence + 1, self._kept[0][0], "is missing")
 
-    def checked(self, session_id: str, broken: Break | None = None) -> Checked:
+    def checked(self, session_id: str, broken: Break | None = None) -> ChainCheck:
         """Return the result.
 
         Args:
             session_id: Id of the session.
             broken: The mismatch that ended the comparison; `None` if there was none.
         """
-        return Checked(session_id, self.sequence, self.kept_through, self.head.hex(), broken)
+        return ChainCheck(session_id, self.sequence, self.kept_through, self.head.hex(), broken)

@@ -22,7 +22,7 @@ READ_BYTES = 256 << 10
 _MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
 
 
-class Arrived(Protocol):
+class IncomingFile(Protocol):
     """A file that came with an input and is not stored yet."""
 
     @property

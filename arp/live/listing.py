@@ -23,7 +23,7 @@ Changed: TypeAlias = Callable[[SessionMeta | str], None]
 """Called with a new or changed row, or with the id of a deleted session."""
 
 
-class Asked(Struct, frozen=True):
+class ChatListQuery(Struct, frozen=True):
     """Query for a page of the list of chats."""
 
     owner: str
@@ -43,7 +43,7 @@ class Listing:
         self._store = store
         self._listeners: dict[str, dict[int, Changed]] = {}
 
-    async def page(self, query: Asked) -> tuple[list[Match], str | None]:
+    async def page(self, query: ChatListQuery) -> tuple[list[Match], str | None]:
         """Return a page of chats and the position of the next page.
 
         Pinned chats come first, then the others, both newest first.
@@ -60,7 +60,7 @@ class Listing:
         return matches, None
 
     async def _page_part(
-        self, query: Asked, pinned: bool, before: str | None, limit: int
+        self, query: ChatListQuery, pinned: bool, before: str | None, limit: int
     ) -> tuple[list[Match], str | None]:
         words, owner, workflow = words_of(query.query), query.owner, query.workflow
         if words:

@@ -47,7 +47,7 @@ class QuestionDeadline(Struct, frozen=True):
     """Closes the question as expired."""
 
 
-class Gathered(Struct, frozen=True):
+class SessionWriteBatch(Struct, frozen=True):
     """Share of one session in one write, and what follows that write."""
 
     live: LiveSession
@@ -313,7 +313,7 @@ class LiveSession:
         finally:
             self.gone.remove_done_callback(left)
 
-    def gather(self, at: str) -> Gathered:
+    def gather(self, at: str) -> SessionWriteBatch:
         """Return what is to be written now, with the frames of joining renderers."""
         self.dirty = False
         self.was_gathered = self.was_gathered or not self.is_provisional
@@ -336,9 +336,9 @@ class LiveSession:
         actions: Sequence[Action] = ()
         if self._actions:
             actions, self._actions = self._actions, []
-        return Gathered(self, self.stored, batch, joins, answers, actions)
+        return SessionWriteBatch(self, self.stored, batch, joins, answers, actions)
 
-    def deliver(self, gathered: Gathered) -> None:
+    def deliver(self, gathered: SessionWriteBatch) -> None:
         """Send what became durable, then run the actions that waited for it."""
         batch = gathered.batch
         self.stored = batch.sequence

@@ -28,7 +28,7 @@ class FrameOutbox(Protocol):
         """Close the connection with a WebSocket close code (protocol.md 5)."""
 
 
-class Drained(Protocol):
+class DrainListener(Protocol):
     """Receiver of the signal that an outbox is nearly empty."""
 
     def drained(self) -> None:
@@ -39,7 +39,7 @@ class Conversation(Protocol):
     """Agent side of a connection, as its transport sees it."""
 
     @property
-    def viewer(self) -> Drained:
+    def viewer(self) -> DrainListener:
         """Receiver of the outbox's signal."""
 
     def start(self) -> None:

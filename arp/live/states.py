@@ -24,7 +24,7 @@ from arp.live.live_session import LiveSession
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.redact.redactor import Redactor
-from arp.session.branches import Forked, Survey
+from arp.session.branches import BranchNotLoaded, Survey
 from arp.session.recovery import end_plan, go_on, seal
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
@@ -120,7 +120,7 @@ class States(Cache):
                 self._mark_unusable(name, MISFIT)
             except StoreError:
                 raise
-            except Forked:
+            except BranchNotLoaded:
                 logger.debug("session %s turned to another branch", name)
             except Exception:  # noqa: BLE001 - whatever it is, the facts are the truth
                 # The damage may be in the state or in the log, as above.
@@ -132,7 +132,7 @@ class States(Cache):
             return await self._apply_missing(
                 self.new(head), meta.last_sequence if meta is not None else 0
             )
-        except Forked:
+        except BranchNotLoaded:
             survey = await self.survey(head)
             session = await self.branch(head, survey.branches.shown)
             end_plan(session)
@@ -213,7 +213,7 @@ class States(Cache):
             async for facts in found:
                 try:
                     go_on(session, facts)
-                except Forked:
+                except BranchNotLoaded:
                     raise
                 except Exception as error:
                     # `go_on` counts each fact that it has applied, so the next one is at fault.

@@ -14,7 +14,7 @@ import cbor2
 import msgspec
 
 from arp.live.outbox import FrameOutbox
-from arp.protocol.agent_connection import AgentEvent, Failed, Rejected
+from arp.protocol.agent_connection import AgentEvent, ConnectionFailure, RejectedMessage
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import Input, Ping, Pong, RendererAck, RendererHello
 
@@ -26,7 +26,7 @@ MOST_NAMES = 4
 
 def traced(outbox: FrameOutbox, viewer_id: str, encoding: Encoding) -> FrameOutbox:
     """Return an outbox that logs its frames if tracing is on, else the outbox itself."""
-    return _Traced(outbox, viewer_id, encoding) if is_tracing() else outbox
+    return _TracingOutbox(outbox, viewer_id, encoding) if is_tracing() else outbox
 
 
 def is_tracing() -> bool:
@@ -52,13 +52,13 @@ def _event(event: AgentEvent) -> str:
             return "ping"
         case Pong():
             return "pong"
-        case Rejected():
+        case RejectedMessage():
             return f"refused, code {int(event.error.code)}"
-        case Failed():
+        case ConnectionFailure():
             return f"failed, close code {event.code}"
 
 
-class _Traced:
+class _TracingOutbox:
     """Outbox that logs every frame."""
 
     def __init__(self, outbox: FrameOutbox, viewer_id: str, encoding: Encoding) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from arp.live.listing import Listing, texts_in
-from arp.live.live_session import Gathered, LiveSession
+from arp.live.live_session import LiveSession, SessionWriteBatch
 from arp.live.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
 from arp.protocol.messages import FINAL_STATUSES
@@ -163,9 +163,9 @@ class Writer:
 
     def _gather(
         self, dirty: Sequence[LiveSession], at: str
-    ) -> tuple[list[Gathered], list[SessionWrite]]:
+    ) -> tuple[list[SessionWriteBatch], list[SessionWrite]]:
         """Collect the facts of the sessions; return them with the writes for the store."""
-        gathered: list[Gathered] = []
+        gathered: list[SessionWriteBatch] = []
         writes: list[SessionWrite] = []
         for live in dirty:
             # It left memory after it was marked. Its facts are stored or dropped already.
@@ -185,7 +185,7 @@ class Writer:
                 self._failed([live], _internal_error())
         return gathered, writes
 
-    def _with_row(self, one: Gathered, batch: Batch, at: str) -> SessionWrite:
+    def _with_row(self, one: SessionWriteBatch, batch: Batch, at: str) -> SessionWrite:
         """Return the write of one session, with its row in the list of sessions if that changed."""
         live, known = one.live, self._listing.rows.get(one.live.id)
         row = _changed_row(one, known, at)
@@ -200,10 +200,10 @@ class Writer:
 
     def _drop_incomplete(
         self,
-        gathered: list[Gathered],
+        gathered: list[SessionWriteBatch],
         writes: list[SessionWrite],
         together: Sequence[frozenset[str]],
-    ) -> tuple[list[Gathered], list[SessionWrite]]:
+    ) -> tuple[list[SessionWriteBatch], list[SessionWrite]]:
         """Leave out each unit with a session that could not be gathered.
 
         Storing the rest of the unit would, for example, put a transferred surface in two sessions.
@@ -245,7 +245,9 @@ class Writer:
                 refused |= await self._store_alone([unit], alone)
         return refused
 
-    def _deliver(self, gathered: Sequence[Gathered], refused: Mapping[str, ArpError]) -> None:
+    def _deliver(
+        self, gathered: Sequence[SessionWriteBatch], refused: Mapping[str, ArpError]
+    ) -> None:
         """Deliver the facts of each session, unless the store refused them."""
         for one in gathered:
             if refused and (error := refused.get(one.live.id)) is not None:
@@ -280,7 +282,7 @@ def _merge_sets(together: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     return out
 
 
-def _changed_row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | None:
+def _changed_row(one: SessionWriteBatch, known: SessionMeta | None, at: str) -> SessionMeta | None:
     """Return the session's row if a change in it matters for lists or recovery, else `None`.
 
     A new name or pin does not move a session in the list. A session that only has a greeting

@@ -74,7 +74,7 @@ TOO_LATE: Final = answer("408 Request Timeout", "the request did not come in tim
 TOO_LONG: Final = answer("431 Request Header Fields Too Large", "the headers are too long")
 
 
-class Unfinished(Protocol):
+class IncompleteConnection(Protocol):
     """A connection with an incomplete request, message or frame."""
 
     address: str
@@ -105,7 +105,7 @@ class ConnectionWatch:
         self.bounds = bounds
         self.proxies = proxies or TrustedProxies()
         """Whether many clients come from an address, so that it is not counted as one."""
-        self.unfinished: dict[str, dict[Unfinished, None]] = {}
+        self.unfinished: dict[str, dict[IncompleteConnection, None]] = {}
         """Connections whose request is not whole, by address."""
         self.connections: Counter[str] = Counter()
         """How many are open, by address."""
@@ -149,13 +149,13 @@ class ConnectionWatch:
         if not self.connections[address]:
             del self.connections[address]
 
-    def begin(self, connection: Unfinished) -> None:
+    def begin(self, connection: IncompleteConnection) -> None:
         """Wait for the rest of a request."""
         self.unfinished.setdefault(connection.address, {})[connection] = None
         if self._timer is None:
             self._wait()
 
-    def end(self, connection: Unfinished) -> None:
+    def end(self, connection: IncompleteConnection) -> None:
         """Wait no longer: the request is whole, or the connection is gone."""
         mine = self.unfinished.get(connection.address)
         if mine is not None:
@@ -178,7 +178,7 @@ class ConnectionWatch:
         if self.unfinished:
             self._wait()
 
-    def _thin_out(self, mine: dict[Unfinished, None], now: float) -> None:
+    def _thin_out(self, mine: dict[IncompleteConnection, None], now: float) -> None:
         """Close those that have waited longest.
 
         New ones are spared: many may come at once, whose requests are read in a moment.
@@ -233,23 +233,23 @@ class MessageProgress:
             (self._watch.begin if is_unfinished else self._watch.end)(self)
 
     def look(self, now: float) -> None:
-        """As `Unfinished.look`."""
+        """As `IncompleteConnection.look`."""
         if self._is_held():
             self._deadline = now + self._watch.bounds.body_s
         if now >= self._deadline:
             self.abort()
 
     def abort(self) -> None:
-        """As `Unfinished.abort`."""
+        """As `IncompleteConnection.abort`."""
         self.note(is_unfinished=False)
         self._abort()
 
     def waited_s(self, now: float) -> float:
-        """As `Unfinished.waited_s`."""
+        """As `IncompleteConnection.waited_s`."""
         return now - self._deadline + self._watch.bounds.body_s
 
     def patience(self) -> tuple[bool, float]:
-        """As `Unfinished.patience`."""
+        """As `IncompleteConnection.patience`."""
         return True, self._deadline
 
 
@@ -409,7 +409,7 @@ class ServerConnection(Protocol):
     """Of asyncio; `None` before it is there."""
 
 
-class _Seen(NamedTuple):
+class _RequestProgress(NamedTuple):
     waits: int
     """Bytes in the transport."""
     taken: int
@@ -426,7 +426,7 @@ class Stalls:
     ) -> None:
         self._connections = connections
         self._stall_s = stall_s
-        self._seen: dict[ServerConnection, _Seen] = {}
+        self._seen: dict[ServerConnection, _RequestProgress] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
@@ -452,7 +452,7 @@ class Stalls:
                 continue
             seen, taken = before.get(connection), _taken(connection)
             if seen is None or waits < seen.waits or taken > seen.taken:
-                self._seen[connection] = _Seen(waits, taken, now)
+                self._seen[connection] = _RequestProgress(waits, taken, now)
             elif now - seen.since < self._stall_s:
                 self._seen[connection] = seen._replace(waits=waits)
             else:

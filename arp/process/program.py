@@ -138,9 +138,9 @@ async def run_program(
     except* TimeoutError:
         timed_out = True
         errors.add(f"\narp: it took longer than {timeout_s:g} s and was ended\n".encode())
-    except* _WroteTooMuch:
+    except* _OutputLimitExceeded:
         errors.add(f"\narp: it wrote more than {MAX_WRITTEN} bytes and was ended\n".encode())
-    except* _UsedTooMuch as used:
+    except* _UsageLimitExceeded as used:
         errors.add(f"\narp: {used.exceptions[0]}\n".encode())
     finally:
         # Unread output would delay the notice that the process has ended.
@@ -164,7 +164,7 @@ async def _drain(stream: asyncio.StreamReader | None, kept: BoundedOutput) -> No
     while stream is not None and (data := await stream.read(READ_BYTES)):
         kept.add(data)
         if kept.written > MAX_WRITTEN:
-            raise _WroteTooMuch
+            raise _OutputLimitExceeded
     kept.end()
 
 
@@ -242,7 +242,7 @@ class ServingProgram:
                 await self._process.wait()
                 for one in watching:
                     one.cancel()
-        except* _UsedTooMuch as used:
+        except* _UsageLimitExceeded as used:
             self.why_ended = str(used.exceptions[0])
 
 
@@ -322,11 +322,11 @@ def kill_group(process: Process) -> None:
 # -- usage limits ----------------------------------------------------------------------------------
 
 
-class _WroteTooMuch(Exception):
+class _OutputLimitExceeded(Exception):
     """Error of a program that wrote more than `MAX_WRITTEN`."""
 
 
-class _UsedTooMuch(Exception):
+class _UsageLimitExceeded(Exception):
     """Error of a program that exceeded a usage limit; the message has the amount."""
 
 
@@ -357,4 +357,4 @@ async def _end_over(limit: UsageLimit, process: Process, start: ProgramStart) ->
             kill_group(process)  # everything in the sandbox ends with it
         else:
             kill_below(process.pid)  # `supervise` then ends itself and processes started just now
-    raise _UsedTooMuch(used)
+    raise _UsageLimitExceeded(used)

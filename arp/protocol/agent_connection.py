@@ -1,11 +1,11 @@
 """The agent side of one connection, without I/O: parses and encodes frames.
 
 Theory of operation. A connection lives until its transport closes it. `receive` returns events and
-never raises. A refused message becomes a `Rejected` with its code; the connection continues with
-the next message of the same frame. `Failed` means that the connection cannot continue (protocol.md
-5, close codes). A renderer may send `hello` again to change the session. Only messages for this one
-renderer are encoded here: renderers with the same profile share the other frames of their session
-(`arp/view`).
+never raises. A refused message becomes a `RejectedMessage` with its code; the connection continues
+with the next message of the same frame. `ConnectionFailure` means that the connection cannot
+continue (protocol.md 5, close codes). A renderer may send `hello` again to change the session. Only
+messages for this one renderer are encoded here: renderers with the same profile share the other
+frames of their session (`arp/view`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from arp.protocol.capabilities import NO_APP, AppInfo, hello_frame
-from arp.protocol.codec import ENCODINGS, Encoding, Refused, encode_shown, recode, renderer_decoder
+from arp.protocol.codec import (
+    ENCODINGS,
+    Encoding,
+    UnreadableMessage,
+    encode_shown,
+    recode,
+    renderer_decoder,
+)
 from arp.protocol.errors import InvalidMessage, RemoteError, ResourceLimit, VersionMismatch
 from arp.protocol.json_value import MAX_VALUES, check_count, check_plain_json
 from arp.protocol.limits import Limits
@@ -35,21 +42,23 @@ MAX_REJECTED = 1000
 """Refused messages after which the connection fails."""
 
 
-class Rejected(Struct, frozen=True):
+class RejectedMessage(Struct, frozen=True):
     """A message was refused; the peer gets the error."""
 
     error: RemoteError | ResourceLimit
     input_id: str | None = None
 
 
-class Failed(Struct, frozen=True):
+class ConnectionFailure(Struct, frozen=True):
     """The connection must be closed with this WebSocket close code and reason."""
 
     code: int
     reason: str
 
 
-AgentEvent: TypeAlias = RendererHello | Input | RendererAck | Ping | Pong | Rejected | Failed
+AgentEvent: TypeAlias = (
+    RendererHello | Input | RendererAck | Ping | Pong | RejectedMessage | ConnectionFailure
+)
 
 
 class AgentConnection:
@@ -107,8 +116,8 @@ class AgentConnection:
             return self._reject(error)
         return [event for message in messages for event in self._check(message, len(data))]
 
-    def _check(self, message: RendererMessage | Refused, size: int) -> list[AgentEvent]:
-        if isinstance(message, Refused):
+    def _check(self, message: RendererMessage | UnreadableMessage, size: int) -> list[AgentEvent]:
+        if isinstance(message, UnreadableMessage):
             return self._reject(message.error, message.input_id)
         input_id = message.id if isinstance(message, Input) else None
         try:
@@ -130,8 +139,8 @@ class AgentConnection:
     ) -> list[AgentEvent]:
         self._rejected += 1
         if self._rejected > MAX_REJECTED:
-            return [Failed(1008, f"more than {MAX_REJECTED} messages were refused")]
-        return [Rejected(error, input_id)]
+            return [ConnectionFailure(1008, f"more than {MAX_REJECTED} messages were refused")]
+        return [RejectedMessage(error, input_id)]
 
 
 _DECODERS = {encoding: renderer_decoder(encoding) for encoding in ENCODINGS}

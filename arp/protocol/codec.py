@@ -77,7 +77,7 @@ def join_frames(frames: Sequence[bytes], encoding: Encoding) -> bytes:
     return head + b"".join(frames)
 
 
-class Refused(msgspec.Struct, frozen=True):
+class UnreadableMessage(msgspec.Struct, frozen=True):
     """A message of a frame that could not be parsed."""
 
     error: InvalidMessage
@@ -131,17 +131,17 @@ class Decoder(Generic[M]):
         out: list[M] = []
         read = self.read(frame)
         for message in read:
-            if not isinstance(message, Refused):
+            if not isinstance(message, UnreadableMessage):
                 out.append(message)
             elif not message.of_unknown_type:
                 raise message.error if len(read) == 1 else InvalidMessage(message.error.message)
         return out
 
-    def read(self, frame: bytes) -> list[M | Refused]:
+    def read(self, frame: bytes) -> list[M | UnreadableMessage]:
         """Parse one frame, each message independently of the others.
 
         Returns:
-            The messages in order, with a `Refused` for each message that could not be parsed.
+            The messages in order, with an `UnreadableMessage` for each that could not be parsed.
 
         Raises:
             InvalidMessage: The frame as a whole is unreadable, has too many messages, has values
@@ -157,7 +157,7 @@ class Decoder(Generic[M]):
         except _BROKEN as error:
             raise _unreadable(error, self.encoding) from None
 
-    def _message(self, data: bytes, where: str) -> M | Refused:
+    def _message(self, data: bytes, where: str) -> M | UnreadableMessage:
         """Parse one message in JSON or MessagePack."""
         if self.encoding == "msgpack":
             return self._from_plain(_plain_msgpack(data), where)
@@ -176,33 +176,37 @@ class Decoder(Generic[M]):
                 check_json_keys(data)
         return message
 
-    def _each_cbor(self, frame: bytes) -> list[M | Refused]:
+    def _each_cbor(self, frame: bytes) -> list[M | UnreadableMessage]:
         plain = read_cbor(frame, is_bounded=self._is_bounded)
         check_plain_json(plain, "message")
         if isinstance(plain, list):
             return [self._from_plain(item, f"message[{index}]") for index, item in enumerate(plain)]
         return [self._from_plain(plain, "message")]
 
-    def _from_plain(self, plain: Json, where: str) -> M | Refused:
+    def _from_plain(self, plain: Json, where: str) -> M | UnreadableMessage:
         if not isinstance(plain, dict):
             wanted = "object or array" if where == "message" else "object"
-            return Refused(InvalidMessage(f"{where}: expected {wanted}, got {kind_of(plain)}"))
+            return UnreadableMessage(
+                InvalidMessage(f"{where}: expected {wanted}, got {kind_of(plain)}")
+            )
         name, given = plain.get("type"), plain.get("id")
         message_id = given if isinstance(given, str) and len(given) <= MAX_ID_LENGTH else None
         if name is None:
-            return Refused(InvalidMessage(f"{where}.type: missing"), message_id)
+            return UnreadableMessage(InvalidMessage(f"{where}.type: missing"), message_id)
         if not isinstance(name, str):
             wrong = f"{where}.type: expected string, got {kind_of(name)}"
-            return Refused(InvalidMessage(wrong), message_id)
+            return UnreadableMessage(InvalidMessage(wrong), message_id)
         struct = self._structs.get(name)
         if struct is None:
             known = ", ".join(self._structs)
             wrong = f"{where}.type: {name!r:.60} is not one of {known}"
-            return Refused(InvalidMessage(wrong), message_id, of_unknown_type=True)
+            return UnreadableMessage(InvalidMessage(wrong), message_id, of_unknown_type=True)
         try:
             return self._convert(plain, struct)
         except msgspec.ValidationError:
-            return Refused(InvalidMessage(explain(plain, struct, where), detail=name), message_id)
+            return UnreadableMessage(
+                InvalidMessage(explain(plain, struct, where), detail=name), message_id
+            )
 
     def _convert(self, plain: JsonObject, struct: type[msgspec.Struct]) -> M:
         try:
@@ -283,7 +287,7 @@ def agent_decoder(encoding: Encoding) -> Decoder[AgentMessage]:
     return Decoder(encoding, AgentMessage, complete=completed)
 
 
-class _Numbered(msgspec.Struct, frozen=True):
+class _SequenceFields(msgspec.Struct, frozen=True):
     type: str = ""
     seq: int | None = None
     epoch: str | None = None
@@ -302,7 +306,7 @@ class FrameCursor(NamedTuple):
     again."""
 
 
-_NUMBERED = msgspec.json.Decoder(_Numbered | list[_Numbered])
+_NUMBERED = msgspec.json.Decoder(_SequenceFields | list[_SequenceFields])
 
 
 def cursor_after(frame: bytes) -> FrameCursor:

@@ -21,7 +21,7 @@ from arp.protocol.components import Component
 MarkKind: TypeAlias = Literal["input", "thinking", "tool", "error"]
 
 
-class Behind(Struct, frozen=True, omit_defaults=True):
+class OutputAnchor(Struct, frozen=True, omit_defaults=True):
     """A position in the output of a turn."""
 
     component: str | None = None
@@ -30,7 +30,7 @@ class Behind(Struct, frozen=True, omit_defaults=True):
     """Unicode characters of that text part before the position; `None` = all of them."""
 
 
-END = Behind("")
+END = OutputAnchor("")
 """Position after all current output. A message without a position means this one."""
 
 
@@ -40,7 +40,7 @@ class Mark(Struct):
     kind: MarkKind
     number: int
     """Index among the turn's marks of this kind, from 0."""
-    behind: Behind = END
+    behind: OutputAnchor = END
     seq: int = 0
     """Sequence number of the fact that added the mark."""
 

@@ -15,7 +15,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import RendererLimits
-from arp.protocol.mark import Behind
+from arp.protocol.mark import OutputAnchor
 from arp.protocol.patch import PatchOp
 
 VERSION = 1
@@ -242,7 +242,7 @@ class Delta(_InSession, frozen=True, kw_only=True, tag="delta"):
     """Append text. Takes effect on arrival."""
 
     payload: DeltaPayload
-    behind: Behind | None = None
+    behind: OutputAnchor | None = None
     """Position of the beginning of the reasoning; see `ToolStart`."""
 
 
@@ -259,7 +259,7 @@ class ToolStart(_InSession, frozen=True, kw_only=True, tag="tool_start"):
     """A tool begins. Takes effect on arrival."""
 
     payload: ToolStartPayload
-    behind: Behind | None = None
+    behind: OutputAnchor | None = None
     """Position in the output of the turn, in a catch-up; `None` = after all current output."""
 
 
@@ -334,7 +334,7 @@ class ErrorMessage(_Versioned, frozen=True, kw_only=True, tag="error"):
     session_id: str | None = None
     seq: int | None = None
     turn_id: str | None = None
-    behind: Behind | None = None
+    behind: OutputAnchor | None = None
     """Position in the output; see `ToolStart`."""
 
 
@@ -354,7 +354,7 @@ class InputEcho(_InSession, frozen=True, kw_only=True, tag="input"):
     data: JsonObject
     source_component: str | None = None
     id: str | None = None
-    behind: Behind | None = None
+    behind: OutputAnchor | None = None
     """Position in the output; see `ToolStart`."""
     versions: list[str] | None = None
     """Ids of all versions of the turn, if there are several; only on the input that started the

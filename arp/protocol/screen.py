@@ -18,7 +18,7 @@ from arp.protocol.catalog import CATALOG
 from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ErrorPayload, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.mark import END, Behind, Mark, MarkKind, Piece, pieces_of
+from arp.protocol.mark import END, Mark, MarkKind, OutputAnchor, Piece, pieces_of
 from arp.protocol.messages import (
     CloseReason,
     Command,
@@ -444,7 +444,7 @@ class Screen:
         self.shared_state, self.state_seq = message.state, message.seq or seq
 
     def _mark(
-        self, turn: TurnScreen, kind: MarkKind, number: int, behind: Behind | None, seq: int
+        self, turn: TurnScreen, kind: MarkKind, number: int, behind: OutputAnchor | None, seq: int
     ) -> None:
         mark = Mark(kind, number, behind or END, seq)
         self.surfaces["main"].mark(mark, turn.id)

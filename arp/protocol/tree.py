@@ -36,7 +36,7 @@ from arp.protocol.components import Component, as_object
 from arp.protocol.errors import InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject, kind_of
 from arp.protocol.limits import MAX_LEVELS
-from arp.protocol.mark import END, Behind, Mark
+from arp.protocol.mark import END, Mark, OutputAnchor
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update, parse_path
 
 REMEMBERED = 256
@@ -134,7 +134,7 @@ class Node:
         return msgspec.structs.replace(self.component, props=props)
 
 
-class Removed(NamedTuple):
+class RemovedComponent(NamedTuple):
     """A removed component."""
 
     seq: int
@@ -244,7 +244,7 @@ class Marks:
             before = nodes.get(heir) if heir is not None else None
             # An heir that was itself removed later in this change has no node: its own entry in
             # `_removals` follows and moves these marks on.
-            behind = end_of(before) if before is not None else Behind(heir)
+            behind = end_of(before) if before is not None else OutputAnchor(heir)
             for mark in self._by_root.pop(root.id, ()):
                 mark.behind = behind
                 self.add(mark)
@@ -252,15 +252,15 @@ class Marks:
         self._removals.clear()
 
 
-def end_of(root: Node) -> Behind:
+def end_of(root: Node) -> OutputAnchor:
     """Return the position after a root component; in a text part, after its current text."""
     if "/" not in root.id:
-        return Behind(root.id)
+        return OutputAnchor(root.id)
     # A delta may extend a text part later. The mark belongs before that text, so its position
     # includes the current length.
     root.join()
     content = root.own.get("content")
-    return Behind(root.id, len(content) if isinstance(content, str) else None)
+    return OutputAnchor(root.id, len(content) if isinstance(content, str) else None)
 
 
 class Tree:
@@ -285,7 +285,7 @@ class Tree:
         """Ids of root components in order, by turn (`""` on surfaces without turns)."""
         self.marks = Marks()
         """Positions of inputs, thinking, tools and errors in the output."""
-        self.removed: dict[str, Removed] = {}
+        self.removed: dict[str, RemovedComponent] = {}
         """Removed components that were not added again, oldest first."""
         self.gone: dict[str, Node] = {}
         """Nodes that the newest change removed or replaced, by id, in their previous state."""
@@ -425,7 +425,7 @@ class Tree:
         """
         if mark.behind is END:
             output = self.outputs.get(turn)
-            mark.behind = end_of(self.nodes[output[-1]]) if output else Behind()
+            mark.behind = end_of(self.nodes[output[-1]]) if output else OutputAnchor()
         self.marks.add(mark)
 
     # -- operations of a patch -------------------------------------------------------------------
@@ -644,7 +644,7 @@ class Tree:
         self._undo.append(lambda: self.nodes.__setitem__(node.id, node))
         self.gone.setdefault(node.id, node)
         if not in_place:
-            self.removed[node.id] = Removed(self._seq, node.born, node.type, root)
+            self.removed[node.id] = RemovedComponent(self._seq, node.born, node.type, root)
             self._undo.append(lambda: self.removed.pop(node.id))
 
     def _container_at(

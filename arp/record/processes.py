@@ -18,7 +18,7 @@ from arp.record.outputs import IN_A_THREAD, Cleaned, KeptOutput, Outputs, Output
 from arp.record.scope import FactScope
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 from arp.record.work import Entity
-from arp.redact.stream import GROWN_CONTEXT, Grown
+from arp.redact.stream import GROWN_CONTEXT, RedactedPiece
 
 MARGIN = 4_096
 """Characters after a preview that are searched with it, because a part of a secret is not
@@ -91,11 +91,11 @@ class RecordedProcess(Entity):
         self._outputs.redacted(found)
         return kept
 
-    async def _clean_piece(self, held: str, piece: str, before: str) -> Grown:
+    async def _clean_piece(self, held: str, piece: str, before: str) -> RedactedPiece:
         """Remove secrets from a piece; from a large piece in a thread."""
         if len(piece) < IN_A_THREAD:
             return self._scope.grow(held, piece, before)
-        grown: list[Grown] = []
+        grown: list[RedactedPiece] = []
 
         def work() -> Cleaned:
             grown.append(self._scope.grow(held, piece, before))

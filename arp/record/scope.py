@@ -16,7 +16,7 @@ from arp.ledger.payloads import check_payload
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import plain, well_formed
 from arp.redact.redactor import Found
-from arp.redact.stream import Grown, grow, let_go
+from arp.redact.stream import RedactedPiece, grow, let_go
 from arp.session.session import Session
 from arp.session.threads import THREAD
 
@@ -127,11 +127,11 @@ class FactScope:
         cleaned, found = self._session.redactor.clean(text)
         return str(cleaned), found
 
-    def grow(self, held: str, piece: str, before: str) -> Grown:
+    def grow(self, held: str, piece: str, before: str) -> RedactedPiece:
         """Remove secrets from a text that arrives in pieces; see `arp.redact.stream.grow`."""
         return grow(self._session.redactor, held, piece, before)
 
-    def let_go(self, held: str, before: str) -> Grown:
+    def let_go(self, held: str, before: str) -> RedactedPiece:
         """Return the held end of such a text, because nothing follows."""
         return let_go(self._session.redactor, held, before)
 

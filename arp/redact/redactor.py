@@ -56,7 +56,7 @@ Found: TypeAlias = dict[str, int]
 """Number of matches by rule."""
 
 
-class Cleaned(NamedTuple):
+class RedactionResult(NamedTuple):
     """A value, its cleaned form, and the rules that matched."""
 
     value: Json
@@ -117,7 +117,7 @@ class Redactor:
         """Searches a text for a sign. Every lead and every known value contains one; most texts
         contain none. A text without a sign needs no search, unless `unfinished` is true for the
         text before it."""
-        self._precleaned: dict[int, Cleaned] = {}
+        self._precleaned: dict[int, RedactionResult] = {}
         """Cleaned values by `id()` of the value, during a `knowing` block."""
 
     # -- text ------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class Redactor:
         cleaned = self._value(value, found, by_name, 0)
         return (cleaned if found else value), found
 
-    def look_through(self, value: Json) -> list[Cleaned]:
+    def look_through(self, value: Json) -> list[RedactionResult]:
         """Clean a value and the long texts in it; pass the result to `knowing`.
 
         May be called in a thread, so that a large value does not block the event loop.
@@ -279,15 +279,15 @@ class Redactor:
         if not self.is_on:
             return []
         texts = [
-            Cleaned(text, self._value(text, found, self._names_secret, 0), found)
+            RedactionResult(text, self._value(text, found, self._names_secret, 0), found)
             for text in _long_texts(value)
             for found in [dict[str, int]()]
         ]
         with self.knowing(texts):
-            return [*texts, Cleaned(value, *self.clean(value))]
+            return [*texts, RedactionResult(value, *self.clean(value))]
 
     @contextmanager
-    def knowing(self, cleaned: Sequence[Cleaned]) -> Iterator[None]:
+    def knowing(self, cleaned: Sequence[RedactionResult]) -> Iterator[None]:
         """Make `clean` reuse these results during a block. The values must not change meanwhile."""
         mine = {id(one.value): one for one in cleaned}
         self._precleaned |= mine

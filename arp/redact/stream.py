@@ -131,7 +131,7 @@ class SecretStream:
         return joined[:begin]
 
 
-class Grown(NamedTuple):
+class RedactedPiece(NamedTuple):
     """Result of `grow`."""
 
     out: str
@@ -141,7 +141,7 @@ class Grown(NamedTuple):
     found: Found
 
 
-def grow(redactor: Redactor, held: str, piece: str, before: str) -> Grown:
+def grow(redactor: Redactor, held: str, piece: str, before: str) -> RedactedPiece:
     """Remove secrets from a piece that is appended to a stored text.
 
     Args:
@@ -151,13 +151,13 @@ def grow(redactor: Redactor, held: str, piece: str, before: str) -> Grown:
         before: Last `GROWN_CONTEXT` characters of the stored text, or fewer if there are no more.
     """
     if not held and not redactor.has_sign(piece) and not redactor.has_sign(before):
-        return Grown(piece, "", {})
+        return RedactedPiece(piece, "", {})
     stream = SecretStream(redactor, redactor.shape_before(before))
     out = stream.admit(held + piece, before)
-    return Grown(out, stream.held, stream.found)
+    return RedactedPiece(out, stream.held, stream.found)
 
 
-def let_go(redactor: Redactor, held: str, before: str) -> Grown:
+def let_go(redactor: Redactor, held: str, before: str) -> RedactedPiece:
     """Return the held text, because no piece follows for now.
 
     Args:
@@ -167,4 +167,4 @@ def let_go(redactor: Redactor, held: str, before: str) -> Grown:
     """
     stream = SecretStream(redactor, redactor.shape_before(before))
     stream.held = held
-    return Grown(stream.finish(before), "", stream.found)
+    return RedactedPiece(stream.finish(before), "", stream.found)

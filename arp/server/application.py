@@ -39,7 +39,7 @@ from arp.server.routes.schemas import schema_routes
 from arp.server.routes.session_routes import SESSION_ROUTES
 from arp.server.routes.user_routes import USER_ROUTES
 from arp.server.routes.workflows import WORKFLOW_ROUTES
-from arp.server.settings import Served
+from arp.server.settings import AppDescription
 from arp.server.state import Requester, ServerState
 from arp.transport.websocket import Event, Receive, Scope, Send
 
@@ -88,7 +88,7 @@ class Application:
             a route of the app begins with the name of an agent.
     """
 
-    def __init__(self, served: Served, *, is_mounted: bool = False) -> None:
+    def __init__(self, served: AppDescription, *, is_mounted: bool = False) -> None:
         self.state = ServerState(served)
         self._warns = is_mounted
         _check_agents(served)
@@ -256,7 +256,7 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def _check_agents(served: Served) -> None:
+def _check_agents(served: AppDescription) -> None:
     """Refuse agents that a route of the app makes unreachable.
 
     Raises:

@@ -1,7 +1,7 @@
 """Serve an app below a path of another ASGI application, without changes to that application.
 
 Theory of operation. FastAPI and Starlette can mount an application. Django cannot, and it serves
-neither WebSockets nor the lifespan. Therefore `Mounted` wraps the other application: it passes
+neither WebSockets nor the lifespan. Therefore `PathMount` wraps the other application: it passes
 requests below the path to the app, and all others unchanged to the other application. Both
 lifespans run, that of the other application first if it has one.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 
-class Mounted:
+class PathMount:
     """Serves an app below a path, and another application everywhere else.
 
     Args:

@@ -28,7 +28,7 @@ async def _nothing() -> None:
     """Do nothing, because the app has no parts."""
 
 
-class Served(Struct, frozen=True):
+class AppDescription(Struct, frozen=True):
     """Everything that the server needs to know about an app."""
 
     handlers: Mapping[str, Handler]

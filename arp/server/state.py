@@ -52,7 +52,7 @@ from arp.server.login.file_cookie import FileCookie
 from arp.server.login.logins import CALLBACK, LOGIN, LoginBook
 from arp.server.login.own_secrets import with_own_secrets
 from arp.server.page import INSPECT
-from arp.server.settings import Served
+from arp.server.settings import AppDescription
 from arp.server.uploads import Intake
 from arp.server.workers import SeveralWorkers, check_alone
 from arp.store.errors import StoreError
@@ -104,7 +104,7 @@ class ServerState:
             the packages for a login at a provider are not installed.
     """
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: AppDescription) -> None:
         tokens = Tokens(_path_beside(tokens_of, served.ledger))
         check_names(served.access, has_tokens=tokens.are_used())
         self.served = served

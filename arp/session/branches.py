@@ -20,7 +20,7 @@ from arp.protocol.json_value import JsonObject
 from arp.session.threads import Threads
 
 
-class Forked(LocalError):
+class BranchNotLoaded(LocalError):
     """A fact changes to another branch, and the other branches are not in memory."""
 
 

@@ -18,7 +18,7 @@ from arp.session.effects import Effect
 from arp.session.inputs import (
     BEGINNING,
     UNKNOWN,
-    Particulars,
+    NewTurnOptions,
     acknowledge,
     check_beginning,
     first_fact,
@@ -113,7 +113,7 @@ def turn_back(
     thread = survey.threads.of(target)
     removed: JsonObject = {"removedTurns": gone}
     _record_rollback(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
-    version = Particulars(edits=target, traceparent=traceparent, thread=thread, origin=origin)
+    version = NewTurnOptions(edits=target, traceparent=traceparent, thread=thread, origin=origin)
     effects = new_turn(session, message, renderer, version)
     for moved, sender, particulars in queued:
         turn_id, submitted, ids = first_fact(session, moved, sender, particulars)
@@ -124,9 +124,9 @@ def turn_back(
     return effects
 
 
-def _cancel_queue(session: Session) -> list[tuple[Input, RendererInfo, Particulars]]:
+def _cancel_queue(session: Session) -> list[tuple[Input, RendererInfo, NewTurnOptions]]:
     """Cancel all queued turns; return the input, renderer and options of each, in order."""
-    queued: list[tuple[Input, RendererInfo, Particulars]] = []
+    queued: list[tuple[Input, RendererInfo, NewTurnOptions]] = []
     for turn_id in list(session.queue):
         echo, seen = session.screen.turns[turn_id].inputs[0], session.input_log
         message = input_of(
@@ -137,7 +137,7 @@ def _cancel_queue(session: Session) -> list[tuple[Input, RendererInfo, Particula
                 "surface": echo.surface,
             }
         )
-        particulars = Particulars(thread=session.threads.of(turn_id), origin=echo.origin)
+        particulars = NewTurnOptions(thread=session.threads.of(turn_id), origin=echo.origin)
         queued.append((message, seen.renderers.get(turn_id, UNKNOWN), particulars))
         end_turn(session, turn_id, "cancelled")
     return queued

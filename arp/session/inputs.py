@@ -99,7 +99,7 @@ CheckAnswer: TypeAlias = Callable[[Question, Json], None]
 the value; the question then stays open."""
 
 
-class Particulars(Struct, frozen=True):
+class NewTurnOptions(Struct, frozen=True):
     """Options of a new turn, besides its input."""
 
     turn_id: str | None = None
@@ -118,7 +118,7 @@ class Particulars(Struct, frozen=True):
     """Answer that began the turn; `None` if it answers no recorded question."""
 
 
-NO_PARTICULARS = Particulars()
+NO_PARTICULARS = NewTurnOptions()
 
 SILENT = frozenset(("focus", "unfocus", "resize"))
 """Input types that describe the renderer and do not change the session."""
@@ -233,7 +233,7 @@ def receive(
     if answered is not None:
         component, answer = answered
         return _apply_answer(session, component, answer, renderer, check)
-    return new_turn(session, message, renderer, Particulars(traceparent=traceparent))
+    return new_turn(session, message, renderer, NewTurnOptions(traceparent=traceparent))
 
 
 def submit(
@@ -266,7 +266,7 @@ def submit(
     check_beginning(session, message)
     if thread is not None:
         session.threads.check(thread)
-    particulars = Particulars(turn_id, ids, traceparent=traceparent, thread=thread)
+    particulars = NewTurnOptions(turn_id, ids, traceparent=traceparent, thread=thread)
     return new_turn(session, message, UNKNOWN, particulars)
 
 
@@ -298,7 +298,7 @@ def push(
     message = Input(input_type="text" if text else EVENT, data=payload, id=name)
     _check_files(session, message)
     _check_room(session)
-    particulars = Particulars(origin=origin)
+    particulars = NewTurnOptions(origin=origin)
     turn_id, submitted, ids = first_fact(session, message, UNKNOWN, particulars)
     return turn_id, session.enqueue(turn_id, submitted, ids, resume=False)
 
@@ -591,7 +591,7 @@ def _apply_answer(
     thread, answers = _thread_of(session, component, message.surface, question), None
     if question is not None:
         answers = GivenAnswer(question.action_id, question.name, public)
-    particulars = Particulars(thread=thread, answers=answers)
+    particulars = NewTurnOptions(thread=thread, answers=answers)
     return new_turn(session, message, renderer, particulars, value)
 
 
@@ -615,7 +615,7 @@ def _decline(
     else:
         mark_input(session, component.id, message.surface, "declined", None, None)
     thread = _thread_of(session, component, message.surface, question)
-    return new_turn(session, message, renderer, Particulars(thread=thread, answers=answers))
+    return new_turn(session, message, renderer, NewTurnOptions(thread=thread, answers=answers))
 
 
 def _thread_of(
@@ -656,7 +656,7 @@ def new_turn(
     session: Session,
     message: Input,
     renderer: RendererInfo,
-    particulars: Particulars = NO_PARTICULARS,
+    particulars: NewTurnOptions = NO_PARTICULARS,
     answer: Json = None,
 ) -> list[Effect]:
     """Begin or queue a turn with a valid input, and resume the queue if it is paused.
@@ -690,7 +690,7 @@ def is_only_greeted(session: Session) -> bool:
 
 
 def first_fact(
-    session: Session, message: Input, renderer: RendererInfo, particulars: Particulars
+    session: Session, message: Input, renderer: RendererInfo, particulars: NewTurnOptions
 ) -> tuple[str, JsonObject, dict[str, Json]]:
     """Return the id of a new turn, and the payload and ids of its first fact.
 

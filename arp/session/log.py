@@ -38,7 +38,7 @@ from arp.session.recorded import (
     recorded_text,
 )
 from arp.session.redacted import (
-    Growing,
+    GrowingTexts,
     clean_into,
     cleaned_changes,
     cleaned_component,
@@ -207,7 +207,7 @@ class Log:
         self.sealed: ReadOnly | None = None
         """Error of every further recording, once the log is sealed."""
         self.assembler = TextAssembler(screen, redactor)
-        self.growing = Growing(redactor)
+        self.growing = GrowingTexts(redactor)
         self._session_id = session_id
         self._screen = screen
         self._threads = threads or Threads()

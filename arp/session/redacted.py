@@ -2,9 +2,9 @@
 
 Names are never changed, or the named things could not be found again: ids, surfaces, paths, epochs.
 
-Theory of operation. A text in a component may grow by appended pieces (`Growing`). The end of a
-piece may be the beginning of a secret, so it is *held*. It is put before the next piece of the same
-text, or shown when the turn ends or asks a question. The stored text shows whether a secret
+Theory of operation. A text in a component may grow by appended pieces (`GrowingTexts`). The end of
+a piece may be the beginning of a secret, so it is *held*. It is put before the next piece of the
+same text, or shown when the turn ends or asks a question. The stored text shows whether a secret
 continues in the next piece, so nothing else is kept. Any other change of the text drops its held
 end. A refused commit restores all of this.
 """
@@ -92,7 +92,7 @@ def cleaned_changes(
 ) -> Sequence[Change]:
     """Return changes of a surface without secrets, the same object if there are none.
 
-    Appended text is not redacted here but by `Growing`.
+    Appended text is not redacted here but by `GrowingTexts`.
 
     Args:
         redactor: Finds the secrets.
@@ -137,7 +137,7 @@ def cleaned_component(redactor: Redactor, component: Component, found: Found) ->
 def _cleaned_op(redactor: Redactor, op: PatchOp, found: Found) -> PatchOp:
     match op:
         case Append(value=str()) if not is_surely_secret_name(op.path.rpartition(".")[2]):
-            return op  # `Growing` redacts it: a secret may be split between two appends
+            return op  # `GrowingTexts` redacts it: a secret may be split between two appends
         case Update() | Append():
             name = op.path.rpartition(".")[2]
             cleaned = clean_into(redactor, {name: op.value}, found, shown=True)
@@ -165,7 +165,7 @@ class TextName(NamedTuple):
     path: str
 
 
-class Held(NamedTuple):
+class HeldText(NamedTuple):
     """The held end of a text."""
 
     text: str
@@ -173,15 +173,15 @@ class Held(NamedTuple):
     """Turn that appended it."""
 
 
-class Growing:
+class GrowingTexts:
     """Held ends of the growing texts in the components of one session."""
 
     __slots__ = ("_before", "_held", "_redactor", "_written")
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._held: dict[TextName, Held] = {}
-        self._before: dict[TextName, Held] = {}
+        self._held: dict[TextName, HeldText] = {}
+        self._before: dict[TextName, HeldText] = {}
         """Copy of `_held` from before the current commit."""
         self._written: dict[TextName, str] = {}
         """Ends of the texts that the current commit has changed so far."""
@@ -273,7 +273,7 @@ class Growing:
         held = self._held.pop(name, None)
         grown = grow(self._redactor, held.text if held is not None else "", op.value, before)
         if grown.held:
-            self._held[name] = Held(grown.held, turn_id)
+            self._held[name] = HeldText(grown.held, turn_id)
         self._written[name] = (before + grown.out)[-GROWN_CONTEXT:]
         add_found(found, grown.found)
         return op if grown.out == op.value else msgspec.structs.replace(op, value=grown.out)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.session.approval import Grant
-from arp.session.branches import Branches, Forked, forks
+from arp.session.branches import Branches, BranchNotLoaded, forks
 from arp.session.turn_states import Policy
 
 TITLE_CHARACTERS = 80
@@ -130,7 +130,7 @@ class SessionSettings:
         if self.branches is not None:
             self.branches.follow(type_name, turn_id, payload, sequence)
         elif forks(type_name, payload):
-            raise Forked(f"fact {sequence} turns to another branch")
+            raise BranchNotLoaded(f"fact {sequence} turns to another branch")
 
     def _rate(self, turn_id: str, given: JsonObject) -> None:
         self.feedback.pop(turn_id, None)  # new feedback on a turn makes it the newest one

@@ -22,7 +22,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Command, RendererInfo
 from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.screen import ClosedSurface, SurfaceEntry, TurnScreen
-from arp.protocol.tree import Node, Removed, Tree
+from arp.protocol.tree import Node, RemovedComponent, Tree
 from arp.redact.redactor import Redactor
 from arp.session.approval import Grant
 from arp.session.attempts import TurnAttempt
@@ -60,7 +60,7 @@ class TreeState(Struct, frozen=True, array_like=True):
     """The components of a surface, and its history that lagging renderers need."""
 
     outputs: list[tuple[str, list[NodeState]]]
-    removed: dict[str, Removed]
+    removed: dict[str, RemovedComponent]
     restructured: int
     reshaped: int
     left: list[str]

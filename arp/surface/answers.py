@@ -28,7 +28,7 @@ from arp.protocol.errors import InvalidAnswer
 from arp.protocol.json_value import Json, JsonObject, kind_of
 from arp.protocol.messages import InputType
 from arp.surface.conversions import cards_as_table, chart_as_table
-from arp.surface.form_fields import Offered, check_fields, said
+from arp.surface.form_fields import OfferedOptions, check_fields, said
 from arp.surface.question_text import HIDDEN
 from arp.surface.typed_answer import DECLINE, understand
 
@@ -269,7 +269,7 @@ def _choices(props: JsonObject, data: JsonObject) -> JsonObject:
         _refuse(f"selected: at most {most} can be taken, got {len(selected)}", "selected")
     if not selected and not choices.multi_select:
         _refuse("selected: choose one", "selected")
-    offered = Offered(choices.options)
+    offered = OfferedOptions(choices.options)
     values = [_offered_value(offered, value, index) for index, value in enumerate(selected)]
     return {"selected": list(dict.fromkeys(values))}
 
@@ -281,16 +281,16 @@ def _selected(data: JsonObject) -> list[Json]:
     return selected
 
 
-def _offered_to_action(component: Component, input_type: InputType) -> Offered | None:
+def _offered_to_action(component: Component, input_type: InputType) -> OfferedOptions | None:
     """Return the options of choices that an action may answer; `None` if it is no such answer."""
     takes_actions = component.type not in CATALOG or _answered_form(component, "action") is not None
     question = _answered_form(component, "selection")
     if input_type != "action" or takes_actions or question is None or question.type != "choices":
         return None
-    return Offered(msgspec.convert(question.props, ChoicesProps).options)
+    return OfferedOptions(msgspec.convert(question.props, ChoicesProps).options)
 
 
-def _chosen(offered: Offered, data: JsonObject) -> list[Json]:
+def _chosen(offered: OfferedOptions, data: JsonObject) -> list[Json]:
     """Return the values that an action selects: the option with its name, or its payload."""
     action, payload = data.get("action"), data.get("payload")
     if isinstance(payload, dict):
@@ -300,7 +300,7 @@ def _chosen(offered: Offered, data: JsonObject) -> list[Json]:
     return payload if isinstance(payload, list) else [payload]
 
 
-def _offered_value(offered: Offered, value: Json, index: int) -> str | int | float:
+def _offered_value(offered: OfferedOptions, value: Json, index: int) -> str | int | float:
     option = offered.find(value)
     if option is None:
         _refuse(f"selected[{index}]: {said(value)} is not offered", f"selected[{index}]")

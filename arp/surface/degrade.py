@@ -38,7 +38,7 @@ _ANSWERS: Mapping[str, type | tuple[type, ...]] = {
 """Type of the answer to each type of question."""
 
 
-class Supported(msgspec.Struct, frozen=True):
+class RendererSupport(msgspec.Struct, frozen=True):
     """The capabilities of a renderer that matter for degrading."""
 
     versions: Mapping[str, int]
@@ -59,7 +59,7 @@ class _Child(NamedTuple):
     component: Component
 
 
-def degrade(component: Component, profile: Supported) -> list[Component]:
+def degrade(component: Component, profile: RendererSupport) -> list[Component]:
     """Return the components that a renderer shows for a component.
 
     Args:
@@ -87,7 +87,7 @@ def degrade(component: Component, profile: Supported) -> list[Component]:
 
 def as_one_text(component: Component, max_table_rows: int | None = None) -> Component:
     """Return the whole content of a component as one text with its id."""
-    texts = degrade(component, Supported({}, max_table_rows))
+    texts = degrade(component, RendererSupport({}, max_table_rows))
     return _text(component.id, _contents(texts))
 
 
@@ -110,7 +110,7 @@ def answerable(component: Component) -> Component:
     return component if shown is fallback else msgspec.structs.replace(component, fallback=shown)
 
 
-def how_shown(component: Component, profile: Supported) -> dict[str, str]:
+def how_shown(component: Component, profile: RendererSupport) -> dict[str, str]:
     """Map the ids of a component and its descendants to the type they are shown as.
 
     Returns:
@@ -133,7 +133,7 @@ def how_shown(component: Component, profile: Supported) -> dict[str, str]:
     return shapes
 
 
-def _known(component: Component, profile: Supported) -> Component:
+def _known(component: Component, profile: RendererSupport) -> Component:
     """Return a component of a known type with its children degraded and its rows cut."""
     spec = CATALOG.get(component.type)
     if component.type == "table" and profile.max_table_rows is not None:
@@ -154,7 +154,7 @@ def _known(component: Component, profile: Supported) -> Component:
     return _with_props(component, put_children(component.type, own, shown))
 
 
-def _step_down(component: Component, profile: Supported) -> Component:
+def _step_down(component: Component, profile: RendererSupport) -> Component:
     """Return the component as the first known type of its fallback chain, at the latest `text`."""
     for kind in chain(component.type)[1:-1]:
         props = CONVERSIONS[component.type](component.props)
@@ -179,7 +179,7 @@ def _as_group(component: Component) -> Component:
     return Component(component.id, "group", props)
 
 
-def _taken_apart(component: Component, profile: Supported) -> list[Component]:
+def _taken_apart(component: Component, profile: RendererSupport) -> list[Component]:
     """Return the children of a layout, or one text if all of them have become text."""
     out: list[Component] = []
     lost = True  # whether every child has become text

@@ -54,7 +54,7 @@ def check_fields(fields: Sequence[Field], given: JsonObject) -> JsonObject:
     return {field.name: _check(field, given.get(field.name)) for field in fields}
 
 
-class Offered:
+class OfferedOptions:
     """The options of a question, found by value or by label."""
 
     def __init__(self, options: Sequence[str | FieldOption | Option]) -> None:
@@ -159,7 +159,7 @@ def _checkbox(field: Field, value: Json) -> bool:
 
 
 def _select(field: Field, value: Json) -> Json:
-    option = Offered(field.options).find(value)
+    option = OfferedOptions(field.options).find(value)
     if option is None:
         offered = ", ".join(map(label_of, field.options))
         _refuse(field, f"{said(value)} is not offered; choose one of {offered:.200}")

@@ -8,7 +8,7 @@ from arp.protocol.capabilities import LEVELS
 from arp.protocol.catalog import CATALOG, take_children
 from arp.protocol.components import Component, from_object
 from arp.protocol.screen import Screen, TurnScreen
-from arp.surface.degrade import Supported, as_one_text, degrade
+from arp.surface.degrade import RendererSupport, as_one_text, degrade
 
 
 def as_seen(component: Component, level: str = "minimal") -> str:
@@ -25,7 +25,7 @@ def as_seen(component: Component, level: str = "minimal") -> str:
     """
     if level not in LEVELS:
         raise ValueError(f"level: expected one of {', '.join(LEVELS)}; got {level!r}")
-    supported = Supported(dict.fromkeys(LEVELS[level], 99))
+    supported = RendererSupport(dict.fromkeys(LEVELS[level], 99))
     return "\n".join(map(component_as_text, degrade(component, supported)))
 
 

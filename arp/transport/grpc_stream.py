@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from arp.live.outbox import LOW_WATER_BYTES, Conversation, Drained
+from arp.live.outbox import LOW_WATER_BYTES, Conversation, DrainListener
 from arp.net.grpc_library import grpc
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.framing.envelope import CLOSE_CODE_KEY, Dialect, seal, unseal
@@ -69,7 +69,7 @@ class GrpcOutbox:
 
     def __init__(self, context: Context, dialect: Dialect) -> None:
         self.buffered = 0
-        self.viewer: Drained | None = None
+        self.viewer: DrainListener | None = None
         self.closed: tuple[int, str] | None = None
         """Close code and reason, once either side ended it."""
         self.writes_since: float | None = None

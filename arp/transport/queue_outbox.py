@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from arp.live.outbox import LOW_WATER_BYTES, Drained
+from arp.live.outbox import LOW_WATER_BYTES, DrainListener
 
 
 class QueueOutbox:
@@ -13,7 +13,7 @@ class QueueOutbox:
 
     def __init__(self) -> None:
         self.buffered = 0
-        self.viewer: Drained | None = None
+        self.viewer: DrainListener | None = None
         self.closed: tuple[int, str] | None = None
         """Close code and reason, once either side ended it."""
         self._frames: deque[bytes] = deque()

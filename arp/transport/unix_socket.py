@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from arp.live.outbox import LOW_WATER_BYTES, Conversation, Drained
+from arp.live.outbox import LOW_WATER_BYTES, Conversation, DrainListener
 from arp.protocol.framing.length_prefix import prefixed
 from arp.unix.framed_socket import PIECE_BYTES, FramedSocket, ReceivedFrame
 from arp.view.frames import Frames
@@ -24,7 +24,7 @@ class UnixOutbox:
     __slots__ = ("_closing", "_socket", "viewer")
 
     def __init__(self, framed: FramedSocket) -> None:
-        self.viewer: Drained | None = None
+        self.viewer: DrainListener | None = None
         self._socket = framed
         self._closing: asyncio.Task[None] | None = None
         framed.on_sent = self._sent

@@ -19,7 +19,7 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
 from typing import Any, TypeAlias
 
-from arp.live.outbox import LOW_WATER_BYTES, Conversation, Drained
+from arp.live.outbox import LOW_WATER_BYTES, Conversation, DrainListener
 from arp.protocol.codec import Encoding
 from arp.protocol.framing.envelope import Dialect
 from arp.transport.wire import (
@@ -70,7 +70,7 @@ class SocketOutbox:
 
     def __init__(self, send: Send, encoding: Encoding, wire: Wire | None = None) -> None:
         self.buffered = 0
-        self.viewer: Drained | None = None
+        self.viewer: DrainListener | None = None
         self._send = send
         self._opcode = TEXT if encoding == "json" else BINARY
         self._wire = wire

@@ -30,7 +30,7 @@ OnFocus = TypeVar("OnFocus", bound=Callable[[bool], Awaitable[object]])
 OnConfigure = TypeVar("OnConfigure", bound=Callable[[Viewport, tuple[str, ...]], Awaitable[object]])
 
 
-class Closed(Awaitable[CloseReason]):
+class SurfaceClosing(Awaitable[CloseReason]):
     """Awaitable that ends when a surface is closed; it may be awaited again."""
 
     def __init__(self, host: TurnHost, name: str) -> None:
@@ -76,7 +76,7 @@ class OpenSurface:
         self.name = name
         """Name of the surface; inputs on it have it as their `surface`."""
         self._host = host
-        self._closed = Closed(host, name)
+        self._closed = SurfaceClosing(host, name)
 
     @property
     def title(self) -> str:
@@ -89,7 +89,7 @@ class OpenSurface:
         return not self._closed.is_closed and self._host.session.tree(self.name) is not None
 
     @property
-    def closed(self) -> Closed:
+    def closed(self) -> SurfaceClosing:
         """Awaitable that ends when the surface is closed: `reason = await surface.closed`.
 
         The reason is `user`, `agent`, `timeout`, `parent` (the surface below it was closed) or
@@ -258,7 +258,7 @@ class OpenPopup(OpenSurface):
     """
 
     @property
-    def done(self) -> Closed:
+    def done(self) -> SurfaceClosing:
         """Awaitable that ends when it is closed; see `closed`."""
         return self._closed
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
-from arp.turn.thread import InLoop, TurnThread
+from arp.turn.thread import LoopProxy, TurnThread
 from arp.turn.tool import ToolCall
 from arp.turn.turn import Turn
 
 
-class SyncTurn(InLoop[Turn]):
+class SyncTurn(LoopProxy[Turn]):
     """A turn for a plain function: all methods of `Turn`, without `await`.
 
         @app.agent
@@ -57,7 +57,7 @@ class SyncTurn(InLoop[Turn]):
         return self.__getattr__("use")(name, args)
 
     @contextmanager
-    def tool(self, name: str, args: Json = None) -> Iterator[InLoop[ToolCall]]:
+    def tool(self, name: str, args: Json = None) -> Iterator[LoopProxy[ToolCall]]:
         """Run a block as a tool call: `with turn.tool(name, args) as tool:`; see `Turn.tool`."""
         with self.__getattr__("tool")(name, args) as call:
             yield call

@@ -146,7 +146,7 @@ class TurnThread:
         return call.outcome.result()
 
 
-class InLoop(Generic[T]):
+class LoopProxy(Generic[T]):
     """Proxy of an object whose methods run in the loop: `tool.progress(…)`, without `await`.
 
     It is a context manager if the object is one, also if the object needs `async with`.
@@ -195,7 +195,7 @@ class InLoop(Generic[T]):
         kind = type(value)
         lives_there = kind.__module__.startswith(_IN_LOOP) or hasattr(kind, "__aenter__")
         if lives_there and not isinstance(value, Struct | BaseException | str | int | tuple):
-            return InLoop(value, self._thread)
+            return LoopProxy(value, self._thread)
         return value
 
 
@@ -217,5 +217,5 @@ async def call_in_thread(name: str, function: Callable[..., Any], of: Any, *args
         args: Further arguments of the function.
     """
     thread = TurnThread(name)
-    made = await thread.run(lambda: function(InLoop(of, thread), *args))
+    made = await thread.run(lambda: function(LoopProxy(of, thread), *args))
     return await made if inspect.isawaitable(made) else made

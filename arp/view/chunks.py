@@ -18,7 +18,7 @@ import msgspec
 from arp.protocol.codec import ENCODINGS, Encoding, encode_shown, recode
 from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.json_value import JsonObject
-from arp.protocol.mark import Behind
+from arp.protocol.mark import OutputAnchor
 from arp.protocol.messages import (
     MAX_ID_LENGTH,
     AgentMessage,
@@ -38,7 +38,7 @@ from arp.view.fitting import longest
 FURTHEST = 2**53
 """Largest sequence number, the one with the most digits."""
 
-_LONGEST_POSITION = Behind("x" * MAX_ID_LENGTH, FURTHEST)
+_LONGEST_POSITION = OutputAnchor("x" * MAX_ID_LENGTH, FURTHEST)
 """Longest position in a turn's output; only snapshots and catch-ups send a position."""
 
 M = TypeVar("M", bound=msgspec.Struct)

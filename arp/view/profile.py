@@ -12,7 +12,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.tree import Node
-from arp.surface.degrade import Supported, degrade
+from arp.surface.degrade import RendererSupport, degrade
 from arp.surface.draft_answer import understand_draft
 from arp.surface.typed_answer import understand
 from arp.view.fitting import fits, room, shrunk
@@ -69,9 +69,9 @@ DRAFT = Profile(
 
 
 @lru_cache(maxsize=256)
-def supported(profile: Profile) -> Supported:
+def supported(profile: Profile) -> RendererSupport:
     """Return the part of a profile that `degrade` needs."""
-    return Supported(dict(profile.versions), profile.limits.max_table_rows)
+    return RendererSupport(dict(profile.versions), profile.limits.max_table_rows)
 
 
 def shows(profile: Profile, type_name: str, version: int) -> bool:

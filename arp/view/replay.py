@@ -22,7 +22,7 @@ from arp.view.stream_end import ends_stream, stream_end
 from arp.view.translate import NeedsSnapshot
 
 
-class Replayed(NamedTuple):
+class ReplayedFrames(NamedTuple):
     """The frames of replayed facts."""
 
     frames: list[bytes]
@@ -30,7 +30,7 @@ class Replayed(NamedTuple):
     """Sequence numbers of the commits among them, each once."""
 
 
-def replayed(facts: Iterable[Fact], group: FrameGroup) -> Replayed | None:
+def replayed(facts: Iterable[Fact], group: FrameGroup) -> ReplayedFrames | None:
     """Return the frames of facts, as the group received them live.
 
     Args:
@@ -56,7 +56,7 @@ def replayed(facts: Iterable[Fact], group: FrameGroup) -> Replayed | None:
         return None
     most = group.profile.limits.max_message_bytes
     packed = pack(frames, group.encoding, most) if group.batch and frames else frames
-    return Replayed(packed, list(commits))
+    return ReplayedFrames(packed, list(commits))
 
 
 def _messages(facts: Iterable[Fact], group: FrameGroup) -> Iterator[AgentMessage]:

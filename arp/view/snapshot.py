@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET
 
 from arp.protocol.components import Component
-from arp.protocol.mark import Behind, Mark
+from arp.protocol.mark import Mark, OutputAnchor
 from arp.protocol.messages import (
     AgentMessage,
     CommandsMessage,
@@ -291,7 +291,7 @@ def _is_edited_since(turn: TurnScreen, cursor: Cursor) -> bool:
     return bool(turn.inputs) and turn.inputs[0].edited and (turn.inputs[0].seq or 0) > cursor.seq
 
 
-class _TurnSince(NamedTuple):
+class _TurnChanges(NamedTuple):
     """The changes of a turn since a cursor."""
 
     begin: list[AgentMessage]
@@ -304,7 +304,7 @@ class _TurnSince(NamedTuple):
 
 def _turn_since(
     screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
-) -> _TurnSince:
+) -> _TurnChanges:
     main, session_id = main_for(screen, profile), name.session_id
     begin: list[AgentMessage] = []
     if turn.seq > cursor.seq:
@@ -321,7 +321,7 @@ def _turn_since(
     renders: list[AgentMessage] = []
     if components:
         renders.append(Render(session_id=session_id, turn_id=turn.id, components=components))
-    return _TurnSince(begin, renders, rests)
+    return _TurnChanges(begin, renders, rests)
 
 
 def _mark_messages(
@@ -331,7 +331,7 @@ def _mark_messages(
     session_id, since = name.session_id, cursor.seq
     for mark in turn.marks:
         behind = _behind(tree, mark, profile) if mark.seq > since else None
-        if behind == Behind() and turn.marks[0].seq > since:
+        if behind == OutputAnchor() and turn.marks[0].seq > since:
             behind = None  # the turn is new to the renderer: "before all" is also "at the end"
         match mark.kind:
             case "input":
@@ -352,13 +352,13 @@ def _mark_messages(
                     )
 
 
-def _behind(tree: Tree, mark: Mark, profile: Profile) -> Behind:
+def _behind(tree: Tree, mark: Mark, profile: Profile) -> OutputAnchor:
     """Return the position of a mark, after the last piece that this profile shows there."""
     name = mark.behind.component
     node = tree.nodes.get(name) if name is not None else None
     if node is None or not may_take_other_ids(node.type, profile):
         return mark.behind
-    return Behind(shown_as(tree.component(node.id), profile)[-1].id)
+    return OutputAnchor(shown_as(tree.component(node.id), profile)[-1].id)
 
 
 def _removals(tree: Tree, name: SessionName, since: int) -> Iterable[Patch]:
@@ -395,7 +395,7 @@ def _shown(components: Iterable[Component], profile: Profile) -> list[Component]
     return [piece for component in components for piece in shown_as(component, profile)]
 
 
-def _echo(echo: InputEcho, behind: Behind | None) -> InputEcho:
+def _echo(echo: InputEcho, behind: OutputAnchor | None) -> InputEcho:
     return InputEcho(
         session_id=echo.session_id,
         turn_id=echo.turn_id,
@@ -413,7 +413,7 @@ def _echo(echo: InputEcho, behind: Behind | None) -> InputEcho:
 
 
 def _tool(
-    run: ToolRun, session_id: str, turn_id: str, behind: Behind | None, since: int
+    run: ToolRun, session_id: str, turn_id: str, behind: OutputAnchor | None, since: int
 ) -> Iterator[AgentMessage]:
     if run.seq > since:
         start = ToolStartPayload(run.tool, run.args, run.call_id)
@@ -433,7 +433,7 @@ def _tool(
         yield ToolEnd(session_id=session_id, turn_id=turn_id, payload=end)
 
 
-def _thinking(session_id: str, turn_id: str, text: str, behind: Behind | None) -> Delta:
+def _thinking(session_id: str, turn_id: str, text: str, behind: OutputAnchor | None) -> Delta:
     payload = DeltaPayload(text, kind="thinking")
     return Delta(session_id=session_id, turn_id=turn_id, payload=payload, behind=behind)
 

@@ -17,7 +17,7 @@ from arp.protocol.capabilities import LEVELS
 from arp.protocol.components import AUTHOR, Component
 from arp.protocol.json_value import Json, JsonObject
 from arp_terminal.drawing import layout
-from arp_terminal.drawing.blocks import Fitted, stack
+from arp_terminal.drawing.blocks import FittedBlock, stack
 from arp_terminal.drawing.cards import (
     author,
     image,
@@ -62,7 +62,7 @@ def render(component: Component, options: Options) -> RenderableType:
 
 def _fitted(draw: Drawing, props: JsonObject, options: Options) -> RenderableType:
     """Draw at the width that is available, which is less inside other components."""
-    return Fitted(lambda width: draw(props, replace(options, width=min(width, options.width))))
+    return FittedBlock(lambda width: draw(props, replace(options, width=min(width, options.width))))
 
 
 def text(props: JsonObject, options: Options) -> RenderableType:

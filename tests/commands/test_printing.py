@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from arp import App, Turn
 from arp.access.principal import Principal
 from arp.access.tokens import IssuedToken, TokenFile
-from arp.audit.evidence.replay_case import FORMAT, Case, Expected, TurnCase
+from arp.audit.evidence.replay_case import FORMAT, Case, ExpectedFact, TurnCase
 from arp.cli import main
 from arp.hub.hub import Hub
 from arp.hub.runner import HubApp
@@ -91,7 +91,7 @@ async def _written(path: Path) -> None:
 
 def _case(path: Path) -> str:
     turn = TurnCase("t" + RUDE, {"input_type": "text", "data": {"text": RUDE}})
-    turn.facts.append(Expected("model.delta", {}, {RUDE: RUDE}))
+    turn.facts.append(ExpectedFact("model.delta", {}, {RUDE: RUDE}))
     case = Case(session_id=RUDE, runtime_id="arp", workflow=RUDE, through=1, turns=[turn])
     assert case.format == FORMAT
     path.write_bytes(msgspec.json.encode(case))

@@ -9,7 +9,7 @@ from typing import Any
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.object_peer import ObjectPeer
-from arp.protocol.agent_connection import Failed
+from arp.protocol.agent_connection import ConnectionFailure
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
@@ -118,7 +118,7 @@ class Display:
         return frame
 
     def _take(self, event: ObjectEvent) -> None:
-        assert not isinstance(event, RefusedMessage | Failed), event
+        assert not isinstance(event, RefusedMessage | ConnectionFailure), event
         match event.payload:
             case CompositorCreateSurfaceRequest(new_id, name):
                 self.names[name or (str(new_id) if self.names else "main")] = new_id

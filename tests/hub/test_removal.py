@@ -10,7 +10,7 @@ import pytest
 from arp import Turn
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
-from arp.hub.removal import Elsewhere, NotRemoved, Remainder, note_elsewhere
+from arp.hub.removal import ExternalRecord, Remainder, RemovalFailed, note_elsewhere
 from arp.hub.runner import Handler, HubApp
 from arp.protocol.errors import SessionNotFound
 from arp.store.blobs import MemoryBlobs
@@ -18,18 +18,18 @@ from arp.store.memory import MemoryStore
 from tests.hub.rig import AT, BROKEN, WAIT_S, HeldStore, Renderer, quiet, running, settled
 
 ME = Principal("")
-SECOND = Elsewhere("runtime", "second")
+SECOND = ExternalRecord("runtime", "second")
 
 
 class Keeper:
     """Keeps the sessions of a runtime, and refuses to remove some."""
 
-    def __init__(self, name: str = "runtime", **refusals: NotRemoved) -> None:
+    def __init__(self, name: str = "runtime", **refusals: RemovalFailed) -> None:
         self.name, self.refusals = name, refusals
         self.kept = {"first", "second"}
         self.removed = asyncio.Event()
 
-    async def remove(self, kept: Elsewhere) -> bool:
+    async def remove(self, kept: ExternalRecord) -> bool:
         if kept.keeper != self.name:
             return False
         if (refusal := self.refusals.get(kept.id)) is not None:
@@ -84,7 +84,7 @@ async def test_all_that_is_kept_elsewhere_is_removed() -> None:
 
 async def test_what_can_never_be_removed_is_named_and_not_tried_again() -> None:
     store = MemoryStore()
-    keeper = Keeper(second=NotRemoved("it cannot delete", can_retry=False))
+    keeper = Keeper(second=RemovalFailed("it cannot delete", can_retry=False))
     left = await deleted(store, keeper)
     assert left == [Remainder("runtime", "second", "it cannot delete", False)]
     assert keeper.kept == {"second"}
@@ -107,7 +107,7 @@ class NotingStore(HeldStore):
 
 async def test_what_cannot_be_removed_now_is_removed_in_the_next_life() -> None:
     store = NotingStore()
-    left = await deleted(store, Keeper(first=NotRemoved("it is busy", can_retry=True)))
+    left = await deleted(store, Keeper(first=RemovalFailed("it is busy", can_retry=True)))
     assert not store.dropped.is_set()
     assert left == [Remainder("runtime", "first", "it is busy", True)]
     keeper = Keeper()
@@ -130,7 +130,7 @@ async def test_a_runtime_that_the_app_has_no_more_is_named() -> None:
 
 
 async def test_of_two_runtimes_of_one_name_the_one_that_has_the_session_counts() -> None:
-    unknown = NotRemoved("there is no session", can_retry=False)
+    unknown = RemovalFailed("there is no session", can_retry=False)
     keepers: Sequence[Keeper] = (Keeper(first=unknown, second=unknown), Keeper())
     assert await deleted(MemoryStore(), *keepers) == []
     assert keepers[1].kept == set()
@@ -138,7 +138,7 @@ async def test_of_two_runtimes_of_one_name_the_one_that_has_the_session_counts()
 
 async def test_a_keeper_that_fails_does_not_keep_the_session() -> None:
     class Failing(Keeper):
-        async def remove(self, kept: Elsewhere) -> bool:
+        async def remove(self, kept: ExternalRecord) -> bool:
             raise ZeroDivisionError
 
     store = HeldStore()

@@ -18,7 +18,7 @@ from arp import Turn, ui
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.runner import HubApp
-from arp.live.live_session import Gathered, LiveSession
+from arp.live.live_session import LiveSession, SessionWriteBatch
 from arp.protocol.errors import TransferDenied
 from arp.protocol.objects.messages import DisplayErrorEvent
 from arp.store.blobs import MemoryBlobs
@@ -125,7 +125,7 @@ async def test_a_session_that_cannot_be_gathered_takes_nothing_of_the_other(
 
     gather = LiveSession.gather
 
-    def broken(live: LiveSession, at: str) -> Gathered:
+    def broken(live: LiveSession, at: str) -> SessionWriteBatch:
         if live.id == "a":
             monkeypatch.setattr(LiveSession, "gather", gather)
             raise ZeroDivisionError

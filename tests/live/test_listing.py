@@ -7,7 +7,7 @@ import pytest
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.runner import HubApp
-from arp.live.listing import Asked
+from arp.live.listing import ChatListQuery
 from arp.protocol.errors import InvalidMessage, SessionNotFound
 from arp.store.session_list import SessionMeta
 from arp.turn.turn import Turn
@@ -33,7 +33,7 @@ async def talked(hub: Hub, session_id: str, *texts: str) -> Renderer:
 
 async def ids(hub: Hub, query: str = "", **more: object) -> list[str]:
     """Return the chats of a page."""
-    asked = Asked("ada", query, **more)  # type: ignore[arg-type]
+    asked = ChatListQuery("ada", query, **more)  # type: ignore[arg-type]
     matches, _ = await hub.listing.page(asked)
     return [match.meta.id for match in matches]
 
@@ -47,7 +47,7 @@ async def test_pinned_chats_come_first_and_pages_have_each_once() -> None:
         assert await ids(hub) == ["d", "b", "e", "c", "a"]
         pages, before = list[list[str]](), None
         while True:
-            found, before = await hub.listing.page(Asked("ada", before=before, limit=2))
+            found, before = await hub.listing.page(ChatListQuery("ada", before=before, limit=2))
             pages.append([match.meta.id for match in found])
             if before is None:
                 break
@@ -111,9 +111,9 @@ async def test_chats_are_found_by_their_title_and_by_what_either_side_said() -> 
         assert await ids(hub, "OSLO cost") == ["a"]
         assert await ids(hub, "über weath") == ["b"]
         assert await ids(hub, "oslo snow") == []
-        (found,) = (await hub.listing.page(Asked("ada", "costs")))[0]
+        (found,) = (await hub.listing.page(ChatListQuery("ada", "costs")))[0]
         assert (found.turn_id, found.excerpt) == ("t2", "and the costs Über and the costs")
-        assert (await hub.listing.page(Asked("bob", "oslo")))[0] == []
+        assert (await hub.listing.page(ChatListQuery("bob", "oslo")))[0] == []
 
 
 async def test_changes_of_the_list_are_told_to_their_owner_alone() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.protocol.agent_connection import AgentConnection, Rejected
+from arp.protocol.agent_connection import AgentConnection, RejectedMessage
 from arp.protocol.codec import encode_json
 from arp.protocol.limits import Limits
 from arp.protocol.messages import ErrorMessage, RendererHello
@@ -67,4 +67,4 @@ def test_renderer_reads_a_message_of_the_agent_side_without_an_addition(message:
 def test_agent_side_reads_a_message_of_a_renderer_without_an_addition(message: Any) -> None:
     """Spec: S8."""
     (event,) = AgentConnection("json", Limits()).receive(encode_json(message))
-    assert not isinstance(event, Rejected)
+    assert not isinstance(event, RejectedMessage)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from arp.protocol.agent_connection import (
     MAX_REJECTED,
     AgentConnection,
-    Failed,
-    Rejected,
+    ConnectionFailure,
+    RejectedMessage,
 )
 from arp.protocol.codec import ENCODINGS, MAX_BATCH, Encoding, agent_decoder, encode_json, recode
 from arp.protocol.limits import Limits
@@ -41,7 +41,7 @@ def connection(encoding: Encoding = "json", limits: Limits = LIMITS) -> AgentCon
 def rejected(value: Any) -> tuple[int, str, str | None]:
     """Code, message and input id of the one thing that comes of a JSON value."""
     (event,) = connection().receive(msgspec.json.encode(value))
-    assert isinstance(event, Rejected)
+    assert isinstance(event, RejectedMessage)
     return int(event.error.code), event.error.message, event.input_id
 
 
@@ -57,7 +57,7 @@ def test_text_frame_may_be_a_string() -> None:
     agent = connection()
     assert agent.receive(encode_json(HI).decode()) == [HI]
     (event,) = agent.receive("half a pair: \ud800")
-    assert isinstance(event, Rejected)
+    assert isinstance(event, RejectedMessage)
 
 
 def test_empty_batch_is_nothing() -> None:
@@ -87,7 +87,7 @@ def test_message_that_is_too_big_gets_a_code() -> None:
     frame = encode_json(HI)
     assert agent.receive(frame + b" " * (100 - len(frame))) == [HI]
     (event,) = agent.receive(frame + b" " * (101 - len(frame)))
-    assert isinstance(event, Rejected)
+    assert isinstance(event, RejectedMessage)
     assert (int(event.error.code), event.error.detail) == (4, "max_message_bytes")
     assert event.error.message == "message of 101 bytes; at most 100"
 
@@ -103,7 +103,7 @@ def test_bad_message_of_a_batch_takes_no_other_with_it() -> None:
     batch = [HI, {"type": "input"}, RendererAck(seq=3)]
     first, second, third = connection().receive(msgspec.json.encode(batch))
     assert (first, third) == (HI, RendererAck(seq=3))
-    assert isinstance(second, Rejected)
+    assert isinstance(second, RejectedMessage)
 
 
 def test_batch_of_the_largest_size_is_taken() -> None:
@@ -115,8 +115,8 @@ def test_peer_that_sends_nothing_but_nonsense_is_not_listened_to() -> None:
     agent = connection()
     for _ in range(MAX_REJECTED):
         (event,) = agent.receive(b"{")
-        assert isinstance(event, Rejected)
-    assert agent.receive(b"{") == [Failed(1008, "more than 1000 messages were refused")]
+        assert isinstance(event, RejectedMessage)
+    assert agent.receive(b"{") == [ConnectionFailure(1008, "more than 1000 messages were refused")]
     assert agent.receive(encode_json(HI)) == [HI]
 
 
@@ -137,7 +137,7 @@ def test_any_bytes_end_in_events_or_a_coded_rejection(
     agent = connection(encoding)
     for frame in data.draw(st.lists(frames(FROM_RENDERER, encoding), min_size=1, max_size=3)):
         for event in agent.receive(frame):
-            if isinstance(event, Rejected):
+            if isinstance(event, RejectedMessage):
                 assert int(event.error.code) in (4, 7, 11)
                 assert event.error.message
             elif isinstance(event, Input):
@@ -164,7 +164,7 @@ def test_renderer_names_a_bounded_number_of_components_and_features(
 ) -> None:
     hello = {"v": 1, "type": "hello", "capabilities": capabilities}
     (event,) = connection(encoding).receive(recode(encode_json(hello), encoding))
-    assert isinstance(event, Rejected)
+    assert isinstance(event, RejectedMessage)
     assert event.error.message == f"message.capabilities.{message}"
 
 
@@ -179,7 +179,7 @@ def test_input_has_a_bounded_number_of_values(encoding: Encoding) -> None:
         if is_taken:
             assert isinstance(event, Input)
         else:
-            assert isinstance(event, Rejected)
+            assert isinstance(event, RejectedMessage)
             assert (event.error.code, event.input_id) == (4, "i1")
             assert event.error.message == "message.data: more than 20000 values; send a file"
 

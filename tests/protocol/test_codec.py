@@ -19,7 +19,7 @@ from arp.protocol.codec import (
     ENCODINGS,
     MAX_BATCH,
     Encoding,
-    Refused,
+    UnreadableMessage,
     agent_decoder,
     cursor_after,
     encode,
@@ -142,7 +142,7 @@ def test_message_that_does_not_fit_is_refused_in_words(
     if value == {"type": "explode"}:
         assert renderer_decoder(encoding).decode(packed(value, encoding)) == []
         (only,) = renderer_decoder(encoding).read(packed(value, encoding))
-        assert isinstance(only, Refused)
+        assert isinstance(only, UnreadableMessage)
         assert (only.error.message, only.of_unknown_type) == (message, True)
     else:
         assert refused(packed(value, encoding), encoding) == message
@@ -159,7 +159,7 @@ def test_good_messages_of_a_frame_are_read_beside_bad_ones() -> None:
     frame = packed([{"type": "ack", "seq": 1}, {**INPUT, "id": "i1", "data": 1}, INPUT], "json")
     first, second, third = renderer_decoder("json").read(frame)
     assert first == RendererAck(seq=1)
-    assert isinstance(second, Refused)
+    assert isinstance(second, UnreadableMessage)
     assert second.error.message == "message[1].data: expected object, got number"
     assert second.input_id == "i1"
     assert third == Input(input_type="text", data={"text": "hi"})
@@ -168,13 +168,13 @@ def test_good_messages_of_a_frame_are_read_beside_bad_ones() -> None:
 @pytest.mark.parametrize("given_id", [5, None, "x" * 129, ["i"]])
 def test_an_id_that_is_none_is_not_repeated(given_id: Any) -> None:
     (only,) = renderer_decoder("json").read(packed({**INPUT, "data": 1, "id": given_id}, "json"))
-    assert isinstance(only, Refused)
+    assert isinstance(only, UnreadableMessage)
     assert only.input_id is None
 
 
 def test_id_of_the_greatest_length_is_repeated() -> None:
     (only,) = renderer_decoder("json").read(packed({**INPUT, "data": 1, "id": "x" * 128}, "json"))
-    assert isinstance(only, Refused)
+    assert isinstance(only, UnreadableMessage)
     assert only.input_id == "x" * 128
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.protocol.agent_connection import AgentConnection, Failed, Rejected
+from arp.protocol.agent_connection import AgentConnection, ConnectionFailure, RejectedMessage
 from arp.protocol.codec import (
     ENCODINGS,
     Encoding,
@@ -234,7 +234,7 @@ def test_object_connections_never_raise(
             for event in end.receive(made(end._received_no + 1), 1.0):
                 taken += isinstance(event, ObjectMessage)
                 refused += isinstance(event, RefusedMessage)
-                failed += isinstance(event, Failed)
+                failed += isinstance(event, ConnectionFailure)
             assert all(isinstance(frame, bytes) for frame in end.data_to_send())
         assert len(end.objects.entries) <= MAX_OBJECTS
         assert len(end.objects.globals) <= MAX_GLOBALS
@@ -275,7 +275,7 @@ def test_session_connections_never_raise(encoding: Encoding, fuzz: Random, fuzz_
         for _ in range(ROUND):
             for event in agent.receive(to_agent(1)):
                 assert isinstance(event, msgspec.Struct)
-                assert not isinstance(event, Rejected) or isinstance(event.error, ArpError)
+                assert not isinstance(event, RejectedMessage) or isinstance(event.error, ArpError)
             messages: list[AgentMessage] = renderer.receive(to_renderer(1))
             assert all(isinstance(one, msgspec.Struct) for one in messages)
 

@@ -11,7 +11,7 @@ import pytest
 
 from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, InvalidPatch
-from arp.protocol.mark import Behind, Mark
+from arp.protocol.mark import Mark, OutputAnchor
 from arp.protocol.messages import (
     Commit,
     Delta,
@@ -34,19 +34,19 @@ def said(text: str) -> Delta:
     return Delta(payload=DeltaPayload(text), **S)
 
 
-def thought(text: str, behind: Behind | None = None) -> Delta:
+def thought(text: str, behind: OutputAnchor | None = None) -> Delta:
     return Delta(payload=DeltaPayload(text, kind="thinking"), behind=behind, **S)
 
 
-def tool(name: str, behind: Behind | None = None) -> ToolStart:
+def tool(name: str, behind: OutputAnchor | None = None) -> ToolStart:
     return ToolStart(payload=ToolStartPayload(name, "{}", name), behind=behind, **S)
 
 
-def asked(behind: Behind | None = None) -> InputEcho:
+def asked(behind: OutputAnchor | None = None) -> InputEcho:
     return InputEcho(input_type="text", data={"text": "go"}, behind=behind, **S)
 
 
-def failed(behind: Behind | None = None) -> ErrorMessage:
+def failed(behind: OutputAnchor | None = None) -> ErrorMessage:
     return ErrorMessage(payload=ErrorPayload("slow", 16), behind=behind, **S)
 
 
@@ -100,10 +100,10 @@ def test_what_names_a_place_stands_there_also_before_that_is_shown() -> None:
     """As in a snapshot: the output comes last, in one render."""
     told = (
         asked(),
-        thought("hm ", Behind()),
-        tool("a", Behind("x")),
-        tool("b", Behind("t/1", 4)),
-        failed(Behind("t/1")),
+        thought("hm ", OutputAnchor()),
+        tool("a", OutputAnchor("x")),
+        tool("b", OutputAnchor("t/1", 4)),
+        failed(OutputAnchor("t/1")),
     )
     part = Component("t/1", "text", {"content": "one two", "format": "markdown"})
     render = Render(components=[one("x"), part, one("y")], **S)
@@ -113,21 +113,21 @@ def test_what_names_a_place_stands_there_also_before_that_is_shown() -> None:
 
 
 def test_characters_are_those_of_unicode() -> None:
-    told = (said("🙂é"), tool("a"), said("e"), tool("b", Behind("t/1", 1)))
+    told = (said("🙂é"), tool("a"), said("e"), tool("b", OutputAnchor("t/1", 1)))
     assert story(*told) == ["🙂", "tool 1", "é", "tool 0", "e"]
 
 
 @pytest.mark.parametrize(
     ("behind", "there"),
     [
-        (Behind("nobody"), ["tool 0", "one", "x"]),
-        (Behind(""), ["tool 0", "one", "x"]),
-        (Behind("t/1", 99), ["one", "tool 0", "x"]),
-        (Behind("t/1", -1), ["tool 0", "one", "x"]),
-        (Behind("x", 1), ["one", "x", "tool 0"]),
+        (OutputAnchor("nobody"), ["tool 0", "one", "x"]),
+        (OutputAnchor(""), ["tool 0", "one", "x"]),
+        (OutputAnchor("t/1", 99), ["one", "tool 0", "x"]),
+        (OutputAnchor("t/1", -1), ["tool 0", "one", "x"]),
+        (OutputAnchor("x", 1), ["one", "x", "tool 0"]),
     ],
 )
-def test_strange_place_is_some_place(behind: Behind, there: list[str]) -> None:
+def test_strange_place_is_some_place(behind: OutputAnchor, there: list[str]) -> None:
     assert story(said("one"), shows("x"), tool("a", behind)) == there
 
 
@@ -209,8 +209,8 @@ def test_neighbours_that_go_in_one_commit_hand_on_to_what_stays() -> None:
 def test_marks_that_are_dropped_follow_no_component_any_more() -> None:
     """Others at the same place do; one before all output has nothing to follow."""
     marks = Marks()
-    first, second = Mark("tool", 0, Behind("a")), Mark("tool", 1, Behind("a"))
-    alone, before_all = Mark("tool", 2, Behind("b")), Mark("input", 0, Behind())
+    first, second = Mark("tool", 0, OutputAnchor("a")), Mark("tool", 1, OutputAnchor("a"))
+    alone, before_all = Mark("tool", 2, OutputAnchor("b")), Mark("input", 0, OutputAnchor())
     for mark in (first, second, alone, before_all):
         marks.add(mark)
     marks.drop([first, alone, before_all])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arp.protocol.agent_connection import Failed
+from arp.protocol.agent_connection import ConnectionFailure
 from arp.protocol.components import Component
 from arp.protocol.errors import (
     ArpError,
@@ -747,7 +747,7 @@ def test_frame_may_be_read_before_it_is_taken_and_ends_with_the_connection() -> 
     ]
     envelopes = read(json.dumps(sync).encode(), "json")
     events = pair.renderer.take(envelopes)
-    assert [type(one) for one in events] == [ObjectMessage, Failed]
+    assert [type(one) for one in events] == [ObjectMessage, ConnectionFailure]
 
 
 def test_request_of_another_interface_with_the_same_name_is_refused() -> None:

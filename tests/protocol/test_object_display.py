@@ -13,7 +13,7 @@ from arp.protocol.errors import ArpError
 from arp.protocol.limits import Limits
 from arp.protocol.objects.agent import ObjectAgentConnection
 from arp.protocol.objects.connection import RefusedMessage
-from arp.protocol.objects.display import HandedOver, ObjectDisplay
+from arp.protocol.objects.display import ObjectDisplay, SurfaceTransferred
 from arp.protocol.objects.messages import (
     DisplayErrorEvent,
     InputAckRequest,
@@ -42,7 +42,7 @@ class TwoAgents:
         self.agents: dict[str, ObjectAgentConnection] = {}
         self.known: dict[str, set[str]] = {"A": set(), "B": set()}
         """The secrets that an agent has made, or was given."""
-        self.handed: list[HandedOver] = []
+        self.handed: list[SurfaceTransferred] = []
         self.now_s = 0.0
         self.answers = True
         """Whether an agent takes what it is offered."""
@@ -71,7 +71,7 @@ class TwoAgents:
             for name, agent in self.agents.items():
                 for frame in agent.data_to_send():
                     for event in self.display.receive(name, frame, self.now_s):
-                        if isinstance(event, HandedOver):
+                        if isinstance(event, SurfaceTransferred):
                             self.handed.append(event)
             for name, agent in self.agents.items():
                 for frame in self.display.agents[name].data_to_send():
@@ -135,7 +135,7 @@ def test_surface_goes_to_the_other_agent_with_or_without_its_content(retains: bo
     (gone,) = both.exchange()["A"]
     assert isinstance(gone, ObjectMessage)
     assert (gone.object_id, gone.payload) == (surface, SurfaceTransferredEvent())
-    assert both.handed == [HandedOver("A", surface, "B", come.object_id)]
+    assert both.handed == [SurfaceTransferred("A", surface, "B", come.object_id)]
     assert surface not in both.agents["A"].objects.entries
     both.show("B", come.object_id)
     both.agents["B"].destroy(come.object_id)

@@ -9,11 +9,11 @@ import claude_agent_sdk as sdk
 import pytest
 from claude_agent_sdk.types import PermissionRuleValue
 
-from arp.runtime.programs.claude.asking import AskFirst, offered_rules
+from arp.runtime.programs.claude.asking import AskPolicy, offered_rules
 
 
-def ask_first(*rules: tuple[str, str | None]) -> AskFirst:
-    made = AskFirst()
+def ask_first(*rules: tuple[str, str | None]) -> AskPolicy:
+    made = AskPolicy()
     values = [PermissionRuleValue(tool, what) for tool, what in rules]
     made.allowed(sdk.PermissionUpdate("addRules", values, "allow"))
     return made
@@ -73,7 +73,7 @@ def test_rule_for_a_domain_covers_that_domain() -> None:
 async def test_every_tool_is_asked_about_in_the_modes_that_ask(
     mode: str, tool: str, decision: str | None
 ) -> None:
-    (matcher,) = AskFirst().hooks()["PreToolUse"]
+    (matcher,) = AskPolicy().hooks()["PreToolUse"]
     about: Any = {"permission_mode": mode, "tool_name": tool, "tool_input": {}}
     context: Any = {"signal": None}
     decided: Any = await matcher.hooks[0](about, None, context)

@@ -17,7 +17,7 @@ from arp.protocol.codec import Encoding, encode
 from arp.protocol.components import Component
 from arp.protocol.errors import TransferDenied
 from arp.protocol.limits import Limits
-from arp.protocol.objects.display import HandedOver, ObjectDisplay
+from arp.protocol.objects.display import ObjectDisplay, SurfaceTransferred
 from arp.protocol.objects.messages import (
     CompositorCreateSurfaceRequest,
     DisplayErrorRequest,
@@ -79,7 +79,7 @@ class OneRenderer:
         self.links: dict[str, Link] = {}
         self.names: dict[tuple[str, str], int] = {}
         """The surfaces of each agent, by its name for them."""
-        self.handed: list[HandedOver] = []
+        self.handed: list[SurfaceTransferred] = []
         self.refused: list[DisplayErrorRequest] = []
         self.ends_at_hand_over = False
         """Whether it sends nothing more once a surface has another owner: nobody hears of it."""
@@ -124,7 +124,7 @@ class OneRenderer:
             except LinkLost:
                 return
             for event in self.display.receive(agent, frame, _now()):
-                if isinstance(event, HandedOver):
+                if isinstance(event, SurfaceTransferred):
                     self.handed.append(event)
                 elif isinstance(event, ObjectMessage):
                     self._answer(agent, event)

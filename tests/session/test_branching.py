@@ -12,7 +12,7 @@ from arp.protocol.errors import ArpError, InvalidMessage, SessionBusy, UnknownOb
 from arp.protocol.limits import Limits
 from arp.protocol.messages import BRANCH, REGENERATE, Input, RendererCapabilities
 from arp.session.asking import ask_question
-from arp.session.branches import Forked, Survey
+from arp.session.branches import BranchNotLoaded, Survey
 from arp.session.branching import asks_to_turn, check_turning
 from arp.session.effects import Acknowledge, RunTurn
 from arp.session.inputs import push
@@ -147,7 +147,7 @@ def test_log_with_other_branches_is_not_read_without_saying_which_one_shows() ->
     talk = talked("a")
     talk.edit("t1", "A")
     talk.answer()
-    with pytest.raises(Forked, match="turns to another branch"):
+    with pytest.raises(BranchNotLoaded, match="turns to another branch"):
         go_on(Session(Head("s", "e"), Limits()), talk.facts)
 
 

@@ -13,14 +13,14 @@ from arp.protocol.catalog import CATALOG, VERSIONS, chain
 from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp.protocol.validate import check_component
-from arp.surface.degrade import Supported, answerable, degrade, how_shown
+from arp.surface.degrade import RendererSupport, answerable, degrade, how_shown
 
-ALL = Supported(VERSIONS)
-NOTHING = Supported({})
+ALL = RendererSupport(VERSIONS)
+NOTHING = RendererSupport({})
 
 
-def knows(*types: str, rows: int | None = None) -> Supported:
-    return Supported(dict.fromkeys(types, 1), rows)
+def knows(*types: str, rows: int | None = None) -> RendererSupport:
+    return RendererSupport(dict.fromkeys(types, 1), rows)
 
 
 def texts(components: list[Component]) -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ def test_a_question_becomes_text_that_says_how_to_answer() -> None:
 def test_a_version_that_is_not_known_is_degraded() -> None:
     newer = msgspec.structs.replace(CHART, version=2)
     assert degrade(newer, ALL)[0].type == "table"
-    assert degrade(newer, Supported({"chart": 2})) == [newer]
+    assert degrade(newer, RendererSupport({"chart": 2})) == [newer]
 
 
 def test_its_own_fallback_comes_before_the_chain_and_gets_its_id() -> None:
@@ -297,7 +297,7 @@ def test_what_is_native_is_told_as_its_own_type() -> None:
         ),
     ],
 )
-def test_how_each_component_is_shown(component: Any, profile: Supported, told: Any) -> None:
+def test_how_each_component_is_shown(component: Any, profile: RendererSupport, told: Any) -> None:
     assert how_shown(check_component(component), profile) == told
 
 
@@ -343,7 +343,7 @@ def _named(value: Any, name: str) -> Any:
 
 
 profiles = st.builds(
-    lambda names, rows: Supported(dict.fromkeys([*names, "text"], 1), rows),
+    lambda names, rows: RendererSupport(dict.fromkeys([*names, "text"], 1), rows),
     st.sets(st.sampled_from([*CATALOG, "x-acme-map"])),
     st.none() | st.integers(1, 3),
 )
@@ -361,7 +361,7 @@ def all_of(component: Component) -> list[Component]:
 
 
 @given(trees, profiles)
-def test_a_renderer_gets_only_what_it_knows(tree: JsonObject, profile: Supported) -> None:
+def test_a_renderer_gets_only_what_it_knows(tree: JsonObject, profile: RendererSupport) -> None:
     component = named(tree)
     before = msgspec.json.encode(component)
     shown = degrade(component, profile)
@@ -425,8 +425,10 @@ def test_fallback_of_a_question_is_as_open_as_the_question(
 ) -> None:
     confirm = Component("", "confirm", {"title": "Sure?"})
     question = dial(confirm, state="answered", can_decline=True, most=90, answer=answer)
-    (one,) = degrade(question, Supported({"confirm": 1}))
+    (one,) = degrade(question, RendererSupport({"confirm": 1}))
     told = {"state": "answered", "can_decline": True}
     assert one == Component("q", "confirm", {"title": "Sure?", **told, **shown})
-    (text,) = degrade(dial(Component("", "text", {"content": "x"}), state="open"), Supported({}))
+    (text,) = degrade(
+        dial(Component("", "text", {"content": "x"}), state="open"), RendererSupport({})
+    )
     assert text.props == {"content": "x"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arp.protocol.components import Field, Option
 from arp.protocol.errors import InvalidAnswer
-from arp.surface.form_fields import Offered, check_fields, said
+from arp.surface.form_fields import OfferedOptions, check_fields, said
 
 FILE = {"id": "f1", "name": "a.pdf", "size": 3, "mime": "application/pdf", "sha256": "00"}
 
@@ -152,7 +152,7 @@ def test_a_field_that_there_is_not_is_refused_with_the_nearest_name() -> None:
 
 
 def test_an_option_is_found_by_its_value_before_its_label() -> None:
-    offered = Offered(["b", Option("a", "b"), Option("b", "c"), Option("x", 1.5)])
+    offered = OfferedOptions(["b", Option("a", "b"), Option("b", "c"), Option("x", 1.5)])
     assert offered.find("b") == "b"
     assert offered.find("A") == Option("a", "b")
     assert offered.find(1.5) == offered.find("1.5") == Option("x", 1.5)

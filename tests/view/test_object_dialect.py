@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.protocol.agent_connection import AgentEvent, Failed
+from arp.protocol.agent_connection import AgentEvent, ConnectionFailure
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.codec import encode_json
 from arp.protocol.components import Component
@@ -211,7 +211,7 @@ def test_renderer_that_offers_too_little_is_told_and_left() -> None:
             renderer.receive(frame)
         for frame in renderer.data_to_send():
             events += dialect.receive(frame, 0.0)
-    assert [type(one) for one in events] == [Failed]
+    assert [type(one) for one in events] == [ConnectionFailure]
 
 
 def test_error_before_the_session_is_told_on_the_display() -> None:
@@ -341,7 +341,7 @@ def test_frame_that_was_read_before_means_the_same_and_nonsense_means_nothing() 
         focus | {"seq": number + 2, "payload": {"surface_id": talk.names["main"]}},
     ]
     found = talk.dialect.receive([*read(json.dumps(frame).encode(), "json")], 0.0)
-    assert [type(one) for one in found] == [Input, Failed]
+    assert [type(one) for one in found] == [Input, ConnectionFailure]
 
 
 def test_what_the_user_does_with_surfaces_are_inputs() -> None:
@@ -369,7 +369,7 @@ def test_what_the_user_does_with_surfaces_are_inputs() -> None:
     talk.events.clear()
     talk.renderer.close(talk.names["main"])
     talk.exchange()
-    assert [type(one) for one in talk.events] == [Failed]
+    assert [type(one) for one in talk.events] == [ConnectionFailure]
 
 
 @pytest.mark.parametrize(("age_s", "role"), [(1.0, "popup"), (4.5, "toplevel")])
@@ -426,7 +426,9 @@ def test_renderer_that_refuses_the_surface_of_the_conversation_is_left() -> None
     talk.renderer.objects.limits = msgspec.structs.replace(LIMITS, max_surfaces=0)
     talk.refuses = True
     talk.open()
-    assert talk.events[-1] == Failed(1002, "the renderer refused the surface of the conversation")
+    assert talk.events[-1] == ConnectionFailure(
+        1002, "the renderer refused the surface of the conversation"
+    )
 
 
 def test_overlay_has_its_anchor_and_its_time() -> None:

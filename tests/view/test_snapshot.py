@@ -17,7 +17,7 @@ from arp.protocol.codec import encode_json
 from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.limits import RendererLimits
-from arp.protocol.mark import Behind
+from arp.protocol.mark import OutputAnchor
 from arp.protocol.messages import (
     AgentMessage,
     Commit,
@@ -79,7 +79,7 @@ def commit(turn: str | None = "t1", **more: Any) -> Commit:
     return Commit(session_id="s", turn_id=turn, **more)
 
 
-def tool(call: str, turn: str = "t1", behind: Behind | None = None) -> ToolStart:
+def tool(call: str, turn: str = "t1", behind: OutputAnchor | None = None) -> ToolStart:
     payload = ToolStartPayload("q", "{}", call)
     return ToolStart(session_id="s", turn_id=turn, payload=payload, behind=behind)
 
@@ -92,7 +92,7 @@ def status(word: Any, turn: str = "t1", position: int | None = None) -> TurnMess
     return TurnMessage(session_id="s", turn_id=turn, status=word, position=position)
 
 
-def echo(words: str, turn: str = "t1", behind: Behind | None = None) -> InputEcho:
+def echo(words: str, turn: str = "t1", behind: OutputAnchor | None = None) -> InputEcho:
     return InputEcho(
         session_id="s",
         turn_id=turn,
@@ -103,7 +103,7 @@ def echo(words: str, turn: str = "t1", behind: Behind | None = None) -> InputEch
     )
 
 
-def failed(turn: str = "t1", behind: Behind | None = None) -> ErrorMessage:
+def failed(turn: str = "t1", behind: OutputAnchor | None = None) -> ErrorMessage:
     payload = ErrorPayload("no", 18)
     return ErrorMessage(payload=payload, session_id="s", turn_id=turn, behind=behind)
 
@@ -156,7 +156,7 @@ def test_snapshot_holds_each_turn_in_compact_form() -> None:
         tool("c1"),
         done("c1"),
         tool("c2"),
-        failed(behind=Behind("a")),
+        failed(behind=OutputAnchor("a")),
         status("completed"),
         show(part, text("a")),
         commit(final=True, usage={"tokens": 3}),
@@ -228,7 +228,7 @@ def test_place_behind_a_layout_is_named_by_what_stands_there_for_it() -> None:
         for message in snapshot(shown, NAME, wanted)
         if isinstance(message, ToolStart)
     ]
-    assert places == [Behind("g"), Behind("b")]
+    assert places == [OutputAnchor("g"), OutputAnchor("b")]
 
 
 # -- catching up -----------------------------------------------------------------------------------
@@ -260,9 +260,9 @@ def test_catch_up_tells_what_came_after_the_place() -> None:
     )
     assert catch_up(shown, NAME, FULL, Cursor(5)) == [
         done("c1"),
-        tool("c2", behind=Behind("b")),
-        failed(behind=Behind("c")),
-        echo("yes", behind=Behind("c")),
+        tool("c2", behind=OutputAnchor("b")),
+        failed(behind=OutputAnchor("c")),
+        echo("yes", behind=OutputAnchor("c")),
         status("running"),
         show(text("b", "y"), text("c")),
         END,

@@ -20,9 +20,9 @@ from hashlib import sha256
 import msgspec
 from msgspec import UNSET, Struct
 
-from arp.audit.evidence.derived import TIMELINE, Derived
+from arp.audit.evidence.derived import TIMELINE, DerivedParts
 from arp.audit.evidence.export import OUTPUTS, output_gaps
-from arp.audit.evidence.fact_lines import Broken, FactCheck, NoFactLine, split_line
+from arp.audit.evidence.fact_lines import FactCheck, NoFactLine, PackDefect, split_line
 from arp.audit.evidence.manifest import (
     DERIVATION,
     FACTS,
@@ -52,7 +52,7 @@ class Report(Struct, frozen=True):
     """Number of good facts before the first bad one."""
     parts: int
     """Number of parts that were checked."""
-    broken: list[Broken]
+    broken: list[PackDefect]
     """Defects; empty if the pack is unchanged, as far as that could be checked."""
     unproven: str | None = None
     """Why the parts were not derived again and compared; `None` if they were compared, or if the
@@ -77,11 +77,11 @@ def check_pack(pack: Pack, advance: Callable[[int], object] = lambda _: None) ->
     for part in pack.manifest.parts:
         reason = _check_part(pack, part.name, part.bytes, part.sha256, advance)
         if reason is not None and (part.name != FACTS or wrong is None):
-            broken.append(Broken(part.name, reason))
+            broken.append(PackDefect(part.name, reason))
     listed = {part.name for part in pack.manifest.parts} | {MANIFEST}
-    broken += [Broken(name, "is not in the manifest") for name in sorted(pack.names() - listed)]
+    broken += [PackDefect(name, "is not in the manifest") for name in sorted(pack.names() - listed)]
     if FACTS not in listed and wrong is None:
-        broken.append(Broken(FACTS, "is not in the manifest"))
+        broken.append(PackDefect(FACTS, "is not in the manifest"))
     unproven = None
     if not broken:
         unproven = _other_rules(pack.manifest)
@@ -90,7 +90,7 @@ def check_pack(pack: Pack, advance: Callable[[int], object] = lambda _: None) ->
     return Report(digest, facts, len(pack.manifest.parts), broken, unproven)
 
 
-def _check_facts(pack: Pack) -> tuple[int, Broken | None]:
+def _check_facts(pack: Pack) -> tuple[int, PackDefect | None]:
     check, good = FactCheck(pack.manifest.chain), 0
     wrong = check.begin()
     if wrong is not None:
@@ -138,7 +138,7 @@ def _other_rules(manifest: Manifest) -> str | None:
     return f"the parts were made by {made}, so they were not compared with the facts"
 
 
-def _check_derived(pack: Pack) -> list[Broken]:
+def _check_derived(pack: Pack) -> list[PackDefect]:
     """Derive the parts from the facts, and compare. The facts and hashes are already verified."""
     manifest, timeline = pack.manifest, sha256()
     current = manifest.chain.first
@@ -151,19 +151,19 @@ def _check_derived(pack: Pack) -> list[Broken]:
         made = {name: sha256(data).hexdigest() for name, data in derived.documents().items()}
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         reason = "nothing can be made of it, so no export has written this pack"
-        return [Broken(FACTS, reason, current)]
+        return [PackDefect(FACTS, reason, current)]
     made[TIMELINE] = timeline.hexdigest()
     return [*_check_parts(manifest, made), *_check_statements(manifest, derived)]
 
 
-def _new_derived(pack: Pack) -> Derived:
+def _new_derived(pack: Pack) -> DerivedParts:
     manifest = pack.manifest
     found = Range(manifest.scope)
     if manifest.scope.task_id is not None:
         found.take(_bodies(pack))
     also = [TrialParts(manifest.trial)] if manifest.trial is not UNSET else []
     bounds = FactRange(manifest.chain.first, turns=frozenset(found.turns))
-    return Derived(manifest.chain.session_id, manifest.scope, bounds, also)
+    return DerivedParts(manifest.chain.session_id, manifest.scope, bounds, also)
 
 
 def _bodies(pack: Pack) -> Iterator[tuple[int, bytes]]:
@@ -171,29 +171,29 @@ def _bodies(pack: Pack) -> Iterator[tuple[int, bytes]]:
     return ((sequence, split_line(line)[1]) for sequence, line in lines)
 
 
-def _check_parts(manifest: Manifest, made: dict[str, str]) -> Iterator[Broken]:
+def _check_parts(manifest: Manifest, made: dict[str, str]) -> Iterator[PackDefect]:
     """Compare the hashes of the parts with those of the derived parts."""
     outputs = {one.part for one in manifest.outputs}
     for part in manifest.parts:
         expected = made.pop(part.name, None)
         if expected is None and part.name != FACTS and part.name not in outputs:
-            yield Broken(part.name, "is nothing that the facts make")
+            yield PackDefect(part.name, "is nothing that the facts make")
         elif expected not in (None, part.sha256):
-            yield Broken(part.name, "is not what the facts make of it")
+            yield PackDefect(part.name, "is not what the facts make of it")
     for name in made:
-        yield Broken(name, "is missing; the facts make it")
+        yield PackDefect(name, "is missing; the facts make it")
 
 
-def _check_statements(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
+def _check_statements(manifest: Manifest, derived: DerivedParts) -> Iterator[PackDefect]:
     """Compare the statements of the manifest with those derived from the facts."""
     parts = {part.name: part for part in manifest.parts}
     if [one.output_ref for one in manifest.outputs] != [one.output_ref for one in derived.outputs]:
-        yield Broken(MANIFEST, "outputs: they are not those that the facts name")
+        yield PackDefect(MANIFEST, "outputs: they are not those that the facts name")
         return
     for declared, recorded in zip(manifest.outputs, derived.outputs, strict=True):
         digest = derived.sha256_of.get(declared.output_ref)
         if not _is_output(declared, recorded, parts.get(declared.part or ""), digest):
-            yield Broken(
+            yield PackDefect(
                 MANIFEST, f"output {declared.output_ref!r:.80} is not what the facts say of it"
             )
     for name, value, made in (
@@ -203,7 +203,7 @@ def _check_statements(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
         ("gaps", manifest.gaps, derived.gaps() + output_gaps(manifest.outputs)),
     ):
         if value != made:
-            yield Broken(MANIFEST, f"{name}: it is not what the facts make of it")
+            yield PackDefect(MANIFEST, f"{name}: it is not what the facts make of it")
 
 
 def _is_output(declared: Output, recorded: Output, part: Part | None, digest: str | None) -> bool:
@@ -223,17 +223,17 @@ def _is_output(declared: Output, recorded: Output, part: Part | None, digest: st
 # -- comparison with the ledger --------------------------------------------------------------------
 
 
-class Beside(Struct, frozen=True):
+class LedgerComparison(Struct, frozen=True):
     """Result of comparing a pack with the ledger that it was exported from."""
 
-    broken: list[Broken]
+    broken: list[PackDefect]
     is_noted: bool
     """Whether the ledger has recorded the SHA-256 of this manifest."""
 
 
 def compare_with_ledger(
     pack: Pack, epoch: str, facts: Iterable[bytes], kept: chain.Kept = ()
-) -> Beside:
+) -> LedgerComparison:
     """Compare a pack with the ledger of the session that it was exported from.
 
     Args:
@@ -245,27 +245,27 @@ def compare_with_ledger(
     packed: Chain = pack.manifest.chain
     if packed.epoch != epoch:
         reason = f"it is of epoch {packed.epoch!r:.80}, the ledger of {epoch!r:.80}"
-        return Beside([Broken(MANIFEST, reason)], is_noted=False)
+        return LedgerComparison([PackDefect(MANIFEST, reason)], is_noted=False)
     check = chain.KeptCheck(packed.session_id, epoch, kept)
-    lines, wrong = pack.lines(FACTS), list[Broken]()
+    lines, wrong = pack.lines(FACTS), list[PackDefect]()
     noted: set[str] = set()
     try:
         for body in facts:
             check.take((body,))
             is_packed = not wrong and packed.first <= check.sequence <= packed.through
             if is_packed and not _matches(next(lines, b""), check.head, body):
-                wrong.append(Broken(FACTS, "it is not what the ledger has", check.sequence))
+                wrong.append(PackDefect(FACTS, "it is not what the ledger has", check.sequence))
             noted |= _recorded_hashes(pack.manifest, body)
         if not wrong and check.sequence < packed.through:
             first = max(check.sequence + 1, packed.first)
-            wrong.append(Broken(FACTS, "the ledger does not have it", first))
+            wrong.append(PackDefect(FACTS, "the ledger does not have it", first))
         check.finish()
     except chain.ChainBroken as error:
-        wrong.append(Broken(LEDGER, error.message, error.first))
+        wrong.append(PackDefect(LEDGER, error.message, error.first))
     digest = sha256(pack.manifest_bytes).hexdigest()
     if noted and digest not in noted:
-        wrong.append(Broken(MANIFEST, f"the ledger noted the SHA-256 {min(noted)}"))
-    return Beside(wrong, digest in noted)
+        wrong.append(PackDefect(MANIFEST, f"the ledger noted the SHA-256 {min(noted)}"))
+    return LedgerComparison(wrong, digest in noted)
 
 
 def _recorded_hashes(manifest: Manifest, body: bytes) -> set[str]:

@@ -33,7 +33,7 @@ class Side(Struct, frozen=True, rename="camel"):
     """Mean reward of the trials of each task, by task id."""
 
 
-class Missing(Struct, frozen=True, rename="camel"):
+class MissingEvidence(Struct, frozen=True, rename="camel"):
     """Names of what is missing from the evidence of a trial."""
 
     session_id: str
@@ -47,14 +47,14 @@ class DecisionInput(Struct, frozen=True, rename="camel"):
     baseline: Side
     candidate: Side
     changed_variable: str | None = field(name="singleChangedVariable")
-    incomplete: list[Missing]
+    incomplete: list[MissingEvidence]
     objections: list[str]
     """Reasons why the two sides cannot be compared; empty if they can."""
     recommended: Decision
     reason: str
 
 
-class Compared(Struct, frozen=True, rename="camel"):
+class ComparisonResult(Struct, frozen=True, rename="camel"):
     """A comparison with the material that it is based on."""
 
     comparison: Comparison
@@ -63,7 +63,7 @@ class Compared(Struct, frozen=True, rename="camel"):
 
 def compare(
     baseline: Sequence[Trial], candidate: Sequence[Trial], decided: Decision | None = None
-) -> Compared:
+) -> ComparisonResult:
     """Compare the trials of two configurations. Each side needs at least one trial.
 
     Args:
@@ -75,7 +75,9 @@ def compare(
     """
     one, other, both = _side(baseline), _side(candidate), [*baseline, *candidate]
     incomplete = [
-        Missing(trial.session_id, trial.trial_id, trial.missing) for trial in both if trial.missing
+        MissingEvidence(trial.session_id, trial.trial_id, trial.missing)
+        for trial in both
+        if trial.missing
     ]
     reward_delta = other.mean_reward - one.mean_reward
     timeout_rate_delta = other.timeouts / other.trials - one.timeouts / one.trials
@@ -95,7 +97,7 @@ def compare(
     variables = _distinct(candidate, "singleChangedVariable")
     changed = variables[0] if len(variables) == 1 else None
     found = DecisionInput(one, other, changed, incomplete, objections, recommended, reason)
-    return Compared(comparison, found)
+    return ComparisonResult(comparison, found)
 
 
 def _side(trials: Sequence[Trial]) -> Side:

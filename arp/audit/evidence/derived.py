@@ -41,7 +41,7 @@ class Also(Protocol):
         ...
 
 
-class Derived:
+class DerivedParts:
     """The derived parts of a pack, built fact by fact.
 
     Args:
@@ -188,7 +188,7 @@ class _PackChain:
         return Chain(self._session_id, self._epoch, self._first, self._last, previous, head)
 
 
-class Evidence(Derived):
+class Evidence(DerivedParts):
     """The content of an evidence pack, built from pages of facts.
 
     Args:

@@ -79,7 +79,7 @@ class Order(Struct, frozen=True, kw_only=True):
     """Whether large outputs are included in the pack; otherwise they are only named."""
 
 
-class Exported(Struct, frozen=True):
+class ExportedPack(Struct, frozen=True):
     """A pack that was written."""
 
     path: Path
@@ -143,7 +143,7 @@ class EvidenceExport:
         """Large outputs that the facts processed so far name."""
         return self._evidence.outputs
 
-    def finish(self, read: Callable[[str], bytes] | None = None) -> Exported:
+    def finish(self, read: Callable[[str], bytes] | None = None) -> ExportedPack:
         """Write the remaining parts and rename the pack to its target.
 
         Args:
@@ -169,7 +169,7 @@ class EvidenceExport:
         manifest = self._manifest(chain, outputs)
         if len(encode_manifest(manifest)) > MOST_MANIFEST:
             raise NotExportable("so much cannot be listed in one pack; export turn by turn")
-        return Exported(self._writer.target, self._writer.finish(manifest), manifest)
+        return ExportedPack(self._writer.target, self._writer.finish(manifest), manifest)
 
     def _include(self, output: Output, read: Callable[[str], bytes]) -> Output:
         if output.state == "not_applicable":

@@ -62,7 +62,7 @@ def split_line(line: bytes) -> tuple[bytes, bytes]:
         raise NoFactLine("a hash that is no hex number") from None
 
 
-class Broken(Struct, frozen=True):
+class PackDefect(Struct, frozen=True):
     """A defect of a pack: something differs from what was exported."""
 
     part: str
@@ -92,16 +92,16 @@ class FactCheck:
         self._hash = bytes.fromhex(expected.previous)
         self._next = expected.first
 
-    def begin(self) -> Broken | None:
+    def begin(self) -> PackDefect | None:
         """Check that a chain that starts at fact 1 starts with the genesis hash of the session."""
         expected = self._expected
         genesis = chain.genesis(expected.session_id, expected.epoch)
         if expected.first == 1 and self._hash != genesis:
             reason = "the chain does not begin as that of this session and epoch"
-            return Broken(FACTS, reason, 1)
+            return PackDefect(FACTS, reason, 1)
         return None
 
-    def line(self, line: bytes) -> Broken | None:
+    def line(self, line: bytes) -> PackDefect | None:
         """Check the next line, which includes its line break.
 
         Returns:
@@ -109,17 +109,17 @@ class FactCheck:
         """
         sequence, expected = self._next, self._expected
         if sequence > expected.through:
-            return Broken(FACTS, f"was added; the pack ends at {expected.through}", sequence)
+            return PackDefect(FACTS, f"was added; the pack ends at {expected.through}", sequence)
         try:
             kept, fact = split_line(line)
         except NoFactLine:
-            return Broken(FACTS, "its line is damaged", sequence)
+            return PackDefect(FACTS, "its line is damaged", sequence)
         self._hash = chain.link(self._hash, fact)
         wrong = self._check_position(fact, sequence)
         if wrong is not None:
-            return Broken(FACTS, wrong, sequence)
+            return PackDefect(FACTS, wrong, sequence)
         if kept != self._hash:
-            return Broken(FACTS, "it is not what it was when its hash was made", sequence)
+            return PackDefect(FACTS, "it is not what it was when its hash was made", sequence)
         self._next += 1
         return None
 
@@ -134,12 +134,14 @@ class FactCheck:
             return f"fact {found.sequence} stands in its place"
         return None
 
-    def end(self) -> Broken | None:
+    def end(self) -> PackDefect | None:
         """Check that no facts are missing at the end and that the chain ends at its head."""
         expected = self._expected
         if self._next <= expected.through:
-            return Broken(FACTS, f"it is missing, and all up to {expected.through}", self._next)
+            return PackDefect(FACTS, f"it is missing, and all up to {expected.through}", self._next)
         if self._hash.hex() != expected.head:
             reason = "the chain does not end as the manifest says: from somewhere up to here it "
-            return Broken(FACTS, f"{reason}was made again", max(expected.through, expected.first))
+            return PackDefect(
+                FACTS, f"{reason}was made again", max(expected.through, expected.first)
+            )
         return None

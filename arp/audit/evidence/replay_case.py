@@ -99,7 +99,7 @@ class NoCase(LocalError):
     """The bytes are not a replay case of this format."""
 
 
-class Expected(Struct, frozen=True, rename="camel", omit_defaults=True):
+class ExpectedFact(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A fact, reduced to what a replay must produce again."""
 
     type: str
@@ -109,7 +109,7 @@ class Expected(Struct, frozen=True, rename="camel", omit_defaults=True):
     sequence: int = 0
     """Sequence number in its own log; not compared."""
 
-    def same_as(self, other: Expected) -> bool:
+    def same_as(self, other: ExpectedFact) -> bool:
         """Return whether two facts are equal, apart from their sequence numbers."""
         return msgspec.structs.replace(self, sequence=0) == msgspec.structs.replace(
             other, sequence=0
@@ -120,7 +120,7 @@ class Response(Struct, frozen=True, rename="camel", omit_defaults=True):
     """An answer to a question of the turn; it may decline the question."""
 
     action: str
-    """Name of the question in `Expected.ids`."""
+    """Name of the question in `ExpectedFact.ids`."""
     after: int
     """Number of the turn's facts before the answer."""
     input: JsonObject
@@ -147,11 +147,11 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
     stopped_characters: int | None = None
     """Length in characters of the last fact before the cancel request, if it is a text; `None`
     means its full length."""
-    facts: list[Expected] = field(default_factory=lambda: list[Expected]())
+    facts: list[ExpectedFact] = field(default_factory=lambda: list[ExpectedFact]())
     thread_id: str | None = None
     """Thread of the turn; `None` means the first thread of the session."""
 
-    def is_to_be_stopped(self, found: list[Expected]) -> bool:
+    def is_to_be_stopped(self, found: list[ExpectedFact]) -> bool:
         """Return whether the replay has reached the point where the recorded turn was stopped.
 
         Args:
@@ -163,11 +163,13 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
         before = len(self.facts[: -1 if after is None else after])
         return self._has_found(before, found, self.stopped_characters)
 
-    def is_due(self, response: Response, found: list[Expected]) -> bool:
+    def is_due(self, response: Response, found: list[ExpectedFact]) -> bool:
         """Return whether the replay has reached the point where an answer was given."""
         return self._has_found(response.after, found)
 
-    def _has_found(self, count: int, found: list[Expected], characters: int | None = None) -> bool:
+    def _has_found(
+        self, count: int, found: list[ExpectedFact], characters: int | None = None
+    ) -> bool:
         """Return whether the first `count` facts were found.
 
         Args:
@@ -180,7 +182,7 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
         least = _size(self.facts[count - 1]) if characters is None else characters
         return _size(found[count - 1]) >= least
 
-    def has_left(self, found: list[Expected]) -> bool:
+    def has_left(self, found: list[ExpectedFact]) -> bool:
         """Return whether the replay deviates from the expected facts.
 
         Only the newest complete fact is compared: the one before the last, because text may still
@@ -192,7 +194,7 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
         return index >= len(self.facts) or not self.facts[index].same_as(found[index])
 
 
-def _size(fact: Expected) -> int:
+def _size(fact: ExpectedFact) -> int:
     """Return the length of a fact's text in characters."""
     return len(str(fact.payload.get("text", "")))
 
@@ -308,7 +310,7 @@ def _replayable_answer(submitted: JsonObject) -> JsonObject:
     return {"input_type": text(submitted, "input_type") or "text", "data": data}
 
 
-def _marks_answered(last: list[Expected], resolved: Fact) -> bool:
+def _marks_answered(last: list[ExpectedFact], resolved: Fact) -> bool:
     """Return whether the last fact marks the component of the resolved question as answered."""
     if resolved.type != "action.resolved" or not last or last[0].type != "artifact.changed":
         return False
@@ -328,7 +330,7 @@ def _comparable_question(payload: JsonObject) -> JsonObject:
     return {**kept, "terms": terms} if terms else kept
 
 
-def _is_from_interruption(fact: Expected) -> bool:
+def _is_from_interruption(fact: ExpectedFact) -> bool:
     """Return whether a fact is a consequence of the interruption of its turn."""
     if fact.type == "runtime.error":  # the server reports its shutdown
         return True
@@ -351,7 +353,7 @@ class Reducer:
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
 
-    def add(self, facts: list[Expected], fact: Fact) -> None:
+    def add(self, facts: list[ExpectedFact], fact: Fact) -> None:
         """Append a fact to those of its turn, or join its text to the last one.
 
         Facts of types that are not compared are ignored.
@@ -375,7 +377,7 @@ class Reducer:
             joined = f"{last.payload.get('text', '')}{payload.get('text', '')}"
             facts[-1] = msgspec.structs.replace(last, payload={**last.payload, "text": joined})
             return
-        facts.append(Expected(fact.type, ids, payload, fact.status_reason, fact.sequence))
+        facts.append(ExpectedFact(fact.type, ids, payload, fact.status_reason, fact.sequence))
 
     def _placeholder(self, kind: str, value: str) -> str:
         """Return the replacement of an id: its kind and its order of appearance in that kind."""
@@ -414,7 +416,7 @@ class Difference(Struct, frozen=True, rename="camel", omit_defaults=True):
     found: Json = None
 
 
-def first_difference(expected: TurnCase, found: list[Expected]) -> Difference | None:
+def first_difference(expected: TurnCase, found: list[ExpectedFact]) -> Difference | None:
     """Return the first difference between a turn and its replay; `None` if there is none."""
     for index, one in enumerate(expected.facts):
         if index == len(found):
@@ -431,7 +433,7 @@ def first_difference(expected: TurnCase, found: list[Expected]) -> Difference | 
     return None
 
 
-def _cut_to_length(expected: Expected, found: Expected) -> Expected:
+def _cut_to_length(expected: ExpectedFact, found: ExpectedFact) -> ExpectedFact:
     """Return the found fact with its text cut to the expected length.
 
     The text of an unfinished turn was cut off in the recording, so only its beginning is compared.
@@ -443,7 +445,7 @@ def _cut_to_length(expected: Expected, found: Expected) -> Expected:
     return msgspec.structs.replace(found, payload={**found.payload, "text": cut})
 
 
-def _differing(expected: Expected, found: Expected) -> tuple[str, Json, Json]:
+def _differing(expected: ExpectedFact, found: ExpectedFact) -> tuple[str, Json, Json]:
     """Return the path of the first field that differs, its expected and its found value."""
     mine: Json = {**msgspec.to_builtins(expected), "sequence": 0}
     its: Json = {**msgspec.to_builtins(found), "sequence": 0}

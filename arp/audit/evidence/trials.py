@@ -181,7 +181,7 @@ class TrialPart:
         self._book = TrialBook()
         self._spine = CorrelationIds()
         self._events: list[JsonObject] = []
-        self._measured = Measured()
+        self._measured = TrialMeasurements()
 
     def take(self, fact: Fact) -> None:
         """Process the next fact."""
@@ -264,7 +264,7 @@ class TrialPart:
         )
 
 
-class Measured:
+class TrialMeasurements:
     """Measurements of a trial's turn, from its facts; a value that no fact gives is `None`."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from arp.commands.ledger.reader_options import open_reader, reader_options
 from arp.commands.output import CONTEXT, cut, json_text, printable
-from arp.ledger.chain import Checked
+from arp.ledger.chain import ChainCheck
 from arp.ledger.fact import Fact, decode
 
 BAD = 1
@@ -94,7 +94,7 @@ def events(
                 sys.stdout.flush()
 
 
-def _print_check(found: Checked, *, as_json: bool) -> None:
+def _print_check(found: ChainCheck, *, as_json: bool) -> None:
     """Print the result of comparing a session with its stored hashes."""
     if as_json:
         click.echo(json_text(msgspec.json.encode(found)))

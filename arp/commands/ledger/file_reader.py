@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from arp.commands.ledger.reader import ListedSession, ReaderError
 from arp.control.facts import FactFilter
 from arp.hub.verification import Verifier
-from arp.ledger.chain import Checked, KeptCheck
+from arp.ledger.chain import ChainCheck, KeptCheck
 from arp.store.blobs import BlobStore
 from arp.store.errors import StoreError
 from arp.store.location import path_of
@@ -124,7 +124,7 @@ class FileReader:
                 yield page
             check.finish()
 
-    def verify(self, session_id: str) -> Checked:
+    def verify(self, session_id: str) -> ChainCheck:
         """See `LedgerReader.verify`."""
         with _store_errors():
             epoch = self._meta(session_id).epoch

@@ -16,13 +16,13 @@ import click
 import msgspec
 from msgspec import Struct
 
-from arp.audit.evidence.checking import Beside, Report, check_pack, compare_with_ledger
+from arp.audit.evidence.checking import LedgerComparison, Report, check_pack, compare_with_ledger
 from arp.audit.evidence.export import (
     ExportRun,
     Order,
     write_new,
 )
-from arp.audit.evidence.fact_lines import Broken
+from arp.audit.evidence.fact_lines import PackDefect
 from arp.audit.evidence.manifest import Gap, Manifest, Scope
 from arp.audit.evidence.pack import NoPack, Pack
 from arp.audit.evidence.pack_writer import ZIP
@@ -162,12 +162,14 @@ def verify_pack(path: Path, expected: str | None, ledger: str | None) -> Report:
     with Pack(path) as pack:
         report = _check(pack)
         comparison = (
-            _compare_with(ledger, pack) if ledger is not None else Beside([], is_noted=False)
+            _compare_with(ledger, pack)
+            if ledger is not None
+            else LedgerComparison([], is_noted=False)
         )
     broken = report.broken + comparison.broken
     is_right = expected is not None and expected.lower() == report.manifest_sha256
     if expected is not None and not is_right:
-        broken.append(Broken("manifest.json", f"its SHA-256 is {report.manifest_sha256}"))
+        broken.append(PackDefect("manifest.json", f"its SHA-256 is {report.manifest_sha256}"))
     # The manifest has the hashes of all parts. If it is known to be the exported one, all parts
     # are proven too.
     unproven = None if is_right or comparison.is_noted else report.unproven
@@ -180,7 +182,7 @@ def _check(pack: Pack) -> Report:
         return check_pack(pack, bar.update)
 
 
-def _compare_with(ledger: str, pack: Pack) -> Beside:
+def _compare_with(ledger: str, pack: Pack) -> LedgerComparison:
     """Compare a pack with the session in a ledger file."""
     session_id = pack.manifest.chain.session_id
     with closing(FileReader(ledger)) as reader:

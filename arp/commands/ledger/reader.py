@@ -10,7 +10,7 @@ from typing import Annotated, Protocol
 
 from msgspec import Meta, Struct
 
-from arp.ledger.chain import Checked
+from arp.ledger.chain import ChainCheck
 
 
 class ReaderError(Exception):
@@ -50,7 +50,7 @@ class LedgerReader(Protocol):
     def follow(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
         """Yield the same facts as `events`, and then each new fact, without end."""
 
-    def verify(self, session_id: str) -> Checked:
+    def verify(self, session_id: str) -> ChainCheck:
         """Compare the facts of a session with the hashes in the ledger."""
 
     def close(self) -> None:

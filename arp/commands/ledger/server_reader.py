@@ -24,7 +24,7 @@ from arp.audit.evidence.pack_writer import UNFINISHED, PackUnwritable
 from arp.commands.ledger.reader import ListedSession, ReaderError
 from arp.commands.output import printable
 from arp.hub.removal import Remainder
-from arp.ledger.chain import Checked
+from arp.ledger.chain import ChainCheck
 from arp.protocol.framing.event_stream import EVENT_STREAM, EventTooLong, SseParser
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.token_address import split_token
@@ -151,9 +151,9 @@ class ServerReader:
                 pass
             time.sleep(RETRY_S)
 
-    def verify(self, session_id: str) -> Checked:
+    def verify(self, session_id: str) -> ChainCheck:
         """See `LedgerReader.verify`. The server checks its own ledger."""
-        return self._get(_path_of(session_id, "verification"), Checked)
+        return self._get(_path_of(session_id, "verification"), ChainCheck)
 
     def _stream(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
         parser = SseParser()

@@ -21,7 +21,7 @@ from arp.app import App
 from arp.audit.evidence.replay_case import (
     Case,
     Difference,
-    Expected,
+    ExpectedFact,
     Reducer,
     Response,
     TurnCase,
@@ -85,7 +85,7 @@ class Rerun:
             advance(turn)
         return None
 
-    async def _run(self, turn: TurnCase) -> list[Expected]:
+    async def _run(self, turn: TurnCase) -> list[ExpectedFact]:
         """Run one turn and return its reduced facts, until its end or the time limit."""
         turn_input = TurnInput(
             input_type=turn.input.get("input_type", "text"), data=turn.input.get("data", {})
@@ -107,7 +107,7 @@ class Rerun:
             )
         )
         self.session_id = state.session_id
-        reduced: list[Expected] = []
+        reduced: list[ExpectedFact] = []
         try:
             async with asyncio.timeout(self._turn_s):
                 async with aclosing(self._facts(state.turn_id)) as facts:
@@ -128,7 +128,7 @@ class Rerun:
                         return
 
     async def _follow(
-        self, turn: TurnCase, turn_id: str, facts: AsyncIterator[Fact], reduced: list[Expected]
+        self, turn: TurnCase, turn_id: str, facts: AsyncIterator[Fact], reduced: list[ExpectedFact]
     ) -> None:
         """Reduce the facts of a turn, answer its questions, and stop it at the recorded point."""
         responses = list(turn.responses)

@@ -24,7 +24,7 @@ from arp.protocol.messages import Workflow
 from arp.redact.settings import Redaction
 from arp.server.application import Application
 from arp.server.serve import bind, serve
-from arp.server.settings import Served
+from arp.server.settings import AppDescription
 from arp.turn.turn import Turn
 
 HOST = "127.0.0.1"
@@ -65,7 +65,7 @@ def _serve(facts: Iterable[Fact], speed: float, port: int) -> int:
         fail("the recording has no facts to play")
     session_id = first.session_id
     application = Application(
-        Served({NAME: do_nothing}, lambda: [Workflow(NAME, session_id)], settings=SETTINGS)
+        AppDescription({NAME: do_nothing}, lambda: [Workflow(NAME, session_id)], settings=SETTINGS)
     )
     try:
         listener = bind(HOST, port)

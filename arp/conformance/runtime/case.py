@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from arp.conformance.runtime.runtime_under_test import NotShown, RuntimeUnderTest
+from arp.conformance.runtime.runtime_under_test import CaseUnreachable, RuntimeUnderTest
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriError, Unimplemented
 from arp.runtime.contract.services import EventSubscription, RuntimeService
@@ -117,7 +117,7 @@ class CaseRun:
         """
         template: str = getattr(self.prompts, prompt)
         if not template:
-            raise NotShown(f"nothing makes the agent do what {prompt!r} is for")
+            raise CaseUnreachable(f"nothing makes the agent do what {prompt!r} is for")
         return template.format(**values)
 
     def run_text(self, command: str) -> str:

@@ -16,7 +16,7 @@ from arp.conformance.runtime.case import (
     of_type,
     refused,
 )
-from arp.conformance.runtime.runtime_under_test import NotShown
+from arp.conformance.runtime.runtime_under_test import CaseUnreachable
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriCode, FailedPrecondition, InvalidArgument, NotFound
 
@@ -106,7 +106,7 @@ async def deny_with_message(run: CaseRun) -> None:
             await session.answer(request, response)
         await session.answer(request, DENY)
         await session.until_done()
-        raise NotShown("requests take no message")
+        raise CaseUnreachable("requests take no message")
     await session.answer(request, response)
     await session.until_done()
     received = run.under_test.told()
@@ -125,7 +125,7 @@ async def allow_with_changed_input(run: CaseRun) -> None:
             await session.answer(request, response)
         await session.answer(request, DENY)
         await session.until_done()
-        raise NotShown("requests take no changed input")
+        raise CaseUnreachable("requests take no changed input")
     await session.answer(request, response)
     await session.until_done()
     ran = [name for name in ("made", "changed") if run.under_test.has_run(name)]
@@ -139,7 +139,7 @@ async def rule_for_the_session(run: CaseRun) -> None:
     rule = next((rule for rule in request.rules if rule.scope == "session"), None)
     if rule is None:
         await session.cancel()
-        raise NotShown("requests offer no rule for the session")
+        raise CaseUnreachable("requests offer no rule for the session")
     expect(rule.label, "the rule has no label that says what it allows")
     await session.answer(request, ari.PermissionResponse("allow", rule_id=rule.rule_id))
     await session.until_done()
@@ -192,7 +192,7 @@ async def two_permissions(run: CaseRun) -> None:
     ran = [name for name in names if run.under_test.has_run(name)]
     expect_same(ran, names[1:] if at_once else names[:1], "the commands that ran")
     if not at_once:
-        raise NotShown("it asks about one call after the other")
+        raise CaseUnreachable("it asks about one call after the other")
 
 
 @CASES.add(1)
@@ -302,7 +302,7 @@ async def nothing_runs_unasked(run: CaseRun) -> None:
     """If permissions are enforced, nothing is read, searched, written or sent before the answer."""
     permission = (await run.runtime.status(ari.StatusRequest())).permission
     if permission != "enforced":
-        raise NotShown(f"its permissions are `{permission}`")
+        raise CaseUnreachable(f"its permissions are `{permission}`")
     (run.under_test.cwd / "secret.txt").write_text(SECRET)
     session = await run.session()
     texts = [run.run_text(command) for command in COMMANDS]

@@ -10,7 +10,11 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from arp.conformance.runtime.case import CaseRun, ContractCase
 from arp.conformance.runtime.runtime_cases import CASES
-from arp.conformance.runtime.runtime_under_test import NotShown, RuntimeFactory, RuntimeUnderTest
+from arp.conformance.runtime.runtime_under_test import (
+    CaseUnreachable,
+    RuntimeFactory,
+    RuntimeUnderTest,
+)
 from arp.runtime.contract.errors import Unimplemented
 
 Outcome: TypeAlias = Literal["native", "synthetic", "Unimplemented", "failed"]
@@ -42,7 +46,7 @@ async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResu
                 await case.check(run)
             finally:
                 await run.aclose()
-    except NotShown as missing:
+    except CaseUnreachable as missing:
         return CaseResult(case, "Unimplemented", str(missing))
     except Unimplemented as missing:
         if case.level == 1:

@@ -15,7 +15,7 @@ OutputFault = Literal["garbage", "cut"]
 `cut`: the output ends in the middle of the line with the first text."""
 
 
-class NotShown(Exception):
+class CaseUnreachable(Exception):
     """The runtime or its agent cannot be made to do what a case needs; the message says why."""
 
 
@@ -82,7 +82,7 @@ class RuntimeUnderTest(Protocol):
         Raises:
             NotShown: The storage of the runtime cannot be shared.
         """
-        raise NotShown("nobody else keeps sessions where it keeps its own")
+        raise CaseUnreachable("nobody else keeps sessions where it keeps its own")
 
     def make_behind(self, fault: OutputFault) -> RuntimeService:
         """Return a runtime object with an agent program that has a fault in its output.
@@ -90,7 +90,7 @@ class RuntimeUnderTest(Protocol):
         Raises:
             NotShown: The runtime has no such program.
         """
-        raise NotShown(f"no program whose output could have the fault {fault!r}")
+        raise CaseUnreachable(f"no program whose output could have the fault {fault!r}")
 
     async def kill(self, runtime: RuntimeService, session_id: str) -> None:
         """Kill the program of a session at once, as `kill -9` does.
@@ -98,7 +98,7 @@ class RuntimeUnderTest(Protocol):
         Raises:
             NotShown: The runtime has no such program.
         """
-        raise NotShown("no program that could be killed")
+        raise CaseUnreachable("no program that could be killed")
 
     def processes(self) -> Sequence[int]:
         """Return the ids of the running processes that the runtime has started.
@@ -106,7 +106,7 @@ class RuntimeUnderTest(Protocol):
         Raises:
             NotShown: The runtime starts no processes.
         """
-        raise NotShown("it starts no processes")
+        raise CaseUnreachable("it starts no processes")
 
     def told(self) -> Sequence[str]:
         """Return the user texts and tool results in the last request to the model.
@@ -114,7 +114,7 @@ class RuntimeUnderTest(Protocol):
         Raises:
             NotShown: The requests to the model cannot be seen.
         """
-        raise NotShown("nobody knows what the model is told")
+        raise CaseUnreachable("nobody knows what the model is told")
 
     def has_run(self, name: str) -> bool:
         """Return whether the command `touch NAME` ran."""

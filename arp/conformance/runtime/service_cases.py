@@ -15,7 +15,7 @@ from arp.conformance.runtime.case import (
     expect_same,
     refused,
 )
-from arp.conformance.runtime.runtime_under_test import NotShown
+from arp.conformance.runtime.runtime_under_test import CaseUnreachable
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from arp.runtime.contract.services import (
@@ -217,7 +217,7 @@ async def asks_as_it_says(run: CaseRun) -> None:
     """A runtime whose permissions are enforced or advisory asks before a command."""
     response = await run.runtime.status(ari.StatusRequest())
     if response.permission == "none":
-        raise NotShown("its permissions are `none`")
+        raise CaseUnreachable("its permissions are `none`")
     session = await run.session()
     await session.send(run.run_text("touch asked"))
     request = await session.next_request()
@@ -232,7 +232,7 @@ async def model_switch(run: CaseRun) -> None:
     session = await run.session()
     await session.echo("with the first")
     if not run.under_test.other_model:
-        raise NotShown("there is no other model")
+        raise CaseUnreachable("there is no other model")
     request = ari.SetModelRequest(session.id, run.under_test.other_model)
     taken = (await models.set_model(request)).model
     expect_same((await models.get_model(ari.GetModelRequest(session.id))).model, taken, "model")
@@ -312,7 +312,7 @@ async def provider(run: CaseRun) -> None:
     session = await run.session()
     listed = await providers.list_providers(ari.ListProvidersRequest(session.id))
     if not listed.providers:
-        raise NotShown("no provider is configured")
+        raise CaseUnreachable("no provider is configured")
     active = await providers.get_active_provider(ari.GetActiveProviderRequest(session.id))
     wanted = active.provider or listed.providers[0].id
     expect(wanted in [one.id for one in listed.providers], f"{wanted} is not listed")

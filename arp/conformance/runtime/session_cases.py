@@ -15,7 +15,7 @@ from arp.conformance.runtime.case import (
     read_until,
     refused,
 )
-from arp.conformance.runtime.runtime_under_test import NotShown
+from arp.conformance.runtime.runtime_under_test import CaseUnreachable
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import (
     AlreadyExists,
@@ -101,7 +101,7 @@ async def resume_in_new_process(run: CaseRun) -> None:
     await session.echo("again")
     try:
         received = run.under_test.told()
-    except NotShown:
+    except CaseUnreachable:
         return
     remembers = any("remember the violet" in text for text in received)
     expect(remembers, f"the model received {received}")

@@ -15,7 +15,7 @@ from arp.conformance.runtime.case import (
     output_text,
     refused,
 )
-from arp.conformance.runtime.runtime_under_test import NotShown
+from arp.conformance.runtime.runtime_under_test import CaseUnreachable
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriCode, FailedPrecondition, InvalidArgument
 
@@ -66,7 +66,7 @@ async def usage(run: CaseRun) -> None:
     session = await run.session()
     used = (await session.turn(run.text_of("hello")))[-1].usage
     if used is None or used.input_tokens is None or used.output_tokens is None:
-        raise NotShown(f"the runtime does not tell what a turn used: {used}")
+        raise CaseUnreachable(f"the runtime does not tell what a turn used: {used}")
     # A model that answers has read and written tokens, so 0 means that they were not counted.
     expect(used.input_tokens > 0 and used.output_tokens > 0, f"usage: {used}")
 
@@ -88,7 +88,7 @@ async def tool_call_and_result(run: CaseRun) -> None:
 async def failed_tool(run: CaseRun) -> None:
     """The result of a tool that failed is an error."""
     if not run.under_test.marks_failures:
-        raise NotShown("nothing says that a tool failed")
+        raise CaseUnreachable("nothing says that a tool failed")
     session = await run.session()
     events = await session.turn(run.run_text("exit 3"))
     (result,) = of_type(events, EventType.TOOL_RESULT)
@@ -220,7 +220,7 @@ async def image_part(run: CaseRun) -> None:
         events = await session.turn(prompt, part)
     except InvalidArgument as error:
         expect("parts[0]" in error.message, f"the message should name parts[0]: {error.message}")
-        raise NotShown(error.message) from error
+        raise CaseUnreachable(error.message) from error
     output = output_text(events)
     expect("image/png" in output, f"the model should name image/png: {output!r}")
 

@@ -3,8 +3,8 @@
 Theory of operation. `send` enqueues a message, or raises and changes nothing. `receive` parses a
 frame and never raises: a refused message changes nothing and is answered by an error on the
 display, with the object, the code and the `seq` of the message. A connection that cannot continue
-returns `Failed`. `data_to_send` returns and dequeues the frames to send, including the answers of
-the connection itself.
+returns `ConnectionFailure`. `data_to_send` returns and dequeues the frames to send, including the
+answers of the connection itself.
 
 A message for an object that this side has ended is ignored, because the peer sent it before it knew
 of the end. Time is an argument, in seconds of any monotonic clock.
@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from arp.protocol.agent_connection import MAX_REJECTED, Failed
+from arp.protocol.agent_connection import MAX_REJECTED, ConnectionFailure
 from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, InvalidMessage, InvalidMethod, ResourceLimit
 from arp.protocol.objects.messages import (
@@ -53,7 +53,7 @@ class RefusedMessage(Struct, frozen=True):
     serial_no: int | None = None
 
 
-ObjectEvent: TypeAlias = ObjectMessage | RefusedMessage | Failed
+ObjectEvent: TypeAlias = ObjectMessage | RefusedMessage | ConnectionFailure
 
 _FOCUS = (InputFocusEvent, InputUnfocusEvent)
 
@@ -266,6 +266,6 @@ class ObjectConnection:
         with suppress(ResourceLimit):  # a peer whose limit is below 200 bytes gets no answer
             self.send(DISPLAY, kind(object_id, int(error.code), error.message, number))
 
-    def _fail(self, code: int, reason: str) -> Failed:
+    def _fail(self, code: int, reason: str) -> ConnectionFailure:
         self.life = CONNECTION_LIFE[self.life]["fail"]
-        return Failed(code, reason)
+        return ConnectionFailure(code, reason)

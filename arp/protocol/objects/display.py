@@ -33,7 +33,7 @@ from arp.protocol.objects.renderer import ObjectRendererConnection
 from arp.protocol.objects.wire import ObjectMessage
 
 
-class HandedOver(Struct, frozen=True):
+class SurfaceTransferred(Struct, frozen=True):
     """A surface was transferred to another agent. Agents are named as in `ObjectDisplay`."""
 
     giver: str
@@ -52,7 +52,7 @@ class _OfferedSurface(Struct, frozen=True):
     """The `transfer` request of the old owner."""
 
 
-DisplayEvent: TypeAlias = ObjectEvent | HandedOver
+DisplayEvent: TypeAlias = ObjectEvent | SurfaceTransferred
 
 MayTransfer: TypeAlias = Callable[[str, str], bool]
 """Whether the first agent may transfer a surface to the second, both by name."""
@@ -140,7 +140,7 @@ class ObjectDisplay:
         new_id = self.agents[taker].acquire(components, title, request.transfer_id)
         self._offered[taker, new_id] = _OfferedSurface(giver, message)
 
-    def _complete_offer(self, taker: str, new_id: int) -> list[HandedOver]:
+    def _complete_offer(self, taker: str, new_id: int) -> list[SurfaceTransferred]:
         """Remove a surface from its old owner if the new owner has accepted an offer."""
         offered = self._offered.pop((taker, new_id), None)
         if offered is None:
@@ -154,7 +154,7 @@ class ObjectDisplay:
             with suppress(ArpError):  # the new owner has closed it too
                 self.agents[taker].close(new_id)
             return []
-        return [HandedOver(offered.giver, surface_id, taker, new_id)]
+        return [SurfaceTransferred(offered.giver, surface_id, taker, new_id)]
 
     def _deny_declined(self, taker: str) -> None:
         """Deny the transfers of offered surfaces that the new owner has refused or destroyed."""

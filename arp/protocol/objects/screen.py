@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from arp.protocol.agent_connection import Failed
+from arp.protocol.agent_connection import ConnectionFailure
 from arp.protocol.codec import Encoding, agent_decoder, join_frames
 from arp.protocol.draft_agent import CUT_OFF
 from arp.protocol.errors import (
@@ -246,7 +246,7 @@ class ObjectScreenConnection(RendererConnection):
         return self._apply_all(_SESSION_DECODER.decode(frame), len(frame))
 
     def _apply_event(self, event: ObjectEvent) -> list[AgentMessage]:
-        if isinstance(event, Failed):
+        if isinstance(event, ConnectionFailure):
             return [ErrorMessage(payload=ErrorPayload(event.reason, InvalidMessage.code))]
         if isinstance(event, RefusedMessage):
             if self._is_plain:

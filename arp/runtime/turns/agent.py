@@ -13,7 +13,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING
 
-from arp.hub.removal import Elsewhere, NotRemoved
+from arp.hub.removal import ExternalRecord, RemovalFailed
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import (
     AriError,
@@ -94,7 +94,7 @@ class RuntimeAgent:
             name = self._runtime.name or "the runtime"
             raise ToolFailed(f"{name}: {failed.message}") from failed
 
-    async def remove(self, kept: Elsewhere) -> bool:
+    async def remove(self, kept: ExternalRecord) -> bool:
         """Delete a session of the runtime, as `SessionKeeper.remove` does."""
         if self.runtime_name not in ("", kept.keeper):
             return False
@@ -105,11 +105,11 @@ class RuntimeAgent:
             await self._sessions.remove(kept.id)
         except Unimplemented:
             reason = f"{kept.keeper} cannot delete sessions"
-            raise NotRemoved(reason, can_retry=False) from None
+            raise RemovalFailed(reason, can_retry=False) from None
         except NotFound as unknown:
-            raise NotRemoved(unknown.message, can_retry=False) from unknown
+            raise RemovalFailed(unknown.message, can_retry=False) from unknown
         except AriError as failed:
-            raise NotRemoved(failed.message, can_retry=True) from failed
+            raise RemovalFailed(failed.message, can_retry=True) from failed
         return True
 
     async def _run(self, turn: Turn) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from arp.hub.removal import Elsewhere, note_elsewhere
+from arp.hub.removal import ExternalRecord, note_elsewhere
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command
 from arp.runtime.contract import types as ari
@@ -183,7 +183,7 @@ class AgentSessions:
                 created = await self._create_in_runtime(request)
         link = LinkedSession(key, created.session_id)
         # Noted at once: if the turn ends now, deleting the session of ARP must still find this one.
-        note_elsewhere(turn.cache, Elsewhere(self._runtime.name, link.session_id))
+        note_elsewhere(turn.cache, ExternalRecord(self._runtime.name, link.session_id))
         about: JsonObject = {"runtime": self._runtime.name, "runtimeSessionId": link.session_id}
         turn.record("thread.started", correlation=about)
         link.knows_past = bool(request.history)

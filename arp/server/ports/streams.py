@@ -19,10 +19,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from arp.hub.inbound import LARGE_BYTES, Read
+from arp.hub.inbound import LARGE_BYTES, ParsedFrame
 from arp.hub.peer import Peer
 from arp.live.trace import is_tracing, log_received
-from arp.protocol.agent_connection import AgentConnection, Rejected
+from arp.protocol.agent_connection import AgentConnection, RejectedMessage
 from arp.protocol.capabilities import PING
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import encode_json
@@ -154,7 +154,7 @@ async def answers_to(
     connection = AgentConnection("json", hub.settings.limits)
     answers: list[AgentMessage] = []
     if len(frame) < LARGE_BYTES:
-        read = Read(connection.receive(frame), [])
+        read = ParsedFrame(connection.receive(frame), [])
     else:
         read = await hub.inbound.events(connection, frame)
     if is_tracing():
@@ -172,7 +172,7 @@ async def answers_to(
                     # The pong belongs to an event stream, which may have ended since.
                     if (pulse := asker.state.pulses.get(event.id)) is not None:
                         pulse.record_pong()
-                case Rejected():
+                case RejectedMessage():
                     answers.append(error_answer(event.error, event.input_id))
                 case _:
                     reason = "only inputs, pings and pongs are accepted here"

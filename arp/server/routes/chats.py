@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from arp.hub.hub import Hub
-from arp.live.listing import Asked
+from arp.live.listing import ChatListQuery
 from arp.live.live_session import LiveSession
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.codec import encode_json
@@ -81,7 +81,7 @@ async def _list(request: Request) -> Response:
     user = asker.principal.name
     if params.get("owner", user) != user:
         return json_response([])
-    query = Asked(
+    query = ChatListQuery(
         user,
         params.get("query", "")[:MAX_QUERY],
         params.get("workflow", "").lstrip("/") or None,

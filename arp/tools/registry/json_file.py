@@ -42,7 +42,7 @@ MAX_BYTES: Final = 64 * 2**20
 """Limit of the bytes of a document; a registry of ten thousand tools has a third of this."""
 
 
-class _Unreadable(Exception):
+class _UnreadableDocument(Exception):
     """Error of bytes that are not a valid document; the message says why."""
 
 
@@ -73,7 +73,7 @@ class JsonFile(Generic[Document]):
             return seen[1]
         try:
             document = self._decoded(self._bytes())
-        except _Unreadable as error:
+        except _UnreadableDocument as error:
             raise self._damaged(str(error)) from error
         # If the file was replaced between `stat` and the read, the old identity is cached with the
         # new content, so the next read reads again.
@@ -103,7 +103,7 @@ class JsonFile(Generic[Document]):
             try:
                 before = self._bytes()
                 document = self._decoded(before)
-            except _Unreadable as error:
+            except _UnreadableDocument as error:
                 raise self._damaged(str(error)) from error
             after, result = make(document)
             if after is not document:
@@ -121,7 +121,7 @@ class JsonFile(Generic[Document]):
             try:
                 before, aside = self._bytes(), None
                 self._decoded(before)
-            except _Unreadable:
+            except _UnreadableDocument:
                 at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
                 before, aside = None, self.path.with_name(f"{self.path.name}.damaged-{at}")
                 shutil.copy2(self.path, aside)
@@ -143,18 +143,18 @@ class JsonFile(Generic[Document]):
         except FileNotFoundError:
             return None
         if len(data) > MAX_BYTES:
-            raise _Unreadable(f"it has more than {MAX_BYTES} bytes")
+            raise _UnreadableDocument(f"it has more than {MAX_BYTES} bytes")
         return data
 
     def _decoded(self, data: bytes | None) -> Document:
         if data is None:
             return self._kind()
         if not data.strip():
-            raise _Unreadable("it is empty")
+            raise _UnreadableDocument("it is empty")
         try:
             return msgspec.json.decode(data, type=self._kind)
         except (msgspec.MsgspecError, ToolAgentError, RecursionError, ValueError) as error:
-            raise _Unreadable(str(error)) from error
+            raise _UnreadableDocument(str(error)) from error
 
     def _encoded(self, document: Document, before: bytes | None) -> bytes:
         text = self._encoder.encode(document)

@@ -33,7 +33,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 from msgspec import Struct
 
-from arp.protocol.agent_connection import AgentEvent, Failed
+from arp.protocol.agent_connection import AgentEvent, ConnectionFailure
 from arp.protocol.codec import Encoding, agent_decoder
 from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
@@ -292,7 +292,7 @@ class ObjectDialect:
             problem = f"the renderer does not offer {', '.join(missing)}"
             payload = DisplayErrorRequest(DISPLAY, int(ErrorCode.INVALID_OBJECT), problem)
             self.connection.send(DISPLAY, payload)
-            return [Failed(1002, problem)]
+            return [ConnectionFailure(1002, problem)]
         self._takes_arrays = self.connection.objects.offered("feature:batch") is not None
         for interface in NEEDED:
             self.connection.bind(interface)
@@ -383,7 +383,7 @@ class ObjectDialect:
         return [hello]
 
     def _apply_event(self, event: ObjectEvent) -> list[AgentEvent]:
-        if isinstance(event, Failed):
+        if isinstance(event, ConnectionFailure):
             return [event]
         if not isinstance(event, ObjectMessage):
             return []  # refused; the connection has answered with the error
@@ -483,7 +483,7 @@ class ObjectDialect:
         name = self._names.get(surface_id)
         if name == MAIN:
             self._destroy_all()
-            return [Failed(1000, "the user closed the surface")]
+            return [ConnectionFailure(1000, "the user closed the surface")]
         return self._silent_input("action", {"action": CLOSE}, surface_id)
 
     def _destroy_all(self) -> None:
@@ -508,7 +508,9 @@ class ObjectDialect:
                         self.connection.get_toplevel(surface_id)
                 continue
             if name == MAIN:
-                return [Failed(1002, "the renderer refused the surface of the conversation")]
+                return [
+                    ConnectionFailure(1002, "the renderer refused the surface of the conversation")
+                ]
             del self._names[surface_id]
             self._forget(name)
             self._gone.add(name)

@@ -19,7 +19,7 @@ from arp_terminal.drawing.palette import PLAIN
 EMPTY = Text("")
 
 
-class Hanging:
+class HangingBlock:
     """A body after a marker: the marker is before the first line, blanks before the others."""
 
     def __init__(
@@ -49,15 +49,15 @@ class Hanging:
 
 def rail(body: RenderableType, sign: str, style: Style) -> RenderableType:
     """Put a coloured line before all lines of `body`."""
-    return Hanging(f"{sign} ", body, repeat=True, style=style)
+    return HangingBlock(f"{sign} ", body, repeat=True, style=style)
 
 
 def indented(body: RenderableType, cells: int = 2) -> RenderableType:
     """Move `body` to the right."""
-    return Hanging(" " * cells, body, repeat=True)
+    return HangingBlock(" " * cells, body, repeat=True)
 
 
-class Beside:
+class ColumnBlock:
     """Drawings side by side, in columns of given widths with two cells between."""
 
     GAP = 2
@@ -82,7 +82,7 @@ class Beside:
             yield Segment.line()
 
 
-class Fitted:
+class FittedBlock:
     """A drawing that is made when it is known how wide it may be."""
 
     def __init__(self, draw: Callable[[int], RenderableType]) -> None:

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.json_value import JsonObject
-from arp_terminal.drawing.blocks import Hanging, cut, indented, rail, stack
+from arp_terminal.drawing.blocks import HangingBlock, cut, indented, rail, stack
 from arp_terminal.drawing.code_block import draw_code
 from arp_terminal.drawing.markdown import shown_address
 from arp_terminal.drawing.palette import (
@@ -87,7 +87,7 @@ def key_value(props: JsonObject, options: Options) -> RenderableType:
             if isinstance(item.get("value"), str)
             else line(item.get("value"), "–")
         )
-        parts.append(Hanging(marker, Text(value, style=tone(line(item.get("style"))))))
+        parts.append(HangingBlock(marker, Text(value, style=tone(line(item.get("style"))))))
     return stack(parts)
 
 
@@ -112,7 +112,7 @@ def progress(props: JsonObject, options: Options) -> RenderableType:
             text.append(
                 line(output(step["detail"])), style=tone("error") if status == "failed" else DIM
             )
-        parts.append(Hanging(f"{sign if options.unicode else ascii_sign} ", text, style=style))
+        parts.append(HangingBlock(f"{sign if options.unicode else ascii_sign} ", text, style=style))
     return stack(parts)
 
 

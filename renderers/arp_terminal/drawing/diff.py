@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.json_value import JsonObject
-from arp_terminal.drawing.blocks import Hanging, stack
+from arp_terminal.drawing.blocks import HangingBlock, stack
 from arp_terminal.drawing.code_block import highlight
 from arp_terminal.drawing.palette import BAD, BAD_WORD, DIM, GOOD, GOOD_WORD, HEADING
 from arp_terminal.drawing.props import label, line, lines
@@ -71,7 +71,7 @@ def _drawn(item: _Line, digits: int) -> RenderableType:
     numbers = " ".join(f"{place or '':>{digits}}" for place in (item.before, item.after))
     style = {"+": GOOD, "-": BAD}.get(item.sign, DIM)
     marker = label(f"{numbers} ", DIM).append(f"{item.sign} ", style=style)
-    return Hanging(marker, item.text)
+    return HangingBlock(marker, item.text)
 
 
 def _compare(before: list[str], after: list[str], language: str) -> Iterator[_Line]:

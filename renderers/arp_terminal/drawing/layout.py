@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal.drawing.blocks import Beside, stack
+from arp_terminal.drawing.blocks import ColumnBlock, stack
 from arp_terminal.drawing.palette import BAND, DIM
 from arp_terminal.drawing.props import items, line, number, objects
 from arp_terminal.options import Options
@@ -60,7 +60,7 @@ def split(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
 
 def columns(shares: list[float], width: int) -> list[int] | None:
     """Shares `width` out, with gaps; `None` if a column would be too narrow."""
-    room = width - Beside.GAP * (len(shares) - 1)
+    room = width - ColumnBlock.GAP * (len(shares) - 1)
     whole = sum(shares)
     widths = [int(room * share / whole) for share in shares]
     widths[-1] += room - sum(widths)
@@ -87,7 +87,7 @@ def _beside(
         draw(child, replace(options, width=width))
         for child, width in zip(children, widths, strict=True)
     ]
-    return Beside(drawn, widths)
+    return ColumnBlock(drawn, widths)
 
 
 def too_deep() -> RenderableType:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from arp.protocol.blob_path import PREFIX as FILES
 from arp.protocol.safe_text import sanitise
-from arp_terminal.drawing.blocks import Hanging, indented, rail, stack
+from arp_terminal.drawing.blocks import HangingBlock, indented, rail, stack
 from arp_terminal.drawing.code_block import draw_code
 from arp_terminal.drawing.inline_rules import has_open_math, parser
 from arp_terminal.drawing.palette import (
@@ -157,7 +157,7 @@ class _Blocks:
             if not item.children:  # an answer may be "42.", which is a list with an empty item
                 drawn.append(Text(marker.rstrip(), style=ACCENT))
                 continue
-            drawn.append(Hanging(marker, inner.stacked(item.children, gap=gap), style=ACCENT))
+            drawn.append(HangingBlock(marker, inner.stacked(item.children, gap=gap), style=ACCENT))
         return stack(drawn, gap=gap)
 
     def _table(self, node: SyntaxTreeNode) -> RenderableType:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from arp.protocol.errors import sentence
 from arp.protocol.safe_text import sanitise
-from arp_terminal.drawing.blocks import Hanging
+from arp_terminal.drawing.blocks import HangingBlock
 from arp_terminal.drawing.palette import BAD, DIM, GOOD, WARN
 from arp_terminal.options import Options
 
@@ -39,4 +39,4 @@ def draw_note(note: Note, options: Options) -> RenderableType:
     sign, ascii_sign, style = _SIGNS[note.tone]
     shown = note.text if note.tone == "info" else sentence(note.text)
     words = Text(sanitise(shown), style=DIM if note.tone == "info" else style)
-    return Hanging(f"{sign if options.unicode else ascii_sign} ", words, style=style)
+    return HangingBlock(f"{sign if options.unicode else ascii_sign} ", words, style=style)

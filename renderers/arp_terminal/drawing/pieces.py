@@ -26,7 +26,7 @@ _BARE_MARKER = re.compile(r"(?<=\n)[ \t]*([*+-]+|\d+[.)]?)\Z")
 _LISTS = frozenset(("bullet_list", "ordered_list"))
 
 
-class Cut(Struct, frozen=True):
+class MarkdownCut(Struct, frozen=True):
     """A place in markdown, and what its second half must know of the first."""
 
     offset: int
@@ -39,7 +39,7 @@ class Cut(Struct, frozen=True):
     """What opened the block in which the second half begins: a fence, the head of a table."""
 
 
-def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
+def finished(source: str, number: int | None = None, fence: str = "") -> MarkdownCut:
     """Return the last place such that later text cannot change the part before.
 
     Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE`
@@ -47,8 +47,8 @@ def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
 
     Args:
         source: Markdown, from a cut on.
-        number: `Cut.number` of that cut.
-        fence: `Cut.fence` of that cut.
+        number: `MarkdownCut.number` of that cut.
+        fence: `MarkdownCut.fence` of that cut.
     """
     if fence:
         cut = finished(fence + source)
@@ -56,21 +56,21 @@ def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
     if len(source) > MAX_SOURCE:
         head = source[: source.rfind("\n", 0, MAX_SOURCE) + 1 or MAX_SOURCE]
         cut = finished(head, number)
-        return cut if cut.offset else Cut(len(head), tight=True, fence=_opening(head))
+        return cut if cut.offset else MarkdownCut(len(head), tight=True, fence=_opening(head))
     if marker := _BARE_MARKER.search(source):
         return finished(source[: marker.start()], number)
     nodes = list(block_nodes(sanitise(source)))
     if not nodes:
-        return Cut(0)
+        return MarkdownCut(0)
     last = nodes[-1]
     if _is_over(last, source):
-        return Cut(len(source))
+        return MarkdownCut(len(source))
     if last.type in _LISTS and len(last.children) > 1:
         return _before_last_item(last, source, number if len(nodes) == 1 else None)
-    return Cut(_offset(source, _first_line(last)))
+    return MarkdownCut(_offset(source, _first_line(last)))
 
 
-def lines_over(source: str, fence: str = "") -> Cut:
+def lines_over(source: str, fence: str = "") -> MarkdownCut:
     """Return the last line of an unfinished block that cannot change, for printing by line.
 
     Lines of code, and lines of a paragraph after which another one has begun and in which no mark
@@ -78,38 +78,38 @@ def lines_over(source: str, fence: str = "") -> Cut:
 
     Args:
         source: Markdown, from a cut on, with one block that is not `finished`.
-        fence: `Cut.fence` of that cut.
+        fence: `MarkdownCut.fence` of that cut.
     """
     if len(source) > MAX_SOURCE or "\n" not in source:
-        return Cut(0)
+        return MarkdownCut(0)
     nodes = list(block_nodes(sanitise(fence + source)))
     if len(nodes) != 1:
-        return Cut(0)
+        return MarkdownCut(0)
     if nodes[0].type == "fence":
         return _code_over(nodes[0], source, fence)
-    return _words_over(source) if nodes[0].type == "paragraph" else Cut(0)
+    return _words_over(source) if nodes[0].type == "paragraph" else MarkdownCut(0)
 
 
-def _code_over(node: SyntaxTreeNode, source: str, fence: str) -> Cut:
+def _code_over(node: SyntaxTreeNode, source: str, fence: str) -> MarkdownCut:
     first = _offset(source, _first_line(node))
     opening, _, _ = source[first:].partition("\n")
     least = 0 if fence else first + len(opening) + 1
     end = len(source[: source.rfind("\n") + 1].rstrip())
     offset = source.find("\n", end) + 1 if end else 0
     if offset <= least or _is_closed_fence(node, fence + source):
-        return Cut(0)
-    return Cut(offset, tight=True, fence=fence or f"{opening}\n")
+        return MarkdownCut(0)
+    return MarkdownCut(offset, tight=True, fence=fence or f"{opening}\n")
 
 
-def _words_over(source: str) -> Cut:
+def _words_over(source: str) -> MarkdownCut:
     offset = source.rfind("\n") + 1
     while offset:
         begun = _PLAIN_BEGINNING.match(source, offset)
         before = source[:offset]
         if begun and not before.endswith("\\\n") and not has_open_mark(before):
-            return Cut(offset, tight=True)
+            return MarkdownCut(offset, tight=True)
         offset = source.rfind("\n", 0, offset - 1) + 1
-    return Cut(0)
+    return MarkdownCut(0)
 
 
 def _opening(source: str) -> str:
@@ -171,13 +171,13 @@ def _is_closed_fence(node: SyntaxTreeNode, source: str) -> bool:
     return last.startswith(node.markup) and not last.strip(node.markup[0])
 
 
-def _before_last_item(node: SyntaxTreeNode, source: str, number: int | None) -> Cut:
+def _before_last_item(node: SyntaxTreeNode, source: str, number: int | None) -> MarkdownCut:
     offset = _offset(source, _first_line(node.children[-1]))
     tight = not source[:offset].endswith(("\n\n", "\r\n\r\n"))
     if node.type == "bullet_list":
-        return Cut(offset, tight)
+        return MarkdownCut(offset, tight)
     first = int(node.attrs.get("start", 1)) if number is None else number
-    return Cut(offset, tight, first + len(node.children) - 1)
+    return MarkdownCut(offset, tight, first + len(node.children) - 1)
 
 
 def _first_line(node: SyntaxTreeNode) -> int:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal.drawing.blocks import Hanging, rail, stack
+from arp_terminal.drawing.blocks import HangingBlock, rail, stack
 from arp_terminal.drawing.palette import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, TITLE, WARN
 from arp_terminal.drawing.props import items, label, line, lines, objects, paragraph
 from arp_terminal.options import Options
@@ -69,7 +69,7 @@ def choices(props: JsonObject, options: Options) -> RenderableType:
         if option.get("description"):
             text.append(f"  {line(option['description'])}", style=DIM)
         text.append("  (not available)" if disabled else "", style=DIM)
-        body.append(Hanging(f"{place:>{width}}. ", text, style=DIM if disabled else ACCENT))
+        body.append(HangingBlock(f"{place:>{width}}. ", text, style=DIM if disabled else ACCENT))
     return question_rail(stack(body), ACCENT, options)
 
 
@@ -148,7 +148,7 @@ def _fields(fields: list[JsonObject], given: JsonObject | None) -> list[Renderab
         required = given is None and field.get("required") is True
         marker = label(f"  {name}", DIM).append(" *" if required else "  ", style=BAD)
         marker.append(" " * max(1, width - cell_len(name) + 1))
-        drawn.append(Hanging(marker, _field_value(field, given)))
+        drawn.append(HangingBlock(marker, _field_value(field, given)))
     return drawn
 
 
@@ -182,10 +182,10 @@ def _closed(props: JsonObject, options: Options, answer: str, *, good: bool) -> 
     title = line(props.get("title")) or line(props.get("label")) or "Question"
     if state in STATES:
         text = label(f"{title} ({STATES[state]})", DIM)
-        return Hanging("○ " if options.unicode else "- ", text, style=DIM)
+        return HangingBlock("○ " if options.unicode else "- ", text, style=DIM)
     arrow = " → " if options.unicode else " -> "
     text = label(title, DIM)
     if answer:
         text.append(arrow, style=DIM).append(answer, style=BOLD)
     sign = ("✓ " if good else "✗ ") if options.unicode else ("+ " if good else "- ")
-    return Hanging(sign, text, style=GOOD if good else BAD)
+    return HangingBlock(sign, text, style=GOOD if good else BAD)

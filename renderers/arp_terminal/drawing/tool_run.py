@@ -15,7 +15,7 @@ from arp.protocol.framing.program_output import printed
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
 from arp.protocol.screen import ToolRun
-from arp_terminal.drawing.blocks import Hanging, cut, indented, stack
+from arp_terminal.drawing.blocks import HangingBlock, cut, indented, stack
 from arp_terminal.drawing.palette import BAD, BOLD, DIM, GOOD, WARN
 from arp_terminal.drawing.props import label, line, lines, output, paragraph
 from arp_terminal.options import Options
@@ -78,7 +78,7 @@ def draw_tool(
     if run.error:
         below.append(paragraph(sentence(output(run.error)), BAD))
     sign, style = _sign(run, options, spinner)
-    return indented(Hanging(f"{sign} ", stack([heading, *below]), style=style), INDENT)
+    return indented(HangingBlock(f"{sign} ", stack([heading, *below]), style=style), INDENT)
 
 
 def _sign(run: ToolRun, options: Options, spinner: str) -> tuple[str, Style]:
@@ -158,7 +158,7 @@ def _result(run: ToolRun, width: int, options: Options) -> list[RenderableType]:
     arrow = "→ " if options.unicode else "> "
     shown = _few(output(text).strip("\n").split("\n"), RESULT_LINES)
     body = stack(_dimmed(shown, width - len(arrow), options))
-    parts: list[RenderableType] = [Hanging(arrow, body, style=DIM)]
+    parts: list[RenderableType] = [HangingBlock(arrow, body, style=DIM)]
     if run.result_ref:
         parts.append(cut(label(f"Whole result: {run.result_ref}", DIM), width, options.unicode))
     return parts

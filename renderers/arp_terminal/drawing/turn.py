@@ -15,7 +15,7 @@ from arp.protocol.errors import ErrorPayload, sentence
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import InputEcho
 from arp.protocol.screen import TurnScreen
-from arp_terminal.drawing.blocks import Hanging, cut, indented
+from arp_terminal.drawing.blocks import HangingBlock, cut, indented
 from arp_terminal.drawing.palette import BAD, BOLD, DIM, ITALIC, PROMPT_SIGN, USER
 from arp_terminal.drawing.props import items, line, lines, number, objects, output
 from arp_terminal.options import Options
@@ -45,7 +45,7 @@ def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableT
     text.append(input_words(echo), style=BOLD)
     if note:
         text.append(f"  ({note})", style=DIM)
-    return Hanging(f"{PROMPT_SIGN} " if options.unicode else "> ", text, style=USER)
+    return HangingBlock(f"{PROMPT_SIGN} " if options.unicode else "> ", text, style=USER)
 
 
 def input_words(echo: InputEcho) -> str:
@@ -95,13 +95,13 @@ def draw_thought(thinking: str, options: Options, *, live: bool = False) -> Rend
     words = lines(thinking).strip()
     if live:
         recent = "\n".join(words[-600:].split("\n")[-THOUGHT_LINES:])
-        return indented(Hanging(sign, Text(recent, style=DIM + ITALIC), style=DIM), INDENT)
+        return indented(HangingBlock(sign, Text(recent, style=DIM + ITALIC), style=DIM), INDENT)
     summary = cut(
         Text(" ".join(words.split()), style=DIM + ITALIC),
         max(10, options.width - 4),
         options.unicode,
     )
-    return indented(Hanging(sign, summary, style=DIM), INDENT)
+    return indented(HangingBlock(sign, summary, style=DIM), INDENT)
 
 
 def draw_error(
@@ -120,7 +120,7 @@ def draw_error(
         if any(other.debug is None and other.error == error.error for other in errors):
             sign, text = "  ", Text("Details:", style=DIM)
         text.append(f"\n{output(error.debug)}", style=DIM)
-    return indented(Hanging(sign, text, style=BAD), INDENT)
+    return indented(HangingBlock(sign, text, style=BAD), INDENT)
 
 
 def draw_end(turn: TurnScreen, options: Options) -> RenderableType | None:

@@ -11,7 +11,7 @@ from arp.protocol.mark import Piece, pieces_of
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
 from arp_terminal.asking.open_questions import is_question
-from arp_terminal.drawing.pieces import Cut, finished, is_open_fence, lines_over
+from arp_terminal.drawing.pieces import MarkdownCut, finished, is_open_fence, lines_over
 from arp_terminal.drawing.questions import is_open
 from arp_terminal.drawing.turn import draw_end, is_said
 from arp_terminal.log.entries import (
@@ -254,7 +254,7 @@ class TurnLog:
                 last.end = end
         self.items.insert(max(place, self.front), new)
 
-    def _cut(self, source: str, item: Item) -> Cut:
+    def _cut(self, source: str, item: Item) -> MarkdownCut:
         cut = finished(source, item.number, item.fence)
         return lines_over(source, item.fence) if self._by_line and not cut.offset else cut
 

@@ -97,7 +97,7 @@ class ExpectedInput(Struct, frozen=True):
     """Nothing runs."""
 
 
-class Asking(Struct, frozen=True):
+class CurrentQuestion(Struct, frozen=True):
     """The current question, and how far its dialogue is."""
 
     question: Question
@@ -134,10 +134,10 @@ class Conversation:
         """To be printed, then removed, by the program that shows the conversation."""
         self.ended: Literal["quit", "new", "interrupted", "lost"] | None = None
         """Why it ended; `None` while it runs."""
-        self._asking: Asking | None = None
+        self._asking: CurrentQuestion | None = None
         self._passed: set[str] = set()
         """Questions that are not asked: skipped, or an answer is on its way."""
-        self._in_flight: InFlight[Asking] = InFlight()
+        self._in_flight: InFlight[CurrentQuestion] = InFlight()
         self._is_lost = False
         self._expected = ExpectedInput()
         self._interrupted_at = float("-inf")
@@ -241,10 +241,10 @@ class Conversation:
             self._asking = None
         elif asking is None or not is_same or self._is_other(asking, due):
             begun = asking.dialogue if asking is not None and is_same else None
-            self._asking = Asking(due, resumed(begun, due, self.client.screen))
+            self._asking = CurrentQuestion(due, resumed(begun, due, self.client.screen))
             self._show_input(due)
 
-    def _is_other(self, asking: Asking, due: Question) -> bool:
+    def _is_other(self, asking: CurrentQuestion, due: Question) -> bool:
         """Return whether a question is now asked in another way than before."""
         if due.offered != asking.question.offered:
             return True
@@ -267,7 +267,7 @@ class Conversation:
             self._shown_input = self._asking.id
             self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
 
-    def _tell_closed(self, asking: Asking) -> None:
+    def _tell_closed(self, asking: CurrentQuestion) -> None:
         component = find(self.client.screen, asking.id)
         state = component.props.get("state") if component is not None else None
         if state == "answered":
@@ -343,7 +343,7 @@ class Conversation:
                 Note("info", "No connection. This will be sent as soon as there is one.")
             )
 
-    async def _answer(self, asking: Asking, typed: str) -> None:
+    async def _answer(self, asking: CurrentQuestion, typed: str) -> None:
         result = asking.dialogue.take(typed)
         if isinstance(result, Problem):
             self.notes.append(Note("bad", result.message))
@@ -400,7 +400,7 @@ class Conversation:
         self._look_for_question()
 
     @staticmethod
-    def _may_decline(asking: Asking) -> bool:
+    def _may_decline(asking: CurrentQuestion) -> bool:
         return asking.question.component.props.get("can_decline") is True
 
     def _skip(self, skip: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from arp.audit.evidence.export import EvidenceExport, Exported, Order
+from arp.audit.evidence.export import EvidenceExport, ExportedPack, Order
 from arp.audit.evidence.manifest import Scope
 from arp.ledger.fact import Fact, encode
 from tests.ledger.histories import long_history
@@ -32,7 +32,7 @@ def exported(
     session_id: str = "s",
     scope: Scope | None = None,
     read: Callable[[str], bytes] | None = None,
-) -> Exported:
+) -> ExportedPack:
     """Exports facts, in pages of seven."""
     order = Order(
         session_id=session_id,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arp.audit.evidence.derived import TIMELINE, Derived
+from arp.audit.evidence.derived import TIMELINE, DerivedParts
 from arp.audit.evidence.manifest import DERIVATION, Scope, TrialOf
 from arp.audit.evidence.scope import FactRange
 from arp.audit.evidence.trials import TrialParts
@@ -28,7 +28,9 @@ If this differs, packs that were made before cannot be compared with their facts
 
 def test_what_is_made_of_the_same_facts_changes_only_with_the_version() -> None:
     facts = [decode(line) for line in FACTS.read_bytes().splitlines()]
-    derived = Derived(facts[0].session_id, Scope(), also=[TrialParts(TrialOf("trial-1", "agent"))])
+    derived = DerivedParts(
+        facts[0].session_id, Scope(), also=[TrialParts(TrialOf("trial-1", "agent"))]
+    )
     timeline = b"".join([*map(derived.fold, facts), derived.rest()])
     made = derived.documents() | {TIMELINE: timeline}
     digest = sha256()
@@ -40,7 +42,7 @@ def test_what_is_made_of_the_same_facts_changes_only_with_the_version() -> None:
 @pytest.mark.parametrize("first", [2, 40, 150])
 def test_a_part_of_a_session_is_told_without_what_was_before(first: int) -> None:
     facts = long_history(200)
-    one, other = (Derived("s", Scope(), FactRange(first)) for _ in range(2))
+    one, other = (DerivedParts("s", Scope(), FactRange(first)) for _ in range(2))
     for fact in facts[first - 1 :]:
         one.fold(fact)
         other.fold(fact)

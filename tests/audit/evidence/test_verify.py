@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from arp.audit.evidence.fact_lines import Broken, FactCheck, fact_line
+from arp.audit.evidence.fact_lines import FactCheck, PackDefect, fact_line
 from arp.audit.evidence.manifest import Chain
 from arp.ledger.chain import genesis, links
 from arp.ledger.fact import encode
@@ -22,7 +22,7 @@ AGAIN = "from somewhere up to here it was made again"
 @dataclass
 class Found:
     good: int = 0
-    wrong: Broken | None = field(default=None)
+    wrong: PackDefect | None = field(default=None)
 
 
 def checked(lines: list[bytes], expected: Chain = WHOLE) -> Found:
@@ -52,7 +52,7 @@ def test_a_part_of_the_chain_is_checked_from_the_hash_before_it() -> None:
     assert checked(LINES[4:12], part) == Found(8)
     wrong = Chain("s", "e1", 5, 12, HASHES[4].hex(), HASHES[11].hex())
     assert checked(LINES[4:12], wrong) == Found(
-        0, Broken("facts.jsonl", "it is not what it was when its hash was made", 5)
+        0, PackDefect("facts.jsonl", "it is not what it was when its hash was made", 5)
     )
 
 
@@ -81,16 +81,16 @@ def test_each_kind_of_damage_has_its_place_and_its_sentence(
     lines: list[bytes], sequence: int, reason: str
 ) -> None:
     found = checked(lines)
-    assert found.wrong == Broken("facts.jsonl", reason, sequence)
+    assert found.wrong == PackDefect("facts.jsonl", reason, sequence)
     assert found.good == sequence - 1 or "made again" in reason
 
 
 def test_a_manifest_of_another_session_does_not_begin_this_chain() -> None:
     other = Chain("z", "e1", 1, 17, genesis("s", "e1").hex(), HASHES[-1].hex())
     reason = "the chain does not begin as that of this session and epoch"
-    assert checked(LINES, other) == Found(0, Broken("facts.jsonl", reason, 1))
+    assert checked(LINES, other) == Found(0, PackDefect("facts.jsonl", reason, 1))
 
 
 def test_what_is_broken_is_told_with_its_place() -> None:
-    assert str(Broken("facts.jsonl", "it is missing", 3)) == "fact 3: it is missing"
-    assert str(Broken("a.json", "is gone")) == "a.json: is gone"
+    assert str(PackDefect("facts.jsonl", "it is missing", 3)) == "fact 3: it is missing"
+    assert str(PackDefect("a.json", "is gone")) == "a.json: is gone"

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from arp_terminal.drawing import markdown as markdown_module
 from arp_terminal.drawing import pieces as pieces_module
 from arp_terminal.drawing.markdown import MAX_SOURCE, markdown
-from arp_terminal.drawing.pieces import Cut, draw_markdown, finished, is_open_fence, lines_over
+from arp_terminal.drawing.pieces import (
+    MarkdownCut,
+    draw_markdown,
+    finished,
+    is_open_fence,
+    lines_over,
+)
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
 
@@ -61,11 +67,11 @@ def test_blocks_are_over_when_nothing_can_change_them(source: str, over: str) ->
 
 
 def test_all_items_of_a_list_but_the_last_are_over() -> None:
-    assert finished("- a\n- b") == Cut(4, tight=True)
-    assert finished("- a\n\n- b") == Cut(5, tight=False)
-    assert finished("1. x\n1. y\n1. z") == Cut(10, tight=True, number=3)
-    assert finished("5) x\n6) y") == Cut(5, tight=True, number=6)
-    assert finished("1. y\n1. z", number=2) == Cut(5, tight=True, number=3)
+    assert finished("- a\n- b") == MarkdownCut(4, tight=True)
+    assert finished("- a\n\n- b") == MarkdownCut(5, tight=False)
+    assert finished("1. x\n1. y\n1. z") == MarkdownCut(10, tight=True, number=3)
+    assert finished("5) x\n6) y") == MarkdownCut(5, tight=True, number=6)
+    assert finished("1. y\n1. z", number=2) == MarkdownCut(5, tight=True, number=3)
 
 
 def test_a_block_without_end_is_cut_all_the_same() -> None:
@@ -154,12 +160,12 @@ def test_lines_are_over_when_nothing_can_change_them(source: str, over: str) -> 
 
 
 def test_code_goes_on_behind_a_line_of_it() -> None:
-    assert lines_over("```py\na\nb") == Cut(8, tight=True, fence="```py\n")
-    assert lines_over("b\nc", "```py\n") == Cut(2, tight=True, fence="```py\n")
-    assert lines_over("```\n", "```py\n") == Cut(0)
-    assert finished("b\n```\n", fence="```py\n") == Cut(6)
-    assert finished("b\n```\n\nnext", fence="```py\n") == Cut(7)
-    assert finished("b\nc", fence="```py\n") == Cut(0)
+    assert lines_over("```py\na\nb") == MarkdownCut(8, tight=True, fence="```py\n")
+    assert lines_over("b\nc", "```py\n") == MarkdownCut(2, tight=True, fence="```py\n")
+    assert lines_over("```\n", "```py\n") == MarkdownCut(0)
+    assert finished("b\n```\n", fence="```py\n") == MarkdownCut(6)
+    assert finished("b\n```\n\nnext", fence="```py\n") == MarkdownCut(7)
+    assert finished("b\nc", fence="```py\n") == MarkdownCut(0)
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=30).map("".join))
@@ -185,7 +191,7 @@ def test_text_by_lines_looks_as_it_does_at_once(source: str) -> None:
     assert [line for line in by_line if line] == [line for line in at_once if line]
 
 
-def _cut(source: str, fence: str) -> Cut:
+def _cut(source: str, fence: str) -> MarkdownCut:
     cut = finished(source, None, fence)
     return cut if cut.offset else lines_over(source, fence)
 

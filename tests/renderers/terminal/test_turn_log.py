@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arp.protocol.components import Component
-from arp.protocol.mark import Behind
+from arp.protocol.mark import OutputAnchor
 from arp.protocol.messages import (
     Commit,
     Delta,
@@ -33,11 +33,11 @@ MORE = InputEcho(input_type="text", data={"text": "more"}, **T)
 CARD = Component("x", "text", {"content": "x"})
 
 
-def delta(text: str, kind: str | None = None, behind: Behind | None = None) -> Delta:
+def delta(text: str, kind: str | None = None, behind: OutputAnchor | None = None) -> Delta:
     return Delta(payload=DeltaPayload(text, kind=kind), behind=behind, **T)
 
 
-def tool(name: str, behind: Behind | None = None) -> list[Any]:
+def tool(name: str, behind: OutputAnchor | None = None) -> list[Any]:
     start = ToolStart(payload=ToolStartPayload(name, "{}", name), behind=behind, **T)
     return [start, ToolEnd(payload=ToolEndPayload(name, True, name), **T)]
 
@@ -63,9 +63,9 @@ LIVE = [
 LATER = [
     ASKED,
     delta("hm", "thinking"),
-    *tool("a", Behind("t1/1", 11)),
-    *tool("b", Behind("x")),
-    InputEcho(input_type="text", data={"text": "more"}, behind=Behind("x"), **T),
+    *tool("a", OutputAnchor("t1/1", 11)),
+    *tool("b", OutputAnchor("x")),
+    InputEcho(input_type="text", data={"text": "more"}, behind=OutputAnchor("x"), **T),
     TurnMessage(status="completed", **T),
     Render(components=[part("t1/1", "Let me look, then."), CARD, part("t1/2", "Done.")], **T),
     Commit(final=True, **T),

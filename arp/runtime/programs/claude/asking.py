@@ -35,7 +35,7 @@ _SHELL_SYNTAX: Final = re.compile(r"[;&|<>$`\\\n(){}]")
 """Characters of a command that may be several commands, or do more than is visible."""
 
 
-class AskFirst:
+class AskPolicy:
     """Decides which tool calls Claude Code must ask for."""
 
     def __init__(self) -> None:

@@ -40,7 +40,7 @@ from arp.runtime.programs.claude.transcripts import Transcripts, is_uuid
 from arp.runtime.programs.program_version import ProgramVersions
 
 if TYPE_CHECKING:
-    from arp.runtime.programs.claude.asking import AskFirst
+    from arp.runtime.programs.claude.asking import AskPolicy
     from arp.runtime.programs.claude.session import ClaudeSession
 
 EXTRA_MISSING = (
@@ -525,11 +525,11 @@ def _type_with_sdk() -> type[ClaudeSession]:
     return ClaudeSession
 
 
-def _ask_first() -> AskFirst:
+def _ask_first() -> AskPolicy:
     """Return the rules about what Claude Code must ask; the SDK has been imported by now."""
-    from arp.runtime.programs.claude.asking import AskFirst
+    from arp.runtime.programs.claude.asking import AskPolicy
 
-    return AskFirst()
+    return AskPolicy()
 
 
 def _start_error(failed: Unavailable, session_id: str) -> AriError:

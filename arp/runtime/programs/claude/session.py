@@ -33,7 +33,7 @@ from arp.runtime.contract.errors import (
     Unavailable,
 )
 from arp.runtime.contract.feed import PendingPermission, SessionFeed
-from arp.runtime.programs.claude.asking import AskFirst, offered_rules
+from arp.runtime.programs.claude.asking import AskPolicy, offered_rules
 from arp.runtime.programs.claude.messages import MessageReader, commands_of, kind_of, summary_of
 from arp.runtime.programs.claude.process import ClaudeProcess
 
@@ -77,7 +77,7 @@ class ClaudeSession:
         provider: str,
         modes: Sequence[str],
         keeps_rules: bool,
-        ask_first: AskFirst | None = None,
+        ask_first: AskPolicy | None = None,
     ) -> None:
         self.session_id = session_id
         self.model = ""
