@@ -81,8 +81,8 @@ class Node:
         """Last commit that changed the component or one of its descendants."""
         self.tail: list[str] = []
         """Text appended to `content` that is not joined to it yet."""
-        self.successor: str | None = None
-        """Id of the root component that replaced this removed root under another id."""
+        self.successor: Node | None = None
+        """Node that replaced this root component in its position, under the same id or another."""
 
     @property
     def own(self) -> JsonObject:
@@ -617,7 +617,8 @@ class Tree:
         elif old.parent is None:
             self._mark("restructured")
             self.marks.note_removed(old, component.id)
-            old.successor = component.id
+        if old.parent is None:
+            old.successor = added
             self._undo.append(partial(setattr, old, "successor", None))
         siblings[index] = component.id
         self._undo.append(lambda: siblings.__setitem__(index, target))

@@ -155,6 +155,7 @@ class _Translation:
         moved = _reordered(changes)
         has_moved_id = self._has_moved_id()
         stale: list[str] = []  # ids of old pieces to remove
+        again = set[str]()  # ids in `stale` of roots that are inserted again
         in_place: list[str] = []  # roots with pieces under the same ids as before
         inserted: list[str] = []  # roots with pieces to insert at the right position
         for root, passes in passes_by_root.items():
@@ -162,23 +163,24 @@ class _Translation:
             old_ids = self._ids_before(root, seq)
             if node is None or node.parent is not None:
                 stale += old_ids
-            elif has_moved_id or node.born == seq or root in moved:
-                stale += old_ids
-                inserted.append(root)
-            elif not passes and self._ids(root) == old_ids:
+                continue
+            keeps_position = not (has_moved_id or node.born == seq or root in moved)
+            if keeps_position and passes:
+                continue
+            if keeps_position and self._ids(root) == old_ids:
                 in_place.append(root)
-            elif not passes:
+            else:
                 stale += old_ids
+                again.update(old_ids)
                 inserted.append(root)
         passing = {r for r, passes in passes_by_root.items() if passes and not has_moved_id}
         ops = [*self._passing_ops(changes, passing)]
         if not has_moved_id:
-            ops += self._replace_roots(stale, inserted, seq)
-        if not self._tree.marks.handed.isdisjoint(inserted):
-            # In the tree, the marks of a removed root have moved to an inserted root. A renderer
-            # removes before it inserts: it would move these marks to the root before that one, and
-            # show the tool calls in the wrong position.
-            raise NeedsSnapshot
+            ops += self._replace_roots(stale, inserted, moved, seq)
+        self._check_marks(inserted, moved)
+        # The marks of a removed root go to the root before it. A root that is inserted again must
+        # be gone by then: it would take these marks along to its new position.
+        stale.sort(key=lambda name: name not in again)
         ops += map(Remove, stale)
         tools = _tools(changes)
         out: list[Change] = [PatchChange(ops)] if ops else []
@@ -188,14 +190,43 @@ class _Translation:
             out += self._insert_roots(output, roots, turn, tools)
         return out
 
+    def _check_marks(self, inserted: Iterable[str], moved: set[str]) -> None:
+        """Check that renderers move the marks of removed roots to the same roots as the tree.
+
+        Args:
+            inserted: Roots to insert.
+            moved: Targets of all `reorder` operations of the commit.
+
+        Raises:
+            NeedsSnapshot: Renderers would show the marks in another position.
+        """
+        handed, gone = self._tree.marks.handed, self._tree.gone
+        # A renderer removes before it inserts. It would move the marks for an inserted root to the
+        # root before that one, and show the tool calls in the wrong position.
+        if not handed.isdisjoint(inserted):
+            raise NeedsSnapshot
+        # A root that was moved and then removed left its marks at its new position. A renderer has
+        # it in the old position.
+        if handed and any(name in gone and gone[name].parent is None for name in moved):
+            raise NeedsSnapshot
+
     def _replace_surface(self, changes: Sequence[Change], turn: str) -> list[Change]:
-        """Render the whole surface; the first change removes everything before."""
+        """Render the whole surface; the first change removes everything before.
+
+        Raises:
+            NeedsSnapshot: An operation before the replacement has moved marks to a root that is
+                shown again. A renderer removes both, so that it moves the marks to the beginning.
+        """
+        if self._tree.marks.handed - {None}:
+            raise NeedsSnapshot
         roots = self._tree.outputs.get(turn, ())
         first, *rest = self._renders(roots, _tools(changes)) or [RenderChange([])]
         return [msgspec.structs.replace(first, replace=True), *rest]
 
-    def _replace_roots(self, stale: list[str], inserted: list[str], seq: int) -> Iterator[PatchOp]:
-        """Yield operations that replace removed roots by their successors.
+    def _replace_roots(
+        self, stale: list[str], inserted: list[str], moved: set[str], seq: int
+    ) -> Iterator[PatchOp]:
+        """Yield operations that replace removed roots by their successors, in their positions.
 
         Both are removed from the lists. Removing the old root and inserting the new one would move
         the marks of the old root to the root before it.
@@ -203,11 +234,12 @@ class _Translation:
         Args:
             stale: Ids to remove.
             inserted: Roots to insert.
+            moved: Targets of all `reorder` operations of the commit.
             seq: Number of the commit.
         """
         for old, node in self._tree.gone.items():
-            new, old_ids = self._successor(node), self._ids_before(old, seq)
-            if new not in inserted or not old_ids or old_ids[-1] not in stale:
+            new, old_ids = self._successor(node, moved), self._ids_before(old, seq)
+            if new == old or new not in inserted or not old_ids or old_ids[-1] not in stale:
                 continue
             inserted.remove(new)
             stale.remove(old_ids[-1])
@@ -224,14 +256,24 @@ class _Translation:
                 yield Insert(piece, after)
                 after = piece.id
 
-    def _successor(self, node: Node) -> str | None:
-        """Return the final replacement of a root; one commit may replace it several times."""
-        gone, seen = self._tree.gone, set[str]()
-        name = node.successor
-        while name in gone and name not in seen:  # `seen`: two roots may have replaced each other
-            seen.add(name)
-            name = gone[name].successor or name
-        return name
+    def _successor(self, node: Node, moved: set[str]) -> str | None:
+        """Return the root that is now in the position that a removed root had.
+
+        One commit may replace a root several times.
+
+        Returns:
+            `None` if the root was not replaced, or if its last replacement is not in this position.
+        """
+        last = node
+        while last.successor is not None:
+            # A `replace` keeps the position, but a renderer has the old root in the position
+            # before the `reorder`. Replacing it there would show the new root in the wrong order.
+            if last.id in moved:
+                return None
+            last = last.successor
+        # The last replacement may have been removed, and its id used again in another position.
+        is_there = last.id not in moved and self._tree.nodes.get(last.id) is last
+        return last.id if is_there else None
 
     def _has_moved_id(self) -> bool:
         """Return whether an id has moved from one root to another."""

@@ -52,7 +52,7 @@ from arp.view.snapshot import catch_up, snapshot
 from arp.view.view import View
 from tests.restoring import restore
 from tests.session.conversation import watched
-from tests.surface.random_changes import WORDS, change
+from tests.surface.random_changes import WORDS, change, root_changes
 
 AT = "2026-11-21T08:00:00.000000Z"
 
@@ -378,6 +378,14 @@ def frame(run: Run, chance: Random) -> None:
         run.commit(run.session.running, "main", changes)
 
 
+def arrange(run: Run, chance: Random) -> None:
+    """The agent moves, replaces, removes and adds root components in one commit."""
+    turn, surface = run.session.running, chance.choice(["main", "main", "side"])
+    tree = run.session.tree(surface)
+    if turn is not None and tree is not None:
+        run.commit(turn, surface, [root_changes(chance, tree, turn if surface == "main" else "")])
+
+
 def keep(run: Run, chance: Random) -> None:
     """The agent keeps something, or something that it cannot keep."""
     turn = run.session.running
@@ -599,6 +607,7 @@ ACTIONS: dict[str, Action] = {
     "thread": begin_thread,
     "show": show,
     "frame": frame,
+    "arrange": arrange,
     "window": window,
     "popup": popup,
     "change popup": change_popup,
@@ -622,6 +631,7 @@ WEIGHTED = (
     *("say",) * 4,
     *("show",) * 8,
     *("frame",) * 3,
+    *("arrange",) * 3,
     *("user",) * 3,
     *("drain",) * 3,
     *("answer",) * 2,
@@ -648,5 +658,15 @@ steps = st.lists(
     st.tuples(st.sampled_from(WEIGHTED), st.integers(0, 2**20)), min_size=1, max_size=40
 )
 """Programs; every one begins with something that the user says."""
+
+arrangements = st.lists(
+    st.tuples(
+        st.sampled_from((*("arrange",) * 6, "tool", "tool", "say", "drain", "finish", "user")),
+        st.integers(0, 2**20),
+    ),
+    min_size=1,
+    max_size=16,
+)
+"""Programs that mostly move, replace and remove root components."""
 
 BEGIN = [("user", 1), ("say", 1)]

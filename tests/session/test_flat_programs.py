@@ -24,7 +24,7 @@ from arp.protocol.objects.wire import ObjectMessage
 from arp.protocol.screen import Screen
 from arp.session import window
 from arp.view.objects.dialect import ObjectDialect
-from tests.session.programs import BEGIN, FEATURES, Run, steps
+from tests.session.programs import BEGIN, FEATURES, Run, arrangements, steps
 from tests.support.examples import examples
 
 LARGE = Limits(max_surfaces=100, max_message_bytes=16 << 20)
@@ -113,7 +113,7 @@ def expected(screen: Screen) -> list[Any]:
 
 @pytest.mark.parametrize("is_slow", [False, True])
 @settings(max_examples=examples(8), suppress_health_check=[*HealthCheck], deadline=None)
-@given(steps)
+@given(steps | arrangements)
 @example([("show", 308), ("show", 546), ("frame", 177)])
 def test_flat_surface_shows_what_the_screens_show(is_slow: bool, program: Program) -> None:
     with pytest.MonkeyPatch.context() as patched:

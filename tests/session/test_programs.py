@@ -22,6 +22,7 @@ from tests.session.programs import (
     PROFILES,
     Run,
     Watcher,
+    arrangements,
     encoded,
     fresh,
     state,
@@ -44,7 +45,7 @@ def played(program: Program, watching: Sequence[str] = ("full",)) -> Run:
 
 
 @settings(max_examples=examples(200))
-@given(steps)
+@given(steps | arrangements)
 @example([("show", 2802), ("tool", 0), ("show", 2119)])
 @example([("show", 308), ("show", 546), ("frame", 177)])
 @example([("popup", 1), ("show", 4775)])

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arp.ledger.fact import Fact, decode
@@ -120,6 +120,7 @@ MANY_TURNS = (
     "user",
     "finish",
     "show",
+    "arrange",
     "say",
     "ask",
     "return",
@@ -133,6 +134,7 @@ many_turns = st.lists(
 
 @settings(max_examples=examples(50))
 @given(many_turns, st.integers(1, 2))
+@example([("ask", 1), ("show", 15187), ("ask", 27552), ("show", 2320)], 1)
 def test_renderers_show_the_turns_that_stayed_as_one_that_joins_now(
     program: Program, turns: int
 ) -> None:

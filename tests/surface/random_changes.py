@@ -194,6 +194,72 @@ def _insert(chance: Random, tree: Tree, there: list[str]) -> Insert:
     return Insert(made)
 
 
+def root_changes(chance: Random, tree: Tree, output: str) -> PatchChange:
+    """Several ops on the root components of one output; each of them fits those before it.
+
+    A commit that moves, replaces and removes the same few roots is refused too often if its ops
+    are chosen one by one.
+
+    Args:
+        chance: Source of all choices.
+        tree: The surface, which is not changed.
+        output: The turn, or an empty string on surfaces without turns.
+    """
+    # Agents cannot name text parts.
+    roots = [root for root in tree.outputs.get(output, ()) if "/" not in root]
+    used = set(tree.nodes)
+    ops: list[PatchOp] = []
+    for _ in range(chance.randint(2, 5)):
+        target = chance.choice(roots) if roots else None
+        kind = chance.choice(["reorder", "replace", "remove", "insert"]) if target else "insert"
+        if kind == "remove" and target:
+            ops.append(Remove(target))
+            roots.remove(target)
+            used.discard(target)
+        elif kind == "reorder" and target:
+            roots.remove(target)
+            at = chance.randint(0, len(roots))
+            ops.append(Reorder(target, roots[at - 1] if at else None))
+            roots.insert(at, target)
+        else:
+            free = [name for name in IDS if name not in used]
+            at = chance.randint(0, len(roots))
+            after = roots[at - 1] if at else None
+            if len(free) < 4:
+                break
+            made = _root(chance, free)
+            if kind == "replace" and target:
+                ops.append(Replace(target, made))
+                roots[roots.index(target)] = made.id
+                used.discard(target)
+            else:
+                ops.append(Insert(made, after))
+                roots.insert(at, made.id)
+            used |= _ids_in(plain(made))
+    return PatchChange(ops)
+
+
+def _root(chance: Random, ids: Sequence[str]) -> Component:
+    """A root component: often a text, which everybody shows, or one that few show."""
+    made = component(chance, ids, depth=2)
+    match chance.randrange(3):
+        case 0:
+            return Component(made.id, "text", {"content": words(chance)})
+        case 1:
+            return Component(made.id, "x-acme-dial", {"value": [1]}, 1, _fallback(chance))
+    return made
+
+
+def _ids_in(value: Any) -> set[str]:
+    """Return all component ids in the object of a component."""
+    if isinstance(value, list):
+        return {name for one in value for name in _ids_in(one)}
+    if not isinstance(value, dict):
+        return set()
+    own = {value["id"]} if isinstance(value.get("id"), str) else set()
+    return own | {name for one in value.values() for name in _ids_in(one)}
+
+
 def siblings(tree: Tree, target: str) -> list[str]:
     """What stands in the same list, itself not counted."""
     node = tree.nodes.get(target)

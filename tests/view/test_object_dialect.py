@@ -857,6 +857,34 @@ def test_several_that_are_moved_at_once_stand_as_in_the_session() -> None:
     assert talk.content() == ["c", "d", "a", "b"]
 
 
+def test_new_component_after_a_moved_one_is_inserted_where_it_belongs() -> None:
+    """The moved one is still in its old position when the new one is inserted."""
+    talk = flat()
+    talk.show(render(text("a"), text("b")), commit(3))
+    talk.show(patch(Reorder("b", None), Insert(text("n"), "b")), commit(4))
+    assert talk.content() == ["b", "n", "a"]
+
+
+def test_reorder_takes_effect_with_its_commit() -> None:
+    """Even if something else is written between them."""
+    talk = flat()
+    talk.show(render(text("a"), text("b")), commit(3))
+    talk.show(patch(Reorder("b", None)))
+    talk.show(delta("text"))
+    assert talk.content() == ["a", "b", "t1/1"]
+    talk.show(commit(4))
+    assert talk.content() == ["b", "a", "t1/1"]
+
+
+def test_old_root_is_removed_when_its_id_becomes_a_child_of_a_new_root() -> None:
+    """An id exists once on a surface at any moment (protocol.md 3, "ids are unique")."""
+    talk = flat()
+    talk.show(render(text("a"), text("b")), commit(3))
+    new = Component("g", "group", {"children": [child("a")]})
+    talk.show(patch(Remove("a")), render(new), commit(4))
+    assert talk.content() == ["b", "g"]
+
+
 def test_component_that_comes_back_somewhere_else_is_moved() -> None:
     """Removed and put elsewhere while the renderer displayed something else: merged to a move."""
     talk = flat()

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.components import Component
 from arp.protocol.limits import Limits, RendererLimits
+from arp.protocol.mark import Behind, Mark
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.tree import Tree
@@ -189,6 +190,32 @@ def test_what_is_replaced_under_another_id_is_replaced_where_it_stood() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "ops",
+    [
+        [Reorder("c", "a"), Replace("c", confirm("n"))],
+        [Replace("c", confirm("n")), Reorder("n", "a")],
+        [Replace("c", confirm("m")), Reorder("m", "a"), Replace("m", confirm("n"))],
+        [Replace("c", text("n")), Remove("n"), Insert(confirm("n"), "a")],
+    ],
+)
+def test_replacement_that_is_not_in_the_position_of_the_old_root_is_inserted(
+    ops: list[PatchOp],
+) -> None:
+    """The renderer has the old root before `a`; the new one belongs after `a`."""
+    stage = Stage(confirm("c"), text("a"), text("b"))
+    assert stage.told(TEXT, PatchChange(ops)) == [
+        patch(Remove("c")),
+        patch(Insert(as_text("n", "Sure?\nReply yes or no."), "a")),
+    ]
+
+
+def test_root_that_is_replaced_under_its_own_id_first_is_replaced_in_its_position() -> None:
+    stage = Stage(confirm("c"), text("a"))
+    ops = patch(Replace("c", confirm("c", "Old?")), Replace("c", text("n")))
+    assert stage.told(TEXT, ops) == [patch(Replace("c", text("n")))]
+
+
 def test_id_of_a_removed_root_that_comes_in_the_place_of_another_is_removed_first() -> None:
     """An id stands once on a surface at any moment (protocol.md 3, "ids are unique")."""
     stage = Stage(table("f"), text("b"), confirm("j"))
@@ -253,6 +280,39 @@ def test_first_place_of_an_earlier_turn_cannot_be_told() -> None:
     stage = Stage(text("b"), group("g", plain("c")))
     stage.commit("t2", RenderChange([text("z")]))
     assert stage.told(TEXT, patch(Reorder("g", None)), turn="t2") is None
+
+
+# -- positions of tool calls -----------------------------------------------------------------------
+
+
+def with_tool(stage: Stage, root: str) -> Stage:
+    """Add a tool call after a root component."""
+    stage.on.tree.mark(Mark("tool", 0, Behind(root)), "t1")
+    return stage
+
+
+def test_root_that_is_inserted_again_is_removed_before_the_roots_that_are_gone() -> None:
+    """The mark of `a` goes to the root before it. That must not be `c`, which moves."""
+    stage = with_tool(Stage(confirm("c"), text("a")), "a")
+    assert stage.told(TEXT, patch(Reorder("c", "a"), Remove("a"))) == [
+        patch(Remove("c"), Remove("a")),
+        RenderChange([as_text("c", "Sure?\nReply yes or no.")]),
+    ]
+
+
+def test_root_that_is_moved_and_removed_leaves_its_tool_at_its_new_position() -> None:
+    """A renderer has it in the old position: only a snapshot shows the tool after `a`."""
+    ops = patch(Reorder("c", "a"), Remove("c"))
+    stage = with_tool(Stage(confirm("c"), text("a"), text("b")), "c")
+    assert stage.told(TEXT, ops) is None
+    assert Stage(confirm("c"), text("a"), text("b")).told(TEXT, ops) == [patch(Remove("c"))]
+
+
+def test_tool_of_a_root_that_is_removed_before_the_surface_is_replaced() -> None:
+    """Its mark has gone to `a`, which is shown again. A renderer removes both at once."""
+    stage = with_tool(Stage(text("a"), confirm("c")), "c")
+    replaced = RenderChange([text("a")], replace=True)
+    assert stage.told(TEXT, patch(Remove("c")), replaced) is None
 
 
 # -- layouts ---------------------------------------------------------------------------------------
@@ -349,7 +409,7 @@ def test_root_that_moved_into_a_group_is_removed_where_it_stood() -> None:
         GROUPS,
         patch(Remove("a"), Insert(text("a"), None, "g"), Update("c", "props.title", "New?")),
     )
-    assert told[0] == patch(Remove("a"), Remove("g"), Remove("c"))
+    assert told[0] == patch(Remove("g"), Remove("c"), Remove("a"))
     assert [shown.id for shown in told[1].components] == ["g", "c"]
 
 

@@ -14,7 +14,7 @@ this object does. If it then changes that turn, a snapshot is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -107,6 +107,8 @@ class FlatContent:
         self._shown: dict[str, _ShownSurface] = {}
         self._touched: dict[str, dict[str, None]] = {}
         """Components named by changes without a commit so far, by surface."""
+        self._reordered: dict[str, dict[str, None]] = {}
+        """Targets of `reorder` operations without a commit so far, by surface."""
         self._replaced: set[str] = set()
         """Surfaces that the next commit empties first."""
         self._holds = False
@@ -169,7 +171,7 @@ class FlatContent:
         self.is_desynchronised = False
         # The renderer keeps its old content until the next commit, which replaces it (`is_new`).
         self._shown = {name: _ShownSurface() for name in (MAIN, *self._shown)}
-        self._touched, self._replaced = {}, set()
+        self._touched, self._reordered, self._replaced = {}, {}, set()
         self._holds, self._is_final = ready.resume == "snapshot", False
         self._seq = ready.seq
 
@@ -188,8 +190,8 @@ class FlatContent:
             if tree is not None and name in tree.nodes:
                 touched[tree.nodes[name].root.id] = None
         if isinstance(change, Patch):
-            moved = self._shown.setdefault(change.surface, _ShownSurface()).moved
-            moved.update({op.target: None for op in change.ops if isinstance(op, Reorder)})
+            reordered = self._reordered.setdefault(change.surface, {})
+            reordered.update({op.target: None for op in change.ops if isinstance(op, Reorder)})
 
     def _touch_committed(self, commit: Commit) -> None:
         """Mark the roots that a commit has changed as dirty."""
@@ -200,10 +202,14 @@ class FlatContent:
                 self._empty(surface, shown)
             for name, before in tree.gone.items():
                 shown.gone.setdefault(name, before.root.id)
+                # The id of a removed root may now belong to a child of another root. Only the old
+                # root's own entry removes it from the renderer.
+                self._touch(surface, before.root.id)
             for name in names:
                 node = tree.nodes.get(name)
                 self._touch(surface, name if node is None else node.root.id)
-        self._touched, self._replaced = {}, set()
+            shown.moved.update(self._reordered.get(surface, {}))
+        self._touched, self._reordered, self._replaced = {}, {}, set()
         self._is_final = self._is_final or commit.final
         if commit.seq is not None:
             self._holds = False
@@ -336,7 +342,8 @@ class FlatContent:
             # The turn was evicted and changed again: the renderer still shows the root under its
             # id, although it is not in `roots`. A render replaces it in place.
             return component, weight
-        if known is None and (before := self._before(surface, shown, root)) is not _LAST:
+        before = self._before(surface, shown, root) if known is None else _LAST
+        if before is not _LAST:
             return Insert(component, before), weight
         return component, weight
 
@@ -424,20 +431,29 @@ class FlatContent:
         node = self._screen.surfaces[surface].nodes.get(root)
         return node.turn if node is not None else root.partition("/")[0]
 
-    def _shown_before(self, surface: str, shown: _ShownSurface, root: str) -> str | None:
-        """Return the last visible root before this one; `None` if this one is the first."""
+    def _shown_before(
+        self, surface: str, shown: _ShownSurface, root: str, skip: Collection[str] = ()
+    ) -> str | None:
+        """Return the last visible root before this one; `None` if this one is the first.
+
+        Args:
+            surface: Name of the surface.
+            shown: Content of the surface that the renderer has.
+            root: Id of a root component.
+            skip: Roots that do not count.
+        """
         if surface != MAIN:
             own = self._screen.surfaces[surface].outputs.get("", [])
-            return _last_shown(own[: own.index(root)], shown)
+            return _last_shown(own[: own.index(root)], shown, skip)
         turn_id = self._turn_of(surface, root)
         own = self._roots_of(turn_id)
-        found = _last_shown(own[: own.index(root)], shown)
+        found = _last_shown(own[: own.index(root)], shown, skip)
         if found is not None:
             return found
         turns = self._turns()
         for earlier in reversed(turns[: turns.index(turn_id) + 1]):
             if earlier != turn_id:
-                found = _last_shown(self._roots_of(earlier), shown)
+                found = _last_shown(self._roots_of(earlier), shown, skip)
             found = found or self._begins_behind.get(earlier)
             if found is not None:
                 return found
@@ -447,7 +463,9 @@ class FlatContent:
         """Return the visible root before a new one; `_LAST` if no visible root comes after it."""
         if all(False for _ in self._shown_after(surface, shown, root)):
             return _LAST
-        return self._shown_before(surface, shown, root)
+        # Moved roots are still in their old positions. A root that is inserted after one of them
+        # would stay there when that one moves.
+        return self._shown_before(surface, shown, root, skip=shown.moved)
 
     def _shown_after(self, surface: str, shown: _ShownSurface, root: str) -> Iterator[str]:
         """Yield the visible roots after this one."""
@@ -479,8 +497,9 @@ _LAST: Final = "\0"
 """Placeholder for the end of a surface; no component has this id."""
 
 
-def _last_shown(roots: list[str], shown: _ShownSurface) -> str | None:
-    return next((one for one in reversed(roots) if one in shown.roots), None)
+def _last_shown(roots: list[str], shown: _ShownSurface, skip: Collection[str] = ()) -> str | None:
+    visible = (one for one in reversed(roots) if one in shown.roots and one not in skip)
+    return next(visible, None)
 
 
 def _plain(component_id: str, text: str) -> Component:
