@@ -14,7 +14,7 @@ from msgspec import UNSET
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.components import Component
 from arp.protocol.limits import Limits, RendererLimits
-from arp.protocol.mark import Behind, Mark
+from arp.protocol.mark import Mark, OutputAnchor
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.tree import Tree
@@ -287,7 +287,7 @@ def test_first_place_of_an_earlier_turn_cannot_be_told() -> None:
 
 def with_tool(stage: Stage, root: str) -> Stage:
     """Add a tool call after a root component."""
-    stage.on.tree.mark(Mark("tool", 0, Behind(root)), "t1")
+    stage.on.tree.mark(Mark("tool", 0, OutputAnchor(root)), "t1")
     return stage
 
 
