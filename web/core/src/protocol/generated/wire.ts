@@ -85,7 +85,7 @@ export interface DeltaPayload {
 }
 
 /** A position in the output of a turn. */
-export interface Behind {
+export interface OutputAnchor {
   /** Id of the preceding root component or text part; `null` = before all output. */
   component?: string | null;
   /** Unicode characters of that text part before the position; `null` = all of them. */
@@ -102,7 +102,7 @@ export interface Delta {
   surface?: string;
   payload: DeltaPayload;
   /** Position of the beginning of the reasoning; see `ToolStart`. */
-  behind?: Behind | null;
+  behind?: OutputAnchor | null;
 }
 
 /** The tool and its arguments. */
@@ -123,7 +123,7 @@ export interface ToolStart {
   surface?: string;
   payload: ToolStartPayload;
   /** Position in the output of the turn, in a catch-up; `null` = after all current output. */
-  behind?: Behind | null;
+  behind?: OutputAnchor | null;
 }
 
 /** Progress of a tool call. */
@@ -297,7 +297,7 @@ export interface ErrorMessage {
   seq?: number | null;
   turn_id?: string | null;
   /** Position in the output; see `ToolStart`. */
-  behind?: Behind | null;
+  behind?: OutputAnchor | null;
 }
 
 /** The input with this id is accepted and durable. */
@@ -323,7 +323,7 @@ export interface InputEcho {
   source_component?: string | null;
   id?: string | null;
   /** Position in the output; see `ToolStart`. */
-  behind?: Behind | null;
+  behind?: OutputAnchor | null;
   /** Ids of all versions of the turn, if there are several; only on the input that started the turn. */
   versions?: string[] | null;
   /** Whether it replaces the input that started its turn. */
