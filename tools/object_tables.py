@@ -43,7 +43,7 @@ TYPES: Mapping[str, str] = {
     "input_type": "InputType",
     "resume_kind": "ResumeKind",
     "turn_status": "TurnStatus",
-    "behind": "Behind",
+    "behind": "OutputAnchor",
     "tool_progress": "ToolProgressPayload",
     "tool_end": "ToolEndPayload",
     "permission": "Permission",
@@ -212,7 +212,7 @@ from msgspec import Meta, Struct
 from arp.protocol.components import Component
 from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.mark import Behind
+from arp.protocol.mark import OutputAnchor
 from arp.protocol.messages import (
     CloseReason,
     Command,

@@ -64,6 +64,9 @@ _NAMED: dict[type, str] = {
 }
 """Structs that have a shape of their own."""
 
+FORMER_NAMES = {"Behind": "OutputAnchor"}
+"""Exported types that were renamed; applications may import the former names."""
+
 
 # -- types -----------------------------------------------------------------------------------------
 
@@ -84,6 +87,10 @@ def wire_types() -> str:
         _union("AgentMessage", [kind.__name__ for kind in get_args(AgentMessage)]),
         _union("RendererMessage", [kind.__name__ for kind in get_args(RendererMessage)]),
         _props_by_type(),
+        *(
+            f"\n/** Former name of `{name}`. */\nexport type {former} = {name};\n"
+            for former, name in FORMER_NAMES.items()
+        ),
     ]
     return "".join(parts)
 

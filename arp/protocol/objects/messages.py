@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from arp.protocol.components import Component
 from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.mark import Behind
+from arp.protocol.mark import OutputAnchor
 from arp.protocol.messages import (
     CloseReason,
     Command,
@@ -544,7 +544,7 @@ class ConversationDeltaRequest(Struct, frozen=True, omit_defaults=True):
     """The component that it extends."""
     kind: str | None = None
     """`thinking` for reasoning."""
-    behind: Behind | None = None
+    behind: OutputAnchor | None = None
     """Where reasoning begins."""
 
 
@@ -561,7 +561,7 @@ class ConversationToolStartRequest(Struct, frozen=True, omit_defaults=True):
     """The place in the log."""
     turn_id: str | None = None
     """The turn."""
-    behind: Behind | None = None
+    behind: OutputAnchor | None = None
     """Its place in the output."""
 
 
@@ -621,7 +621,7 @@ class ConversationInputRequest(Struct, frozen=True, omit_defaults=True):
     """The component that it came from."""
     input_id: str | None = None
     """Its idempotency key."""
-    behind: Behind | None = None
+    behind: OutputAnchor | None = None
     """Its place in the output."""
     versions: list[str] | None = None
     """The turns that are versions of this one."""
@@ -642,7 +642,7 @@ class ConversationErrorRequest(Struct, frozen=True, omit_defaults=True):
     """The place in the log."""
     turn_id: str | None = None
     """The turn."""
-    behind: Behind | None = None
+    behind: OutputAnchor | None = None
     """Its place in the output."""
 
 

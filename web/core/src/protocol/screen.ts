@@ -10,7 +10,7 @@
 
 import type {
   AgentMessage,
-  Behind,
+  OutputAnchor,
   Command,
   Commit,
   Component,
@@ -102,7 +102,7 @@ type Rest = Omit<TurnState, "output">;
 /** The place of a message's content. */
 interface Marking {
   readonly turn_id?: string | null;
-  readonly behind?: Behind | null;
+  readonly behind?: OutputAnchor | null;
 }
 
 /** The state that a renderer draws. */
@@ -366,7 +366,7 @@ export class Screen {
   }
 
   /** The place after a root component as it is now; text may still join a text part. */
-  #endOf(id: string | null = null): Required<Behind> {
+  #endOf(id: string | null = null): Required<OutputAnchor> {
     const node = id !== null && (this.#surfaces.get("main") as Tree).nodes.get(id);
     const content = node && id?.includes("/") ? node.own.props.content : null;
     return { component: id, characters: typeof content === "string" ? lengthOf(content) : null };

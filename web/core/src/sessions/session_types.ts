@@ -1,7 +1,7 @@
 /** What the lists over HTTP hold, and what asks for them. Source: protocol.md 6. */
 
 import type { ChatMessage, ChatSession, ChatSessionDetail, ToolRenderEvent } from "../protocol/draft_types.js";
-import type { Behind, ErrorPayload } from "../protocol/generated/wire.js";
+import type { OutputAnchor, ErrorPayload } from "../protocol/generated/wire.js";
 
 export interface WorkflowInfo {
   name: string;
@@ -44,7 +44,7 @@ export interface HistoryTool {
   /** Where the whole result is, below the server's root. */
   result_ref?: string;
   duration_ms?: number;
-  behind?: Behind;
+  behind?: OutputAnchor;
 }
 
 /** A chat in a list. */

@@ -877,3 +877,6 @@ export interface CoreProps {
   "tabs": TabsProps;
   "split": SplitProps;
 }
+
+/** Former name of `OutputAnchor`. */
+export type Behind = OutputAnchor;
