@@ -28,6 +28,7 @@ import type {
   TurnMessage,
 } from "./generated/wire.js";
 import { lengthOf } from "./path.js";
+import { sameList } from "./same.js";
 import { Change, Tree } from "./tree.js";
 
 export type TurnStatus = TurnMessage["status"];
@@ -145,12 +146,12 @@ export class Screen {
 
   /** The names of the surfaces besides `main` on which something shows, without popups and overlays. */
   get surfaceNames(): readonly string[] {
-    return (this.#names = same(this.#names, this.#shown(false).sort()));
+    return (this.#names = sameList(this.#names, this.#shown(false).sort()));
   }
 
   /** The names of the popups and overlays on which something shows, oldest first. */
   get popupNames(): readonly string[] {
-    return (this.#popups = same(this.#popups, this.#shown(true)));
+    return (this.#popups = sameList(this.#popups, this.#shown(true)));
   }
 
   /** What a surface is; `undefined` if the agent side only rendered to it: then it is a toplevel without a title. */
@@ -453,11 +454,6 @@ export class Screen {
     }
     return refused;
   }
-}
-
-/** The list before, if it is the same. */
-function same(before: readonly string[], names: readonly string[]): readonly string[] {
-  return names.join("\0") === before.join("\0") ? before : names;
 }
 
 function applyTo(change: Change, message: Render | Patch, output: string): void {
