@@ -89,9 +89,17 @@ export interface TurnState {
   readonly at?: string | null | undefined;
 }
 
-/** Changes of one of these; `turn:ID`, `surface:NAME` and `info:NAME` besides. */
+/** What changed: `phases` is the status of a turn, or whether it is final; `turn:ID` is anything in a turn. */
 export type Key =
-  "turns" | "surfaces" | "popups" | "state" | "errors" | `turn:${string}` | `surface:${string}` | `info:${string}`;
+  | "turns"
+  | "phases"
+  | "surfaces"
+  | "popups"
+  | "state"
+  | "errors"
+  | `turn:${string}`
+  | `surface:${string}`
+  | `info:${string}`;
 
 const MOST_ERRORS = 100;
 /** What may wait for its commit, in characters: a peer that never commits must not fill the memory. */
@@ -320,7 +328,9 @@ export class Screen {
     const id = turnId ?? "";
     const turn = this.#turns.get(id) ?? newTurn(id);
     if (!this.#turns.has(id)) this.dirty.add("turns");
-    this.#turns.set(id, { ...turn, ...edit(turn) });
+    const next = { ...turn, ...edit(turn) };
+    if (next.status !== turn.status || next.final !== turn.final) this.dirty.add("phases");
+    this.#turns.set(id, next);
     this.#touch(id);
   }
 
