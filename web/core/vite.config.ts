@@ -11,6 +11,7 @@ export default defineConfig({
         canonical: "src/canonical.ts",
         chat: "src/chat.ts",
         timeline: "src/timeline.ts",
+        surfaces: "src/surfaces.ts",
       },
       formats: ["es"],
     },

@@ -33,6 +33,7 @@ test.each([
   ["export.ts", 4],
   ["strings.ts", 4],
   ["timeline.ts", 2],
+  ["surfaces.ts", 1],
   ["chat.ts", 3.1], // a little over 3 KiB: the name of who speaks, which is drawn too, and the generated tables
 ])("%s fits into %s KiB", { timeout: 60_000 }, async (entry, most) => {
   expect(await gzipped(entry)).toBeLessThanOrEqual(most * KIB);
