@@ -17,6 +17,7 @@ import {
   type TurnState,
 } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
+import { HistoryPages } from "@agent-rendering/core/history";
 import { TurnEvents } from "@agent-rendering/core/timeline";
 import type { Strings, Translator } from "@agent-rendering/core/strings";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
@@ -39,7 +40,6 @@ import "./composer/composer.js";
 import type { Command } from "./composer/command_list.js";
 import { Drafts, browserStorage } from "./composer/drafts.js";
 import { Follow } from "./timeline/follow.js";
-import { Older } from "./timeline/older.js";
 import { icon } from "./icons.js";
 import { keepPlace, toEnd } from "./timeline/keep_place.js";
 import { CHAT_KEYS, isPressed, type ChatKeys } from "./keys.js";
@@ -167,7 +167,7 @@ export class ArpChat extends ArpElement {
   readonly #turnEvents = new TurnEvents((turn) => this.#turned(turn));
   readonly #lastInput = new LastInput();
   readonly #announcer: Announcer;
-  readonly #older = new Older(() => this.requestUpdate());
+  readonly #older = new HistoryPages(() => this.requestUpdate());
   readonly #recent = new Recent(() => void this.#drawMore());
 
   constructor() {

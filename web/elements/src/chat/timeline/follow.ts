@@ -164,7 +164,9 @@ export class Follow {
   #isWritten(): boolean {
     // A component that is still being loaded has no height: what comes after it only seems to begin in the view.
     const waiting = this.#content.querySelectorAll("[data-written] .arp-reply :not(:defined)");
-    const isLoading = [...waiting].some(({ localName }) => localName.startsWith("arp-") && !customElements.get(localName));
+    const isLoading = [...waiting].some(
+      ({ localName }) => localName.startsWith("arp-") && !customElements.get(localName),
+    );
     if (isLoading) return false;
     return (
       (this.#last("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom
