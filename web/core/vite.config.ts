@@ -11,6 +11,8 @@ export default defineConfig({
         canonical: "src/canonical.ts",
         chat: "src/chat.ts",
         timeline: "src/timeline.ts",
+        surfaces: "src/surfaces.ts",
+        history: "src/history.ts",
       },
       formats: ["es"],
     },

@@ -8,8 +8,8 @@ import { expect, test } from "vitest";
 const SOURCE = new URL("../src/", import.meta.url);
 const KIB = 1024;
 
-/** Loaded when they are needed: the fallback transport, uploads, the list of chats, the draft's workflow stream. */
-const LATER = /(chats|sse_link|upload|workflow_stream)\.js$/;
+/** Loaded when they are needed: the fallback transport, uploads, the list of chats and its history, the draft's workflow stream. */
+const LATER = /(chats|history_turns|sse_link|upload|workflow_stream)\.js$/;
 
 /** Bytes of an entry as Vite's bundler makes it, gzipped. */
 async function gzipped(entry: string): Promise<number> {
@@ -33,6 +33,8 @@ test.each([
   ["export.ts", 4],
   ["strings.ts", 4],
   ["timeline.ts", 2],
+  ["surfaces.ts", 1],
+  ["history.ts", 1],
   ["chat.ts", 3.1], // a little over 3 KiB: the name of who speaks, which is drawn too, and the generated tables
 ])("%s fits into %s KiB", { timeout: 60_000 }, async (entry, most) => {
   expect(await gzipped(entry)).toBeLessThanOrEqual(most * KIB);

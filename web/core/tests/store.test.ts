@@ -243,6 +243,31 @@ test("popups have cells of their own, and are gone with all in them when they ar
   expect([store.surface("t1-popup-1").get(), store.surfaceInfo("t1-popup-1").get()]).toEqual([[], undefined]);
 });
 
+test("a listener of permissions is called when they change, not when something else does", async () => {
+  const [client, socket] = await online();
+  const confirm = { id: "a", type: "confirm", props: { title: "Run it?" } };
+  const permission = { component: "a", tool: "shell", call_id: "c", digest: "d" };
+  const op = { op: "update", target: "a", path: "props.state", value: "answered" };
+  let called = 0;
+  client.store.permissions.subscribe(() => (called += 1));
+  const calls = (...messages: object[]) => {
+    socket.notify(...messages);
+    frame();
+    const since = called;
+    called = 0;
+    return since;
+  };
+  expect(calls(render(confirm), message("commit", 1), message("turn", 2, { status: "waiting", permission }))).toBe(1);
+  expect(calls(delta("said by the turn that asked"))).toBe(0);
+  expect(calls({ ...delta("said by another"), turn_id: "t2" })).toBe(0);
+  expect(calls(message("state", 3, { state: { step: 2 } }))).toBe(0);
+  expect(calls({ ...render(text("b", "B")), surface: "side" }, message("commit", 4))).toBe(0);
+  client.sendText("beside it");
+  expect(calls()).toBe(0);
+  expect(calls(message("patch", null, { ops: [op] }), message("commit", 5))).toBe(1);
+  expect(client.store.permissions.get()).toEqual([]);
+});
+
 test("what agents share has a cell", async () => {
   const [client, socket] = await online();
   socket.notify(message("state", 1, { state: { step: 2 } }));

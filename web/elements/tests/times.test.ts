@@ -4,7 +4,7 @@ import type { TurnState } from "@agent-rendering/core";
 import { translator } from "@agent-rendering/core/strings";
 import { render } from "lit";
 import { expect, test, vi } from "vitest";
-import { turnsOf } from "../src/chat/timeline/history.js";
+import { turnsOf } from "../../core/src/chat/history_turns.js";
 import { dayLines, timeOf } from "../src/chat/timeline/times.js";
 import { words } from "./context.js";
 

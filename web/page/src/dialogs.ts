@@ -66,8 +66,29 @@ export function showKeys(context: ArpContext, singleKeys: boolean, choose: (want
   openDialog(t("shortcuts"), context, content, "page-keys-dialog");
 }
 
-/** An imported chat, to be read. */
-export function showImported(title: string, turns: readonly TurnState[], context: ArpContext): void {
+/**
+ * Ask for an exported chat and show it, to be read.
+ *
+ * @throws The file could not be read, or is not an exported chat.
+ */
+export async function importChat(context: ArpContext): Promise<void> {
+  const input = document.createElement("input");
+  input.type = "file";
+  input.accept = "application/json,.json";
+  const chosen = new Promise<File | undefined>((resolve) => {
+    input.addEventListener("change", () => resolve(input.files?.[0]));
+    input.addEventListener("cancel", () => resolve(undefined));
+  });
+  input.click();
+  const file = await chosen;
+  if (!file) return;
+  const { fromJson } = await import("@agent-rendering/core/export");
+  void import("@agent-rendering/elements");
+  const { title, turns } = fromJson(await file.text());
+  showImported(title || file.name, turns, context);
+}
+
+function showImported(title: string, turns: readonly TurnState[], context: ArpContext): void {
   const { t, locale, theme } = context;
   const quiet = createContext({ t, locale, theme });
   const content = html`<p class="arp-note">${t("importedChat")}</p>

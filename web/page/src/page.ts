@@ -333,24 +333,13 @@ export class ArpPage extends LitElement {
     return link?.textContent || this.#title;
   }
 
-  #import(): void {
-    const input = document.createElement("input");
-    input.type = "file";
-    input.accept = "application/json,.json";
-    input.addEventListener("change", async () => {
-      const file = input.files?.[0];
-      if (!file) return;
-      try {
-        const { fromJson } = await import("@agent-rendering/core/export");
-        const { showImported } = await import("./dialogs.js");
-        void import("@agent-rendering/elements");
-        const { title, turns } = fromJson(await file.text());
-        showImported(title || file.name, turns, this.#chat.context);
-      } catch {
-        this.#chat.notice(this.words("importFailed"));
-      }
-    });
-    input.click();
+  async #import(): Promise<void> {
+    try {
+      const { importChat } = await import("./dialogs.js");
+      await importChat(this.#chat.context);
+    } catch {
+      this.#chat.notice(this.words("importFailed"));
+    }
   }
 
   async #print(): Promise<void> {
@@ -562,7 +551,7 @@ export class ArpPage extends LitElement {
       { label: "Markdown", icon: "export", group: t("exportChat"), run: () => void this.#save("md") },
       { label: "JSON", icon: "export", run: () => void this.#save("json") },
       { label: "HTML", icon: "export", run: () => void this.#save("html") },
-      { label: t("importChat"), icon: "import", group: " ", run: () => this.#import() },
+      { label: t("importChat"), icon: "import", group: " ", run: () => void this.#import() },
       { label: t("print"), icon: "print", run: () => void this.#print() },
       { label: t("shortcuts"), icon: "keyboard", run: () => void this.#keys() },
       theme("light", "sun", t("light"), t("theme")),

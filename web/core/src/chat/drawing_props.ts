@@ -37,8 +37,7 @@ export function drawingProps({ props }: Component): Record<string, unknown> {
   return Object.fromEntries(safe);
 }
 
-/** Whether a question can no longer be answered; what asks nothing is never closed. */
+/** Returns whether a component is a question that can no longer be answered. */
 export function isClosed(component: Component): boolean {
-  const state = questionState(component);
-  return state !== null && state !== "open";
+  return (questionState(component) ?? "open") !== "open";
 }

@@ -4,7 +4,8 @@
  */
 
 import type { Cell } from "../client/cells.js";
-import { messagesOf, outgoingMessage, type ChatMessage, type MessagePart } from "./messages.js";
+import { sameList, sameValues } from "../protocol/same.js";
+import { messagesOf, outgoingMessage, type ChatMessage } from "./messages.js";
 import type { ArpClient } from "../client/client.js";
 import type { Outgoing } from "../client/outbox.js";
 import type { ToolRun, TurnState } from "../protocol/screen.js";
@@ -71,8 +72,7 @@ export class ChatView {
       if (message === undefined) this.#outgoing.set(item, (message = outgoingMessage(item)));
       if (message !== null) messages.push(message);
     }
-    if (!sameItems(messages, this.#messages)) this.#messages = messages;
-    return this.#messages;
+    return (this.#messages = sameList(this.#messages, messages) as ChatMessage[]);
   }
 
   /** Notes what is there when a session has been opened, and forgets the one before. */
@@ -167,20 +167,6 @@ function kept(messages: readonly ChatMessage[], old: readonly ChatMessage[]): re
 function sameMessage(one: ChatMessage, other: ChatMessage): boolean {
   return (
     (["content", "status", "error", "file", "at"] as const).every((name) => one[name] === other[name]) &&
-    sameItems(one.parts, other.parts, samePart)
+    sameList(one.parts, other.parts, sameValues) === one.parts
   );
-}
-
-function samePart(one: MessagePart, other: MessagePart): boolean {
-  if (one.kind === "component") return other.kind === "component" && one.component === other.component;
-  if (one.kind === "tool") return other.kind === "tool" && one.tool === other.tool;
-  return other.kind === one.kind && other.text === one.text;
-}
-
-function sameItems<T>(
-  one: readonly T[],
-  other: readonly T[],
-  same: (one: T, other: T) => boolean = Object.is,
-): boolean {
-  return one.length === other.length && one.every((item, at) => same(item, other[at] as T));
 }

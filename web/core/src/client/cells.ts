@@ -12,12 +12,15 @@ export interface Cell<T> {
   subscribe(listener: () => void): () => void;
 }
 
+/** Is called after changes, with the names of the cells that changed. */
+export type Listener = (changed: ReadonlySet<string>) => void;
+
 /** Calls `flush` once, soon. */
 export type Schedule = (flush: () => void) => void;
 
 /** Which cells changed, and which listeners to notify. */
 export class Changes {
-  readonly #listeners = new Map<string, Set<() => void>>();
+  readonly #listeners = new Map<string, Set<Listener>>();
   readonly #cells = new Map<string, Cell<unknown>>();
   #changed = new Set<string>();
   #scheduled = false;
@@ -34,10 +37,15 @@ export class Changes {
   cell<T>(name: string, get: () => T): Cell<T> {
     let cell = this.#cells.get(name);
     if (cell === undefined) {
-      cell = { get, subscribe: (listener) => this.#subscribe(name, listener) };
+      cell = { get, subscribe: (listener) => this.subscribe(name, () => listener()) };
       this.#cells.set(name, cell);
     }
     return cell as Cell<T>;
+  }
+
+  /** The names of all cells that were asked for. */
+  get names(): Iterable<string> {
+    return this.#cells.keys();
   }
 
   /** Takes note that cells changed. */
@@ -55,15 +63,16 @@ export class Changes {
     if (changed.size === 0) return;
     this.#changed = new Set();
     for (const name of [...changed, "*"]) {
-      for (const listener of [...(this.#listeners.get(name) ?? [])]) guarded(listener);
+      for (const listener of [...(this.#listeners.get(name) ?? [])]) guarded(listener, changed);
     }
     this.#flushed();
   }
 
-  #subscribe(name: string, listener: () => void): () => void {
+  /** Notifies a listener of changes of one cell, `*` means any; returns a function that stops it. */
+  subscribe(name: string, listener: Listener): () => void {
     const group = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, group);
-    const own = () => listener();
+    const own: Listener = (changed) => listener(changed); // the same function may listen twice
     group.add(own);
     return () => {
       group.delete(own);

@@ -33,7 +33,7 @@ import type {
 } from "../protocol/generated/wire.js";
 import { newId } from "../protocol/new_id.js";
 import { rendererHello, resolveOptions, type ArpClientOptions, type Resolved } from "./options.js";
-import { Outbox, type Attachment, type Outgoing } from "./outbox.js";
+import { answerTo, Outbox, type Attachment, type Outgoing } from "./outbox.js";
 import type { Screen } from "../protocol/screen.js";
 import { activeTurn, Store, type Status } from "./store.js";
 import { ArpError, type SessionAPI } from "../sessions/session_types.js";
@@ -299,7 +299,7 @@ export class ArpClient {
   }
 
   #answer({ id: source }: Component, inputType: InputType, data: JsonObject, options: SendOptions): string {
-    const pending = this.#outbox.answerTo(source, options.surface);
+    const pending = answerTo(this.#outbox.items, source, options.surface);
     const surface = this.#connection.screen.find(source)?.surface ?? "main";
     return pending?.id ?? this.send(inputType, data, { surface, ...options, source });
   }

@@ -8,6 +8,7 @@
  * protocol.md 2.2.
  */
 
+import { SILENT } from "../protocol/answers.js";
 import type { ErrorPayload, Input } from "../protocol/generated/wire.js";
 
 export type SendPhase = "waiting" | "sent" | "accepted" | "refused";
@@ -36,8 +37,15 @@ export interface Storage {
   removeItem(key: string): void;
 }
 
-/** Inputs that get an acknowledgement and no echo. */
-const SILENT = ["focus", "unfocus", "resize"];
+/** Returns the answer to a component that is on its way: on the named surface, or on any. */
+export function answerTo(items: readonly Outgoing[], componentId: string, surface?: string): Outgoing | undefined {
+  return items.find(
+    ({ message, phase }) =>
+      message.source_component === componentId &&
+      message.surface === (surface ?? message.surface) &&
+      phase !== "refused",
+  );
+}
 
 /** The inputs of one session. */
 export class Outbox {
@@ -75,16 +83,6 @@ export class Outbox {
   /** The item with this id, if it is still here. */
   get(id: string): Outgoing | undefined {
     return this.items.find((item) => item.id === id);
-  }
-
-  /** The answer to a component that is on its way. */
-  answerTo(componentId: string, surface?: string): Outgoing | undefined {
-    return this.items.find(
-      ({ message, phase }) =>
-        message.source_component === componentId &&
-        message.surface === (surface ?? message.surface) &&
-        phase !== "refused",
-    );
   }
 
   /** Adds an input at the end. */

@@ -5,7 +5,7 @@
 
 import { questionState } from "../protocol/answers.js";
 import type { Component, Permission } from "../protocol/generated/wire.js";
-import type { Outgoing } from "./outbox.js";
+import { answerTo, type Outgoing } from "./outbox.js";
 import type { Screen, ToolRun, TurnState } from "../protocol/screen.js";
 
 /** A tool that waits for permission. */
@@ -20,16 +20,12 @@ export interface OpenPermission {
 
 /** Returns the permissions of all turns that wait for an answer, oldest first, without those whose answer is on its way. */
 export function openPermissions(screen: Screen, outgoing: readonly Outgoing[] = []): OpenPermission[] {
-  const isAnswered = (id: string, surface: string) =>
-    outgoing.some(
-      ({ message, phase }) => phase !== "refused" && message.source_component === id && message.surface === surface,
-    );
   return screen.askingTurns.flatMap((turnId) => {
     const { permissions, tools } = screen.turn(turnId) as TurnState;
     return permissions.flatMap((permission) => {
       const { component: id, surface = "main" } = permission;
       const component = screen.find(id, surface)?.component;
-      if (component === undefined || questionState(component) !== "open" || isAnswered(id, surface)) return [];
+      if (component === undefined || questionState(component) !== "open" || answerTo(outgoing, id, surface)) return [];
       const run = tools.find(({ callId }) => callId !== "" && callId === permission.call_id);
       return [{ turnId, permission, component, run }];
     });

@@ -12,6 +12,7 @@ import type {
 } from "../protocol/generated/wire.js";
 import type { Outgoing } from "./outbox.js";
 import { openPermissions, type OpenPermission } from "./questions.js";
+import { sameList, sameValues } from "../protocol/same.js";
 import type { Screen, TurnState } from "../protocol/screen.js";
 
 /** The connection and the session. */
@@ -80,15 +81,11 @@ export class Store {
     this.popupNames = cell("popups", () => sources.screen().popupNames);
     this.sharedState = cell("state", () => sources.screen().sharedState);
     this.outgoing = cell("outgoing", () => sources.outgoing());
-    this.permissions = {
-      get: () => this.#openPermissions(),
-      subscribe: (listener) => {
-        let seen = this.#openPermissions();
-        return this.subscribe(() => {
-          if (seen !== (seen = this.#openPermissions())) listener();
-        });
-      },
-    };
+    // A turn that streams has no new permission, unless it is one of those that asked.
+    this.permissions = this.derived(
+      () => this.#openPermissions(),
+      (name) => !name.startsWith("turn:") || sources.screen().askingTurns.includes(name.slice(5)),
+    );
   }
 
   /** One turn; `undefined` while there is none of that id. */
@@ -108,16 +105,33 @@ export class Store {
 
   #openPermissions(): readonly OpenPermission[] {
     const { screen, outgoing, status } = this.#sources;
-    const [before, open] = [this.#permissions, status().stale ? [] : openPermissions(screen(), outgoing())];
-    const isSame = ({ permission, component, run }: OpenPermission, at: number) =>
-      permission === before[at]?.permission && component === before[at].component && run === before[at].run;
-    if (open.length !== before.length || !open.every(isSame)) this.#permissions = open;
-    return this.#permissions;
+    const open = status().stale ? [] : openPermissions(screen(), outgoing());
+    return (this.#permissions = sameList(this.#permissions, open, sameValues));
   }
 
-  /** Is notified of every change, once for all that came since. */
-  subscribe(listener: () => void): () => void {
-    return this.#changes.cell("*", () => undefined).subscribe(listener);
+  /**
+   * Notifies a listener of changes, once for all that came since.
+   *
+   * @param dependsOn Returns whether the listener needs changes of this name: `status`, `outgoing`, or a `Key` of the
+   *   screen. All of them if absent.
+   */
+  subscribe(listener: () => void, dependsOn: (name: string) => boolean = () => true): () => void {
+    return this.#changes.subscribe("*", (changed) => {
+      if ([...changed].some(dependsOn)) listener();
+    });
+  }
+
+  /** Returns a cell that is computed from others; `get` returns the same object until something in it changes. */
+  derived<T>(get: () => T, dependsOn: (name: string) => boolean): Cell<T> {
+    return {
+      get,
+      subscribe: (listener) => {
+        let value = get();
+        return this.subscribe(() => {
+          if (value !== (value = get())) listener();
+        }, dependsOn);
+      },
+    };
   }
 
   /** Notifies listeners now instead of at the next frame. */
@@ -133,17 +147,9 @@ export class Store {
   /** Takes note of what changed on the screen, also if that is another one now. */
   look(): void {
     const screen = this.#sources.screen();
-    const names = screen.dirty;
-    if (screen !== this.#seen) {
-      for (const old of [this.#seen, screen]) {
-        for (const id of old.turnIds) names.add(`turn:${id}`);
-        for (const name of [...old.surfaceNames, ...old.popupNames]) names.add(`surface:${name}`).add(`info:${name}`);
-      }
-      names.add("turns").add("errors").add("surfaces").add("popups").add("state");
-      this.#seen = screen;
-    }
-    this.#changes.mark(names);
-    names.clear();
+    this.#changes.mark(screen === this.#seen ? screen.dirty : this.#changes.names);
+    this.#seen = screen;
+    screen.dirty.clear();
   }
 }
 

@@ -5,22 +5,28 @@ import type { Component, Input, Json, JsonObject } from "./generated/wire.js";
 
 export type InputType = Input["input_type"];
 
+/** Inputs that report something. They begin no turn, and are acknowledged without an echo. */
+export const SILENT = ["focus", "unfocus", "resize"];
+
 export type QuestionState = "open" | "answered" | "declined" | "expired" | "cancelled";
 
 const isCustom = (type: string) => !Object.hasOwn(VERSIONS, type);
 
+/** Returns whether a component of the catalog is a question; a table is one if its rows can be selected. */
+export function isQuestion({ type, props }: Component): boolean {
+  return type === "table"
+    ? ["one", "many"].includes(props.selectable as string)
+    : (QUESTIONS as readonly string[]).includes(type);
+}
+
 /**
- * The state of a question; `null` for what is none. Only an open one can be answered. A component of your own is a
- * question if the agent side has given it a state.
+ * Returns the state of a question, or `null` if the component is not a question. Only an open one can be answered. A
+ * component of your own is a question if the agent side has given it a state.
  */
-export function questionState({ type, props }: Component): QuestionState | null {
-  if (isCustom(type)) return QUESTION_STATES.find((state) => state === props.state) ?? null;
-  const asks =
-    type === "table"
-      ? ["one", "many"].includes(props.selectable as string)
-      : (QUESTIONS as readonly string[]).includes(type);
-  if (!asks) return null;
-  return (props.state as QuestionState | null | undefined) ?? "open";
+export function questionState(component: Component): QuestionState | null {
+  const state = component.props.state as QuestionState | null | undefined;
+  if (isCustom(component.type)) return QUESTION_STATES.find((known) => known === state) ?? null;
+  return isQuestion(component) ? (state ?? "open") : null;
 }
 
 /**

@@ -8,13 +8,13 @@
  * `arp/protocol/draft_agent.py`.
  */
 
+import { isQuestion, SILENT } from "./answers.js";
 import { NO_CODE } from "./draft_fields.js";
-import { QUESTIONS, SLOTS } from "./generated/tables.js";
+import { SLOTS } from "./generated/tables.js";
 import type { AgentMessage, Component, Input, JsonObject, PatchOp, TurnMessage } from "./generated/wire.js";
 import { isObject } from "./is_object.js";
 
 const CUT_OFF = "The connection was lost before the answer was complete. Ask again.";
-const SILENT = ["focus", "unfocus", "resize"];
 const IN_TURN = ["delta", "tool_start", "tool_end", "render", "patch", "commit"];
 const OURS = { v: 1, session_id: "" } as const;
 
@@ -114,13 +114,12 @@ function questionsIn(message: AgentMessage): string[] {
   return message.ops.flatMap((op) => ("component" in op ? questions(op.component) : []));
 }
 
-function questions({ id, type, props }: Component): string[] {
-  const selectable = type === "table" && (props.selectable === "one" || props.selectable === "many");
-  const isQuestion = selectable || (QUESTIONS as readonly string[]).includes(type);
+function questions(component: Component): string[] {
+  const { id, type, props } = component;
   const inside = type in SLOTS ? [props.children, props.tabs, props.left, props.right].flat() : [];
   const children = inside.map((one) => (isObject(one) && isObject(one.component) ? one.component : one));
   return [
-    ...(isQuestion ? [id] : []),
+    ...(isQuestion(component) ? [id] : []),
     ...children.filter(isObject).flatMap((one) => questions(one as unknown as Component)),
   ];
 }

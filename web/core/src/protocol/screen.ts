@@ -28,6 +28,7 @@ import type {
   TurnMessage,
 } from "./generated/wire.js";
 import { lengthOf } from "./path.js";
+import { sameList } from "./same.js";
 import { Change, Tree } from "./tree.js";
 
 export type TurnStatus = TurnMessage["status"];
@@ -88,9 +89,17 @@ export interface TurnState {
   readonly at?: string | null | undefined;
 }
 
-/** Changes of one of these; `turn:ID`, `surface:NAME` and `info:NAME` besides. */
+/** What changed: `phases` is the status of a turn, or whether it is final; `turn:ID` is anything in a turn. */
 export type Key =
-  "turns" | "surfaces" | "popups" | "state" | "errors" | `turn:${string}` | `surface:${string}` | `info:${string}`;
+  | "turns"
+  | "phases"
+  | "surfaces"
+  | "popups"
+  | "state"
+  | "errors"
+  | `turn:${string}`
+  | `surface:${string}`
+  | `info:${string}`;
 
 const MOST_ERRORS = 100;
 /** What may wait for its commit, in characters: a peer that never commits must not fill the memory. */
@@ -145,12 +154,12 @@ export class Screen {
 
   /** The names of the surfaces besides `main` on which something shows, without popups and overlays. */
   get surfaceNames(): readonly string[] {
-    return (this.#names = same(this.#names, this.#shown(false).sort()));
+    return (this.#names = sameList(this.#names, this.#shown(false).sort()));
   }
 
   /** The names of the popups and overlays on which something shows, oldest first. */
   get popupNames(): readonly string[] {
-    return (this.#popups = same(this.#popups, this.#shown(true)));
+    return (this.#popups = sameList(this.#popups, this.#shown(true)));
   }
 
   /** What a surface is; `undefined` if the agent side only rendered to it: then it is a toplevel without a title. */
@@ -319,7 +328,9 @@ export class Screen {
     const id = turnId ?? "";
     const turn = this.#turns.get(id) ?? newTurn(id);
     if (!this.#turns.has(id)) this.dirty.add("turns");
-    this.#turns.set(id, { ...turn, ...edit(turn) });
+    const next = { ...turn, ...edit(turn) };
+    if (next.status !== turn.status || next.final !== turn.final) this.dirty.add("phases");
+    this.#turns.set(id, next);
     this.#touch(id);
   }
 
@@ -453,11 +464,6 @@ export class Screen {
     }
     return refused;
   }
-}
-
-/** The list before, if it is the same. */
-function same(before: readonly string[], names: readonly string[]): readonly string[] {
-  return names.join("\0") === before.join("\0") ? before : names;
 }
 
 function applyTo(change: Change, message: Render | Patch, output: string): void {

@@ -17,6 +17,8 @@ import {
   type TurnState,
 } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
+import { HistoryPages } from "@agent-rendering/core/history";
+import { TurnEvents } from "@agent-rendering/core/timeline";
 import type { Strings, Translator } from "@agent-rendering/core/strings";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 
@@ -38,12 +40,10 @@ import "./composer/composer.js";
 import type { Command } from "./composer/command_list.js";
 import { Drafts, browserStorage } from "./composer/drafts.js";
 import { Follow } from "./timeline/follow.js";
-import { Older } from "./timeline/older.js";
 import { icon } from "./icons.js";
 import { keepPlace, toEnd } from "./timeline/keep_place.js";
 import { CHAT_KEYS, isPressed, type ChatKeys } from "./keys.js";
 import type { MessageActions } from "./message/message.js";
-import { Moments } from "./timeline/moments.js";
 import { jumpButton, noticeList, type Notice } from "./status/notices.js";
 import { showsItsError } from "./composer/outgoing.js";
 import { endLine, openFiles } from "./message/outcome.js";
@@ -164,10 +164,10 @@ export class ArpChat extends ArpElement {
   #isTurning = false;
   #isOther = false;
   #spokenPhase: Status["phase"] = "idle";
-  readonly #moments = new Moments((turn) => this.#turned(turn));
+  readonly #turnEvents = new TurnEvents((turn) => this.#turned(turn));
   readonly #lastInput = new LastInput();
   readonly #announcer: Announcer;
-  readonly #older = new Older(() => this.requestUpdate());
+  readonly #older = new HistoryPages(() => this.requestUpdate());
   readonly #recent = new Recent(() => void this.#drawMore());
 
   constructor() {
@@ -377,7 +377,7 @@ export class ArpChat extends ArpElement {
     watchCell(store.errors, () => this.#errorsChanged());
     watchCell(store.status, () => this.#statusChanged());
     watchCell(store.permissions, () => this.#permissionsChanged());
-    this.#stops.push(store.subscribe(() => this.#moments.look(client)));
+    this.#stops.push(this.#turnEvents.observe(client));
     if (client.sessionId !== null) void loadMessages();
     this.#chosen = this.workflow;
     if (this.#isOwn) client.connect();
@@ -416,7 +416,7 @@ export class ArpChat extends ArpElement {
     for (const stop of this.#stops.splice(0)) stop();
     if (this.#isOwn) this.#active?.disconnect();
     this.#active = null;
-    this.#moments.clear();
+    this.#turnEvents.clear();
     this.#announcer.clear();
     this.#older.clear();
     this.#recent.clear();
@@ -564,7 +564,7 @@ export class ArpChat extends ArpElement {
       this.#forgetLastInput();
     }
     this.#isOther = false;
-    this.#moments.clear();
+    this.#turnEvents.clear();
     this.#older.clear();
     this.#older.check(client.store.turnIds.get(), status);
     this.#recent.clear();

@@ -63,3 +63,17 @@ test("W88 taken out it listens to nothing more", async () => {
   await soon();
   expect(before).toHaveBeenCalledWith("keydown");
 });
+
+test("an update of the chat does not set its direction again: that computes the style of everything below it", async () => {
+  const changes = vi.fn();
+  const watching = new MutationObserver((records) => changes(records.map(({ attributeName }) => attributeName)));
+  watching.observe(chat, { attributes: true, attributeFilter: ["dir", "lang"] });
+  chat.heading = "Another";
+  await chat.updateComplete;
+  await received(delta(" there", 3), message("turn", 4, { status: "running" }));
+  expect(changes).not.toHaveBeenCalled();
+  chat.locale = "ar";
+  await vi.waitFor(() => expect([chat.dir, chat.lang]).toEqual(["rtl", "ar"]));
+  await vi.waitFor(() => expect(changes.mock.lastCall?.[0]).toContain("dir")); // else this test could not fail
+  watching.disconnect();
+});

@@ -4,7 +4,7 @@ import type { Json, ToolRun } from "@agent-rendering/core";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { turnsOf } from "../../src/chat/timeline/history.js";
+import { turnsOf } from "../../../core/src/chat/history_turns.js";
 import { codeLanguage } from "../../src/chat/message/tool_code.js";
 import { ArpToolDetail } from "../../src/chat/message/tool_detail.js";
 import { noting, ready, words } from "../context.js";

@@ -11,28 +11,16 @@ import { repeat } from "lit/directives/repeat.js";
 import type { ArpContext } from "../../base/context.js";
 import "./elapsed.js";
 import { icon } from "../icons.js";
-import type { Step } from "@agent-rendering/core/timeline";
+import { StepSpans, type Step } from "@agent-rendering/core/timeline";
 import { number, visible, withoutCodes } from "../../base/values.js";
 import { sentence } from "../../base/wrong.js";
 
-interface Span {
-  readonly since: number;
-  until: number | null;
-}
-
 export class Activity {
-  readonly #spans = new Map<string, Span>();
-  #seen = "";
+  readonly #spans = new StepSpans();
 
-  /** Notes what began and what ended since the last look. */
-  look({ id, tools, thinking, final, output }: TurnState): void {
-    const isFirst = this.#seen !== id;
-    if (isFirst) this.#spans.clear();
-    this.#seen = id;
-    const now = Date.now();
-    tools.forEach(({ ok }, number) => this.#note(`tool:${number}`, ok === null && !final, now));
-    const isThinking = thinking !== "" && output.length === 0 && tools.length === 0 && !final;
-    if (thinking !== "") this.#note("thinking", isThinking, now);
+  /** Records what began and what ended. */
+  look(turn: TurnState): void {
+    this.#spans.record(turn);
   }
 
   /** A group of steps; a single one is alone. */
@@ -43,12 +31,6 @@ export class Activity {
       (step, at) => this.#step(step, turn, context, isOpen && at === steps.length - 1),
     );
     return html`<div class="arp-activity" role="group" aria-label=${context.t("activity", { count: steps.length })}>${items}</div>`;
-  }
-
-  #note(key: string, isRunning: boolean, now: number): void {
-    const span = this.#spans.get(key);
-    if (span === undefined && isRunning) this.#spans.set(key, { since: now, until: null });
-    else if (span !== undefined && span.until === null && !isRunning) span.until = now;
   }
 
   #step(step: Step, turn: TurnState, context: ArpContext, isLast: boolean): TemplateResult {
@@ -89,7 +71,7 @@ export class Activity {
   }
 
   #time(key: string, context: ArpContext, durationMs: number | null = null): unknown {
-    const span = typeof durationMs === "number" ? { since: 0, until: durationMs } : this.#spans.get(key);
+    const span = typeof durationMs === "number" ? { since: 0, until: durationMs } : this.#spans.of(key);
     if (span === undefined) return nothing;
     return html`<arp-elapsed class="arp-caption" .since=${span.since} .until=${span.until} .t=${context.t}></arp-elapsed>`;
   }

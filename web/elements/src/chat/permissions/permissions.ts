@@ -68,7 +68,8 @@ export class ArpPermissions extends ArpElement {
 
   protected override willUpdate(changed: PropertyValues): void {
     if (!changed.has("client")) return;
-    this.#cells.observe(...(this.client === null ? [] : [this.client.store]));
+    const store = this.client?.store;
+    this.#cells.observe(...(store ? [store.permissions, store.outgoing, store.status] : []));
     this.#updatePending();
   }
 

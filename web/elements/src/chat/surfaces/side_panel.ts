@@ -9,8 +9,8 @@
  * by itself, since that would hide what is read or written; the bar says that there is something new, or that a question waits.
  */
 
-import { questionState, type ArpClient, type Component, type Storage, type Wire } from "@agent-rendering/core";
-import { childrenOf } from "@agent-rendering/core/timeline";
+import type { ArpClient, Cell, Storage, Wire } from "@agent-rendering/core";
+import { idsIn, panelOf, type PanelContent } from "@agent-rendering/core/surfaces";
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -62,9 +62,8 @@ export class ArpSidePanel extends ArpElement {
   /** What the reader has had before them: ids of components, with `?` after those of questions that were open. */
   #seen = new Set<string>();
   #shown = new Set<string>();
-  #titles = "";
-  #lists: readonly (readonly Component[])[] = [];
-  #session: string | null = null;
+  #panelCell: Cell<PanelContent> | null = null;
+  #content: PanelContent = { sessionId: null, surfaces: [] };
   readonly #cells = new CellController(this, () => this.#updateNews());
   #sizes: ResizeObserver | null = null;
   #telling: ReturnType<typeof setTimeout> | undefined;
@@ -135,7 +134,8 @@ export class ArpSidePanel extends ArpElement {
   protected override willUpdate(changed: Map<PropertyKey, unknown>): void {
     if (this.width === 0) this.width = readWidth(this.storage);
     if (changed.has("client")) {
-      this.#cells.observe(...(this.client === null ? [] : [this.client.store]));
+      this.#panelCell = this.client && panelOf(this.client);
+      this.#cells.observe(...(this.#panelCell === null ? [] : [this.#panelCell]));
       this.#updateNews();
     }
     if (this.#isOpen) this.#seen = new Set(this.#shown);
@@ -143,20 +143,15 @@ export class ArpSidePanel extends ArpElement {
 
   /** Looks whether something came that the reader has not seen. */
   #updateNews(): void {
-    const { client } = this;
-    if (client === null) return;
-    const lists = client.store.surfaceNames.get().map((name) => client.store.surface(name).get());
-    const isOther = client.sessionId !== this.#session;
-    const titles = client.store.surfaceNames
-      .get()
-      .map((name) => this.#title(name))
-      .join("\0");
-    const isSame = !isOther && titles === this.#titles && lists.length === this.#lists.length;
-    if (isSame && lists.every((list, at) => list === this.#lists[at])) return;
-    this.#titles = titles;
-    if (isOther) this.#recall(client.sessionId);
-    this.#lists = lists;
-    this.#shown = new Set(lists.flatMap((list) => list.flatMap(idsOf)));
+    const before = this.#content;
+    const content = this.#panelCell?.get() ?? before;
+    if (content === before) return;
+    this.#content = content;
+    const { sessionId } = content;
+    // A chat that had no name yet is the same one when the server names it.
+    const isNamed = before.sessionId === null && sessionId !== null && before.surfaces.length > 0;
+    if (sessionId !== before.sessionId && !isNamed) this.#recall(sessionId);
+    this.#shown = idsIn(content);
     if (this.closed && this.#hasNews) {
       this.closed = false;
       this.#keep();
@@ -172,11 +167,8 @@ export class ArpSidePanel extends ArpElement {
     return [...this.#shown].some((id) => id.endsWith("?"));
   }
 
-  /** Whether the panel of this chat was closed before a reload, and what had been seen then. */
+  /** Restores whether the panel of this chat was closed before a reload, and what had been seen then. */
   #recall(session: string | null): void {
-    const isNamed = this.#session === null && session !== null && this.#lists.length > 0; // the same chat has a name now
-    this.#session = session;
-    if (isNamed) return;
     this.closed = this.raised = false;
     this.#seen = new Set();
     try {
@@ -196,7 +188,7 @@ export class ArpSidePanel extends ArpElement {
     if (this.storage === null) return;
     try {
       if (this.closed)
-        sessionStorage.setItem(CLOSED_KEY, JSON.stringify({ session: this.#session, seen: [...this.#seen] }));
+        sessionStorage.setItem(CLOSED_KEY, JSON.stringify({ session: this.#content.sessionId, seen: [...this.#seen] }));
       else sessionStorage.removeItem(CLOSED_KEY);
     } catch {
       // Full or forbidden: it lasts until the reload.
@@ -259,7 +251,7 @@ export class ArpSidePanel extends ArpElement {
   // -- drawing -----------------------------------------------------------------------------------
 
   protected override updated(): void {
-    this.#cover(this.#isOver && this.#isOpen && this.#lists.length > 0);
+    this.#cover(this.#isOver && this.#isOpen && this.#content.surfaces.length > 0);
     const names = this.client?.store.surfaceNames.get().join("\0") ?? "";
     if (names === this.#toldNames) return;
     this.#toldNames = names;
@@ -373,12 +365,6 @@ export function titleOf(name: string, otherwise: string): string {
   if (!/^[a-z][a-z0-9]*([-_][a-z0-9]+)*$/.test(name)) return visible(name);
   const words = name.replace(/[-_]/g, " ");
   return (words[0] as string).toUpperCase() + words.slice(1);
-}
-
-/** The ids of a component and of all below it, and once more with `?` where it is an open question. */
-function idsOf(component: Component): string[] {
-  const asks = questionState(component) === "open" ? [`${component.id}?`] : [];
-  return [component.id, ...asks, ...childrenOf(component).flatMap(idsOf)];
 }
 
 addStyles(styles);

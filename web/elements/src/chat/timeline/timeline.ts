@@ -1,12 +1,12 @@
 /** What a conversation shows: its turns, oldest first, and before there are any a welcome. */
 
 import { isGreeting, type ArpClient, type Status, type TurnState } from "@agent-rendering/core";
+import type { HistoryGap, HistoryPages } from "@agent-rendering/core/history";
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
 import type { ArpContext } from "../../base/context.js";
 import type { MessageActions } from "../message/message.js";
-import type { Gap, Older } from "./older.js";
 import { isBubble, outgoingBubbles } from "../composer/outgoing.js";
 import type { Recent } from "./recent.js";
 import { dayLines } from "./times.js";
@@ -20,13 +20,13 @@ export interface Timeline {
   readonly number: number;
   readonly status: Status;
   readonly context: ArpContext;
-  readonly older: Older;
+  readonly older: HistoryPages;
   readonly recent: Recent;
   readonly avatar: string;
   readonly showActivity: boolean;
   readonly actions: MessageActions;
   welcome(isGreeted: boolean): Welcome;
-  loadOlder(gap: Gap): void;
+  loadOlder(gap: HistoryGap): void;
   /** Puts a text and files into the message box again. */
   back(text: string, files: readonly File[]): void;
 }
@@ -64,7 +64,7 @@ export function timeline({
   if (!isEmpty) void loadMessages();
   const drawn = recent.of(ids);
   const before = older.top?.turns ?? [];
-  const more = (gap: Gap | null | undefined) =>
+  const more = (gap: HistoryGap | null | undefined) =>
     gap?.wanted
       ? html`<button type="button" class="arp-button arp-quiet arp-older" aria-busy=${gap.loading ? "true" : "false"} @click=${() => loadOlder(gap)}>
           ${gap.loading ? html`<span class="arp-spinner"></span>` : nothing}${context.t("loadOlder")}
@@ -72,7 +72,7 @@ export function timeline({
       : nothing;
   const past = (turn: TurnState) =>
     html`${lines.get(turn.id)}<arp-message readonly data-turn=${turn.id} .turn=${turn} .context=${context} .avatar=${avatar} .activity=${showActivity}></arp-message>`;
-  const left = (gap: Gap | undefined) => (gap ? html`${more(gap)}${repeat(gap.turns, idOf, past)}` : nothing);
+  const left = (gap: HistoryGap | undefined) => (gap ? html`${more(gap)}${repeat(gap.turns, idOf, past)}` : nothing);
   const isLoading =
     status.loading && !status.stale && isEmpty && client.sessionId !== null && status.phase !== "refused";
   return html`${

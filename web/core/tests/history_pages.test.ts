@@ -1,8 +1,8 @@
 /** W60: what is older than the newest turns comes page by page, in order, once. */
 
-import type { ArpClient, HistoryMessage } from "@agent-rendering/core";
+import type { ArpClient, HistoryMessage } from "../src/index.js";
 import { expect, test } from "vitest";
-import { Older, PAGE_TURNS, type Gap } from "../../src/chat/timeline/older.js";
+import { HistoryPages, PAGE_TURNS, type HistoryGap } from "../src/history.js";
 
 /** A turn as the history has it: two messages. */
 function pair(number: number): HistoryMessage[] {
@@ -51,11 +51,11 @@ function session(turns: number) {
   };
 }
 
-const top = (older: Older) => older.top as Gap;
+const top = (older: HistoryPages) => older.top as HistoryGap;
 
 test("W60 pages come in front of what is there, until there are no more", async () => {
   const { client, shown, asked: requested } = session(120);
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   older.check(shown, {});
   expect(top(older).wanted).toBe(true);
   await top(older).load(client);
@@ -81,7 +81,7 @@ test("W60 pages come in front of what is there, until there are no more", async 
 
 test("W60 a turn of the history has what was sent and what was answered", async () => {
   const { client, shown } = session(60);
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   older.check(shown, {});
   await top(older).load(client);
   const turn = top(older).turns[3];
@@ -92,7 +92,7 @@ test("W60 a turn of the history has what was sent and what was answered", async 
 
 test("W60 a session that fits has nothing older", async () => {
   const { client, shown, asked: requested } = session(49);
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   older.check(shown, {});
   expect(top(older).wanted).toBe(false);
   await top(older).load(client);
@@ -101,7 +101,7 @@ test("W60 a session that fits has nothing older", async () => {
 
 test("W60 of a server that says how many are older none is offered that there is not", async () => {
   const { shown, asked: requested } = session(53);
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   older.check(shown, { older: 0 }); // all of them show: those that are queued leave none out
   expect(top(older).wanted).toBe(false);
   older.check(shown.slice(1), { older: 100 });
@@ -116,10 +116,10 @@ test("W60 of a server that says how many are older none is offered that there is
 
 test("W60 what is left out between turns comes page by page before the turn that it belongs to", async () => {
   const { client, asked: requested } = session(500);
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   const gaps = { t200: 70, t300: 2 };
   older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps });
-  const [large, small] = [older.before("t200"), older.before("t300")] as Gap[];
+  const [large, small] = [older.before("t200"), older.before("t300")] as HistoryGap[];
   expect([older.before("t9"), older.before("t201"), large?.wanted]).toEqual([undefined, undefined, true]);
   await large?.load(client);
   expect([large?.turns.length, large?.turns[0]?.id, large?.turns.at(-1)?.id, large?.wanted]).toEqual([
@@ -155,7 +155,7 @@ test("W60 what is left out between turns comes page by page before the turn that
 
 test("W60 a server that gives more than it said is asked no more", async () => {
   const { client, shown } = session(120);
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   older.check(shown, { older: 3 });
   const history = client.sessions.history.bind(client.sessions);
   client.sessions.history = async (id, wanted) => history(id, { ...wanted, limit: 9 });
@@ -166,7 +166,7 @@ test("W60 a server that gives more than it said is asked no more", async () => {
 test("W60 while a page comes nobody asks for it again", async () => {
   const { client, shown, asked: requested, hold } = session(120);
   const changes: boolean[] = [];
-  const older = new Older(() => changes.push(top(older).loading));
+  const older = new HistoryPages(() => changes.push(top(older).loading));
   older.check(shown, {});
   const go = hold();
   const [one, other] = [top(older).load(client), top(older).load(client)];
@@ -178,7 +178,7 @@ test("W60 while a page comes nobody asks for it again", async () => {
 
 test("W59 a page that comes when another session shows is thrown away", async () => {
   const { client, shown, hold } = session(120);
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   older.check(shown, {});
   const go = hold();
   const loading = top(older).load(client);
@@ -190,7 +190,7 @@ test("W59 a page that comes when another session shows is thrown away", async ()
 
 test("W60 what failed is asked for again", async () => {
   const { client, shown, refuse } = session(120);
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   older.check(shown, {});
   refuse(new Error("away"));
   await top(older).load(client);
@@ -202,7 +202,7 @@ test("W60 what failed is asked for again", async () => {
 
 test("W60 W74 all of it, to print or to keep", async () => {
   const { client, shown, asked: requested } = session(500);
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   older.check(shown, {});
   await older.all(client);
   expect([top(older).turns.length, new Set(top(older).turns.map(({ id }) => id)).size, top(older).wanted]).toEqual([
@@ -216,7 +216,7 @@ test("W60 W74 all of it, to print or to keep", async () => {
 test("W60 all of it ends where the server does not answer", async () => {
   const { client, shown, refuse, asked: requested } = session(500);
   refuse(new Error("away"));
-  const older = new Older(() => undefined);
+  const older = new HistoryPages(() => undefined);
   older.check(shown, {});
   await older.all(client);
   expect([top(older).turns.length, requested.length]).toEqual([0, 1]);

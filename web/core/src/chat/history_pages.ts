@@ -1,13 +1,15 @@
 /** Turns that the connection did not send, loaded page by page: those before its first, and those of gaps. */
 
-import type { ArpClient, Status, TurnState } from "@agent-rendering/core";
+import type { ArpClient } from "../client/client.js";
+import type { Status } from "../client/store.js";
+import type { TurnState } from "../protocol/screen.js";
 
 /** One page of older turns; as many as the connection sends, of a server that does not say how many are older. */
 export const PAGE_TURNS = 50;
 const MOST_PER_PAGE = 200;
 
 /** A place before a turn where others are left out. */
-export class Gap {
+export class HistoryGap {
   /** Those that were loaded, oldest first. */
   turns: readonly TurnState[] = [];
   loading = false;
@@ -41,7 +43,7 @@ export class Gap {
     this.#changed();
     const most = this.#count === null ? limit : Math.min(limit, this.#count - this.turns.length);
     try {
-      const { olderTurns } = await import("./history.js");
+      const { olderTurns } = await import("./history_turns.js");
       const turns = await olderTurns(client, sessionId, this.turns[0]?.id ?? this.#before, most);
       about();
       this.turns = [...turns, ...this.turns];
@@ -63,10 +65,10 @@ export class Gap {
 }
 
 /** The gaps of the conversation that shows. */
-export class Older {
+export class HistoryPages {
   /** Before the first turn of the connection; `null` while there is none. */
-  top: Gap | null = null;
-  #inner: ReadonlyMap<string, Gap> = new Map();
+  top: HistoryGap | null = null;
+  #inner: ReadonlyMap<string, HistoryGap> = new Map();
   #first: string | null = null;
   #gaps: Status["gaps"];
   readonly #changed: () => void;
@@ -76,7 +78,7 @@ export class Older {
   }
 
   /** The gap before a turn that is not the first. */
-  before(id: string): Gap | undefined {
+  before(id: string): HistoryGap | undefined {
     return this.#inner.get(id);
   }
 
@@ -96,9 +98,9 @@ export class Older {
     this.#first = first;
     this.#gaps = gaps;
     const hasOlder = older === null ? ids.length >= PAGE_TURNS : older > 0;
-    this.top = first === null ? null : new Gap(first, older, hasOlder, this.#changed);
+    this.top = first === null ? null : new HistoryGap(first, older, hasOlder, this.#changed);
     this.#inner = new Map(
-      Object.entries(gaps ?? {}).map(([id, count]) => [id, new Gap(id, count, count > 0, this.#changed)]),
+      Object.entries(gaps ?? {}).map(([id, count]) => [id, new HistoryGap(id, count, count > 0, this.#changed)]),
     );
   }
 

@@ -1,6 +1,9 @@
 /** Turns older than those of the connection, from the history over HTTP. */
 
-import type { ArpClient, Component, HistoryMessage, JsonObject, Mark, ToolRun, TurnState } from "@agent-rendering/core";
+import type { ArpClient } from "../client/client.js";
+import type { Component, JsonObject } from "../protocol/generated/wire.js";
+import type { Mark, ToolRun, TurnState } from "../protocol/screen.js";
+import type { HistoryMessage } from "../sessions/session_types.js";
 
 /** The turns before one, oldest first. Rejects with `ArpError`. */
 export async function olderTurns(
