@@ -177,11 +177,11 @@ def test_what_is_too_much_for_letters_stays_a_table() -> None:
 
 def test_a_summary_tells_the_ends_of_each_series() -> None:
     assert summary(BY_KIND, choose_chart(BY_KIND)) == (
-        "**weight** is highest for apple (3) and lowest for pear (1.5)."
+        "**Weight** is highest for apple (3) and lowest for pear (1.5)."
     )
     assert summary(BY_MONTH, choose_chart(BY_MONTH)) == (
-        "**low** is highest for Mar (3) and lowest for Jan (1). "
-        "**high** is highest for Mar (6) and lowest for Jan (4)."
+        "**Low** is highest for Mar (3) and lowest for Jan (1). "
+        "**High** is highest for Mar (6) and lowest for Jan (4)."
     )
 
 

@@ -117,7 +117,7 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path, open_to
 def test_a_path_that_no_socket_can_have_is_refused_with_the_limit(tmp_path: Path) -> None:
     with pytest.raises(SocketRefused, match="at most 103"):
         SocketListener(tmp_path / ("x" * 104))
-    with pytest.raises(SocketRefused, match="no path of a socket"):
+    with pytest.raises(SocketRefused, match="not the path of a socket"):
         connect_to("a\0b")
 
 
