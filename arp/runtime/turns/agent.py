@@ -198,7 +198,6 @@ class RuntimeAgent:
             # The runtime may already have the message, and no one would read the events of its
             # turn. If questions stay open, a turn of the runtime itself precedes the message and
             # must wait for the next process.
-            # its own that asks something comes before the message: that waits for the next process.
             if not turn._leaves_questions_open:
                 await asyncio.shield(self._runtime.cancel(link.session_id))
             raise

@@ -119,7 +119,6 @@ class RuntimeTurn:
         except BaseException:
             # No one will read this turn's events any more. The questions end first: the runtime may
             # need some time to stop, and no answer must reach it during that time.
-            # to stop, and no answer may come before that.
             self.questions.stop()
             if not self._turn._leaves_questions_open:
                 await asyncio.shield(self._runtime.cancel(self._link.session_id, turn_id))
