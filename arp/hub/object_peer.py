@@ -55,7 +55,7 @@ class ObjectOutbox:
         self.flush()
 
     def send_first(self, frame: bytes) -> None:
-        """Drop the frame: it is a `pong`, and the object dialect uses `sync` for that."""
+        """Drop the frame, because it is a `pong`; the object dialect uses `sync` instead."""
 
     def flush(self) -> None:
         """Send the requests that the dialect has ready."""
@@ -243,7 +243,7 @@ class ObjectPeer(Peer):
             settle(self._transfers[name], outcome)
 
     def _send_hello(self) -> None:
-        """Do nothing: the session's metadata has the capabilities of the agent side."""
+        """Do nothing, because the session's metadata has the capabilities of the agent side."""
 
 
 def _data_of_inputs(envelopes: Iterable[ObjectEnvelope | RefusedEnvelope]) -> Iterable[Json]:

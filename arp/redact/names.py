@@ -75,10 +75,11 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def usable(secrets: Iterable[str]) -> list[str]:
-    """Return the secrets that can be searched in any text: longest first, without duplicates.
+    """Return the secrets to search for in any text: longest first, without duplicates.
 
-    Short and very long values, paths of files, and numbers with less than 12 digits are left out,
-    because ordinary text may contain them.
+    Values that ordinary text may contain are left out: short values, file paths, numbers with fewer
+    than 12 digits, and plain values (`is_plain_value`). Very long values are left out too, because
+    they are contents of files.
     """
     found = {
         secret

@@ -200,7 +200,7 @@ class CodexThread:
             task.cancel()
 
     async def abandon(self) -> None:
-        """Leave the turn as it is: the process is killed before it records the end of the turn."""
+        """Leave the turn as it is, since the process is killed before it records the turn's end."""
         self._is_closed = True
         self.server.is_killed_at_end = True
         for task in self._tasks:
@@ -383,7 +383,7 @@ class CodexThread:
             self.feed.result(usage=turn.used)
 
     async def _end_interrupted(self, turn: NativeTurn) -> None:
-        """End an interrupted turn after its commands: nothing may run after a cancelled turn."""
+        """End an interrupted turn after its commands, as nothing may run after a cancelled turn."""
         active = self.feed.turn
         try:
             async with asyncio.timeout(STOP_S):
