@@ -39,7 +39,7 @@ what it has, or is shown again after it was suspended."""
 
 
 HAND_OVER_S: Final = 10.0
-"""Seconds that a renderer may take to move a surface; it does not ask a person."""
+"""Seconds that a renderer may take to move a surface, because it does not ask a person."""
 
 
 class ObjectOutbox:

@@ -35,7 +35,7 @@ _PASSWORD_IN_URL: Final = re.compile(r"://[^\s/:@]{0,64}:([^\s/@]{1,256})@")
 _PATH: Final = re.compile(r"(?:[/~.]|[A-Za-z]:\\)")
 
 LEAST_SECRET: Final = 8
-"""Length of the shortest known secret; ordinary text contains a shorter value by chance."""
+"""Length of the shortest known secret. Ordinary text may contain a shorter value by chance."""
 
 MOST_SECRET: Final = 4096
 """Length of the longest known secret; a longer value is the content of a file."""

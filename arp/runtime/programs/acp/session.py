@@ -278,7 +278,7 @@ class AcpSession:
         self._cancel_requests()
 
     def _cancel_requests(self) -> None:
-        """Answer all open requests with `cancelled`; the agent may otherwise wait for ever."""
+        """Answer all open requests with `cancelled`, or the agent may wait for ever."""
         for request_id, question in list(self._asked.items()):
             del self._asked[request_id]
             self.feed.withdraw(question)

@@ -41,7 +41,7 @@ from arp.runtime.programs.json_rpc_peer import (
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.05
-"""Seconds between checks whether commands still run; Codex does not report their end."""
+"""Seconds between checks whether commands still run, because Codex does not report their end."""
 SPAWN = "spawnAgent"
 """Tool that starts another agent."""
 UNNAMED = "New session"
@@ -295,7 +295,7 @@ class CodexThread:
             await self.server.call("turn/interrupt", params)
 
     async def _stop_commands(self) -> None:
-        """Kill running commands; an interrupt of Codex lets them continue in the background."""
+        """Kill running commands, because an interrupt lets them continue in the background."""
         params = {"threadId": self.session_id}
         with suppress(Unimplemented):
             while True:
