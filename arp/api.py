@@ -195,11 +195,11 @@ _EXTRAS: Final = {
     "ToolSettings": "tools",
     "verify_callback": "tools",
 }
-"""Extras that names need. They are not in `__all__`: `from arp.api import *` works without any."""
+"""Extras that names need. They are not in `__all__`, so `from arp.api import *` works without."""
 
 
 def names() -> dict[str, str]:
-    """Return every public name, with the extra that it needs; empty: none."""
+    """Return every public name, with the extra that it needs, or an empty string."""
     return {name: _EXTRAS.get(name, "") for name in (*_LATER, *_MODULES)}
 
 

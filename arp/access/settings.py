@@ -279,7 +279,10 @@ def check_names(access: Access, *, has_tokens: bool = False) -> None:
 
 
 def _is_local_origin(origin: str) -> bool:
-    """Return whether an origin belongs to this machine. `null` does not: any framed page has it."""
+    """Return whether an origin belongs to this machine.
+
+    `null` does not, because any framed page has this origin.
+    """
     host = origin.partition("://")[2].rstrip("/").lower()
     name, colon, port = host.rpartition(":")
     return _is_local(name if colon and port.isdigit() else host)

@@ -38,7 +38,7 @@ _GRPC = {"grpc": False, "grpcs": True}
 
 
 class Address(Struct, frozen=True):
-    """The transports of a server, and what each needs."""
+    """Transports to try for a server, and the URL, command, path or target of each."""
 
     kinds: tuple[Kind, ...]
     """Transports to try, in this order."""

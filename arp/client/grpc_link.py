@@ -59,7 +59,7 @@ OPTIONS: tuple[tuple[str, int], ...] = (
 
 
 class GrpcLink:
-    """One call on its own channel."""
+    """Connection over gRPC: one call, on a channel that `aclose` closes too."""
 
     carries_acks = True
     is_remote = True

@@ -26,7 +26,7 @@ CLOSED = "close"
 """Name of the event that contains the reason why the server ends the stream."""
 
 READ_TIMEOUT_S = 25.0
-"""Silence after which the stream is dead: the server sends a comment or a ping every 15 seconds."""
+"""Silence after which the stream is dead. The server sends a comment or ping every 15 seconds."""
 
 MOST_ERROR_BYTES = 1 << 16
 """Maximum number of bytes to read of an answer that is not an event stream."""

@@ -70,7 +70,11 @@ class StdioLink:
         return line
 
     async def send(self, frame: bytes) -> None:
-        """Write a line."""
+        """Write a frame as one line.
+
+        Raises:
+            LinkLost: The connection has ended.
+        """
         try:
             self._stdin.write(frame + b"\n")
             await self._stdin.drain()

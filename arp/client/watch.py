@@ -43,7 +43,8 @@ class Watch:
             look: Called immediately, and again after every change. An exception ends the wait.
 
         Raises:
-            ArpError: The state will not change any more; this is `failure`.
+            ArpError: `failure` is set, because the state will not change any more. `failure` is
+                raised.
 
         Cancel: safe.
         """

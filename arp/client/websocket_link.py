@@ -27,7 +27,7 @@ SUBPROTOCOLS = {"session": "arp.session.v1.", "object": "arp.v1."}
 
 PING_INTERVAL_S = 20.0
 PING_TIMEOUT_S = 10.0
-"""Together with the interval: a dead connection is noticed within 30 seconds."""
+"""With this timeout and the interval, a dead connection is noticed within 30 seconds."""
 
 CLOSE_TIMEOUT_S = 2.0
 """Time for the server to answer our close frame."""

@@ -128,7 +128,7 @@ class Connection:
 
     @property
     def viewer(self) -> Room:
-        """The object that the outbox notifies through `drained` when it has room."""
+        """The `Room` of the outbox, which calls its `drained` when the queue is almost empty."""
         return self._room
 
     def start(self) -> None:
@@ -152,7 +152,7 @@ class Connection:
             task.cancel()
 
     def expel(self) -> None:
-        """Refuse further requests: the principal has lost its access."""
+        """Refuse further requests, because the principal has lost its access."""
         self._context = None
         self._end()
 

@@ -34,7 +34,10 @@ class StoredTask(Struct, frozen=True):
 
 
 def unknown_task(task_id: str) -> StoredTask:
-    """Return a task without facts: the first fact about a task may be an attempt at it."""
+    """Return a placeholder for a task that has no facts yet.
+
+    It is needed because an attempt may be the first recorded fact of a task.
+    """
     task = Task(task_id=task_id, objective="unknown", status="unknown", first_sequence=0)
     return StoredTask(task, 0, {})
 

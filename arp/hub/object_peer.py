@@ -39,7 +39,7 @@ what it has, or is shown again after it was suspended."""
 
 
 HAND_OVER_S: Final = 10.0
-"""Seconds that a renderer may take to move a surface; it does not ask a person."""
+"""Seconds that a renderer may take to move a surface, because it does not ask a person."""
 
 
 class ObjectOutbox:
@@ -55,7 +55,7 @@ class ObjectOutbox:
         self.flush()
 
     def send_first(self, frame: bytes) -> None:
-        """Drop the frame: it is a `pong`, and the object dialect uses `sync` for that."""
+        """Drop the frame, because it is a `pong`; the object dialect uses `sync` instead."""
 
     def flush(self) -> None:
         """Send the requests that the dialect has ready."""
@@ -243,7 +243,7 @@ class ObjectPeer(Peer):
             settle(self._transfers[name], outcome)
 
     def _send_hello(self) -> None:
-        """Do nothing: the session's metadata has the capabilities of the agent side."""
+        """Do nothing, because the session's metadata has the capabilities of the agent side."""
 
 
 def _data_of_inputs(envelopes: Iterable[ObjectEnvelope | RefusedEnvelope]) -> Iterable[Json]:

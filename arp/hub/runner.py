@@ -71,7 +71,7 @@ DEAF_S = 1.0
 """Seconds that agents get to end when the server stops; then their turns are ended without them."""
 
 MAX_DETAILS = 16_000
-"""Most characters of a shown traceback, counted from its end; deep tracebacks repeat themselves."""
+"""Most characters of a shown traceback, counted from its end. Deep tracebacks repeat themselves."""
 MAX_KEPT_DETAILS, MAX_DEBUGGED = 20, 100
 """Tracebacks kept per session, and number of sessions; only with `--debug`."""
 

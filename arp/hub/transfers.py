@@ -49,7 +49,7 @@ from arp.session.surfaces import (
 logger = logging.getLogger(__name__)
 
 FIRST_AGAIN_S: Final = 0.1
-"""Seconds before a renderer is asked again; it may not be connected to both agents yet."""
+"""Seconds before a renderer is asked again, because it may not be connected to both agents yet."""
 
 MOST_AGAIN_S: Final = 30.0
 """Longest pause between two requests, in seconds; each pause is twice the one before."""
@@ -304,4 +304,4 @@ class Transfers:
 
 
 class _OutcomeUnknown(TransferDenied):
-    """Unknown outcome: another agent may have the surface."""
+    """The outcome is unknown, because another agent may have the surface."""

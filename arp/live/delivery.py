@@ -123,7 +123,7 @@ class Viewer:
         self.unacknowledged: list[int] | None = None
         """Commits that it has not displayed yet; `None` without the feature `frame-ack`."""
         self.answered = 0
-        """Fact of its own last answer: its user knows that this question is closed."""
+        """Fact of its own last answer. Its user knows that the answered question is closed."""
         self._waiter: asyncio.Future[None] | None = None
 
     def take_hello(self, hello: RendererHello) -> None:

@@ -254,7 +254,7 @@ class LiveSession:
         self.mark()
 
     def leave(self, why: ArpError) -> None:
-        """Leave the hub: write nothing from now on. A second call does nothing."""
+        """Leave the hub, and write nothing from now on. A second call does nothing."""
         if not self.gone.done():
             self.gone.set_result(why)
         # It refers to the turn, and the turn to the session: a cycle would keep both in memory.

@@ -171,7 +171,7 @@ class BoundedBodies:
 
 
 def keys_of_scope(scope: Scope) -> tuple[Key, ...]:
-    """Return for whom a request counts: who was let in, or the address that it comes from."""
+    """Return the keys under which limits count a request: of its principal, or its address."""
     asker = scope.get("arp")
     if asker is not None:
         found: tuple[Key, ...] = keys_of(asker.principal)

@@ -156,7 +156,7 @@ class ConnectionWatch:
             self._wait()
 
     def end(self, connection: IncompleteConnection) -> None:
-        """Wait no longer: the request is whole, or the connection is gone."""
+        """Stop waiting, because the request is complete or the connection is gone."""
         mine = self.unfinished.get(connection.address)
         if mine is not None:
             mine.pop(connection, None)

@@ -29,7 +29,7 @@ WINDOW_BYTES: Final = 64 << 10
 MAX_METADATA_BYTES: Final = 16 << 10
 
 KEEP_ALIVE_MS: Final = 20_000
-"""As over WebSocket: after so long without a byte it is asked whether the client is still there."""
+"""Time without a byte after which the server pings the client; the same as over WebSocket."""
 
 
 class GrpcBounds(Struct, frozen=True):

@@ -17,7 +17,7 @@ from arp.redact.settings import Redaction
 from arp.redact.stream import CONTEXT, SecretStream
 
 MAX_LINES: Final = 100
-"""Lines that are kept, to say why a program ended: the cause is above a stack, or a usage."""
+"""Number of kept lines. The cause of an end may be above a stack trace or a usage text."""
 MAX_CHARACTERS: Final = 500
 """Characters of each kept line."""
 MAX_UNFINISHED: Final = 1 << 16

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_NO_NEW_PRIVS = 38
-"""Number of prctl(2), in <linux/prctl.h>: no setuid program restores privileges."""
+"""Option of prctl(2), from <linux/prctl.h>. With it, no setuid program restores privileges."""
 REFUSED = 126
 """The status of a shell for a program that it may not start."""
 

@@ -38,7 +38,7 @@ LAST_UID: Final = 65_519
 """The range of systemd for users that exist only while a service runs."""
 
 _PYTHON: Final[str] = getattr(sys, "_base_executable", sys.executable)
-"""Not the Python of a venv: the sandbox mounts only the standard library."""
+"""Not the Python of a venv, because the sandbox mounts only the standard library."""
 
 TRIAL_S: Final = 10.0
 """How long the test of bubblewrap may take."""

@@ -26,7 +26,7 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 2.0
 """How long the program may take to end after SIGTERM, before it is killed."""
 LEFTOVERS_S = 2.0
-"""How long killed processes may take to end; one in a system call cannot end at once."""
+"""How long killed processes may take to end, because one in a system call cannot end at once."""
 
 AWAITED = {signal.SIGTERM, signal.SIGCHLD}
 

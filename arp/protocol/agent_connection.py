@@ -144,4 +144,4 @@ class AgentConnection:
 
 
 _DECODERS = {encoding: renderer_decoder(encoding) for encoding in ENCODINGS}
-"""One decoder per encoding, shared by all connections; a decoder has no state."""
+"""One decoder per encoding. All connections share it, because a decoder has no state."""

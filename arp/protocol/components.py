@@ -20,7 +20,7 @@ A_co = TypeVar("A_co", covariant=True)
 # -- values ----------------------------------------------------------------------------------------
 
 _END = r"(?![\s\S])"
-"""The true end of the string: `$` would also match before a final line break."""
+"""The true end of the string. `$` would also match before a final line break."""
 
 _NO_URL = r"\s\u0000-\u0020\u007f-\u00a0\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff<>\"\\"
 _HTTP = rf"[Hh][Tt][Tt][Pp][Ss]?://[^{_NO_URL}]+"
@@ -445,7 +445,7 @@ class Field(_Props, frozen=True):
     """Rules for the value."""
 
     def __post_init__(self) -> None:
-        """Check that the field type supports its options and bounds: they must not be ignored."""
+        """Check that the field type supports its options and bounds, which must not be ignored."""
         if (self.field_type == "select") != bool(self.options):
             raise ValueError(
                 "a select field needs options"

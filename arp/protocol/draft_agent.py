@@ -91,7 +91,7 @@ def _filled(value: Json, defaults: JsonObject) -> JsonObject:
 
 
 def may_be_draft(hello: AgentHello) -> bool:
-    """Return whether an agent side may not understand our `hello`: it has no feature `resume`."""
+    """Return whether an agent side lacks `resume`, so that it may not understand our `hello`."""
     return "resume" not in hello.capabilities.features
 
 

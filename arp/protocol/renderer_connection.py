@@ -298,7 +298,7 @@ class RendererConnection:
         return seq is not None and self._snapshot is None and seq <= self.seq
 
     def _desynchronise(self) -> None:
-        """Record that the screen differs from what the agent side expects: no cursor is valid."""
+        """Record that the screen differs from what the agent side expects. No cursor is valid."""
         self.epoch = self._next_epoch = None
 
     def _discard_incomplete(self, type_name: str | None) -> None:

@@ -109,7 +109,7 @@ class Node:
             self.set("content", "".join([self.own.get("content", ""), *tail]))
 
     def set(self, name: str, value: Json) -> None:
-        """Set one prop outside a change: this cannot be rolled back."""
+        """Set one prop outside a change, so that it cannot be rolled back."""
         if self.is_own:
             self.own[name] = value
         else:
@@ -196,7 +196,7 @@ class Marks:
         self._removals: list[tuple[Node, str | None]] = []
 
     def add(self, mark: Mark) -> None:
-        """Register a mark under its root. A mark before all output never moves: it is skipped."""
+        """Register a mark under its root. A mark before all output never moves, so skip it."""
         if mark.behind.component is not None:
             self._by_root.setdefault(mark.behind.component, []).append(mark)
 

@@ -46,7 +46,7 @@ OWN: Final = frozenset(
         "runtime.error",
     )
 )
-"""Types that the session records itself: its state consists of them, and screens show them."""
+"""Types that the session records itself. Its state consists of them, and screens show them."""
 
 
 OWN_FIELDS: Final = {

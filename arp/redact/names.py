@@ -35,7 +35,7 @@ _PASSWORD_IN_URL: Final = re.compile(r"://[^\s/:@]{0,64}:([^\s/@]{1,256})@")
 _PATH: Final = re.compile(r"(?:[/~.]|[A-Za-z]:\\)")
 
 LEAST_SECRET: Final = 8
-"""Length of the shortest known secret; ordinary text contains a shorter value by chance."""
+"""Length of the shortest known secret. Ordinary text may contain a shorter value by chance."""
 
 MOST_SECRET: Final = 4096
 """Length of the longest known secret; a longer value is the content of a file."""
@@ -75,10 +75,11 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def usable(secrets: Iterable[str]) -> list[str]:
-    """Return the secrets that can be searched in any text: longest first, without duplicates.
+    """Return the secrets to search for in any text: longest first, without duplicates.
 
-    Short and very long values, paths of files, and numbers with less than 12 digits are left out,
-    because ordinary text may contain them.
+    Values that ordinary text may contain are left out: short values, file paths, numbers with fewer
+    than 12 digits, and plain values (`is_plain_value`). Very long values are left out too, because
+    they are contents of files.
     """
     found = {
         secret

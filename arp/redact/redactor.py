@@ -413,9 +413,10 @@ def _by_begin(shapes: list[Shape], known: list[str]) -> dict[str, tuple[int, ...
 
 
 def _search_for(table: dict[str, tuple[int, ...]], shapes: list[Shape]) -> str:
-    """Return one regular expression for all keys of the table.
+    """Return one regular expression that matches any key of the table.
 
-    If all shapes of a key have the same `soon`, the match must be followed by it.
+    If all shapes of a key share one lookahead (`Shape.soon`), the key matches only before text that
+    fits the lookahead.
     """
     by_soon = dict[str, list[str]]()
     for text, numbers in table.items():

@@ -21,7 +21,7 @@ class Pattern(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Redaction(Struct, frozen=True, forbid_unknown_fields=True):
-    """Secrets that are removed from facts."""
+    """Settings of redaction: whether secrets are removed, and how they are recognised."""
 
     enabled: bool = True
     """Whether secrets are removed."""

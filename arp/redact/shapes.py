@@ -52,7 +52,7 @@ def _long_enough(shape: Shape, _lead: str, run: str, after: str | None) -> Verdi
 
 
 def _random(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
-    """Accept a long run that is not a word: it has a digit, or a capital after the first letter."""
+    """Accept a long run that has a digit, or a capital after the first letter. It is not a word."""
     if len(run) >= shape.least and (_has_digit(run) or _has_inner_capital(run)):
         return True
     return None if after is None else False

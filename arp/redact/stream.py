@@ -59,7 +59,9 @@ class SecretStream:
         return self._pass(self.held + piece, before, is_whole=False)
 
     def finish(self, before: str) -> str:
-        """Return the held text, because no text follows for now. The text may continue later.
+        """Decide about the held text as if the text ended here, and return it without secrets.
+
+        The text may still continue later.
 
         Args:
             before: See `admit`.
@@ -158,7 +160,9 @@ def grow(redactor: Redactor, held: str, piece: str, before: str) -> RedactedPiec
 
 
 def let_go(redactor: Redactor, held: str, before: str) -> RedactedPiece:
-    """Return the held text, because no piece follows for now.
+    """Decide about the held text as if the text ended here, and return it without secrets.
+
+    The text may still continue later.
 
     Args:
         redactor: Redactor that finds the secrets.

@@ -45,7 +45,7 @@ def shown_response(value: Any) -> Response:
 
 
 def with_seals(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a response with `SEALS` added. Existing headers are kept."""
+    """Return response headers with `SEALS` added, unless the response has these headers itself."""
     own = list(headers)
     names = {name.lower() for name, _ in own}
     return own + [seal for seal in SEALS if seal[0] not in names]

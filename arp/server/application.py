@@ -117,7 +117,11 @@ class Application:
         return await self.state.control(principal or Principal())
 
     async def aclose(self) -> None:
-        """Wait for turns to finish or park them, then close the ledger."""
+        """Stop the running turns, then close the ledger. May be repeated.
+
+        Running turns get time to finish. Turns that wait for a user or take longer are interrupted;
+        their questions stay open.
+        """
         await self.state.aclose()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

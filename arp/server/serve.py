@@ -122,7 +122,7 @@ class Server(BoundedServer):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Do nothing: `serve` handles the signals, also before and after this block."""
+        """Do nothing, because `serve` handles the signals, also before and after this block."""
         yield
 
     async def open_hub(self) -> Hub | None:

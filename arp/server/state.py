@@ -294,7 +294,10 @@ class ServerState:
         return None
 
     async def aclose(self) -> None:
-        """Wait for turns to finish or park them, then close the ledger. May be repeated.
+        """Stop the running turns, then close the ledger. May be repeated.
+
+        Running turns get time to finish. Turns that wait for a user or take longer are interrupted;
+        their questions stay open.
 
         Raises:
             RuntimeError: The app is served in another event loop.

@@ -21,7 +21,7 @@ from arp.session.threads import Threads
 
 
 class BranchNotLoaded(LocalError):
-    """A fact changes to another branch, and the other branches are not in memory."""
+    """A fact cannot be applied, because it switches to a branch that is not in memory."""
 
 
 def forks(type_name: str, payload: JsonObject) -> bool:

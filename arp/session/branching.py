@@ -30,7 +30,10 @@ from arp.session.turn_end import end_turn
 
 
 def asks_to_turn(session: Session, message: Input) -> bool:
-    """Return whether an input changes the branch; all others are for `inputs.receive`."""
+    """Return whether a new input asks for another branch.
+
+    `inputs.receive` handles every other input.
+    """
     if message.id is not None and message.id in session.input_log:
         return False
     if message.edits is not None:

@@ -65,7 +65,10 @@ class InputLog(dict[str, str | None]):
             del self[next(iter(self))]
 
     def remember_input(self, payload: JsonObject, turn_id: str | None) -> None:
-        """Record the input in the payload of a fact, or the id of one."""
+        """Remember the id and the files of the input that the payload of a fact contains.
+
+        If the payload has only an `inputId`, only this id is remembered.
+        """
         submitted = payload.get("input")
         if submitted is not None and (named := files_named(submitted["data"])):
             self.remember_files(named)

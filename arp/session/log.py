@@ -55,7 +55,7 @@ TELLING = frozenset(
 
 
 class ReadOnly(PermissionDenied):
-    """The session can only be read: the log continues with facts that cannot be read."""
+    """The session can only be read, because the log continues with facts that cannot be read."""
 
 
 class TextAssembler:
@@ -131,7 +131,7 @@ class TextAssembler:
         return self.stream.admit(text, self._before(turn_id, type_name))
 
     def finish(self, turn_id: str, type_name: str) -> str:
-        """Return the held text: no more text follows it."""
+        """Return the held text, because no more text follows it."""
         assert self.stream is not None
         return self.stream.finish(self._before(turn_id, type_name))
 

@@ -135,7 +135,7 @@ class Questions(dict[tuple[str, str], Question]):
         return closing
 
     def open(self, turn_id: str, action_id: str, payload: JsonObject) -> None:
-        """Apply an `action.required`."""
+        """Apply an `action.required` fact: add its question to the open questions."""
         component_id, surface = payload["component"]["id"], payload["surface"]
         self[surface, component_id] = Question(
             action_id,

@@ -203,7 +203,7 @@ class AppliedCommit(Struct, frozen=True):
     output: str
     """Name of the output list of the surface that its new components joined."""
     tree: Tree
-    """Components of the surface after the commit. Read it at once: the next commit changes it."""
+    """Components of the surface after the commit. Read it at once; the next commit changes it."""
     changes: list[Change]
     """Changes as they were applied. Read-only."""
     is_anew: bool

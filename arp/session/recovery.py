@@ -49,8 +49,8 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
             change them.
 
     Raises:
-        Forked: A fact changes to another branch, and the session has no plan of the turns to show.
-            The session cannot be used any more; a `Survey` of all facts gives the plan.
+        BranchNotLoaded: A fact changes to another branch, and the session has no plan of the turns
+            to show. The session cannot be used any more; a `Survey` of all facts gives the plan.
     """
     for fact in facts:
         turn_id = fact.turn_id
@@ -66,7 +66,7 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
 
 
 def end_plan(session: Session) -> None:
-    """Finish building a session with a plan: all its facts were applied."""
+    """Finish building a session with a plan, after all its facts were applied."""
     session.settings.plan = None
     session.show_versions()
 

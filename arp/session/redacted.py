@@ -38,7 +38,7 @@ _CLEAN = frozenset(
         "turn.started",
     )
 )
-"""Facts without secrets, except in an input: they have no other text, or it was redacted before."""
+"""Facts without secrets, except in an input. They have no other text, or it was redacted before."""
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
 """Facts in which the usage is the only text that comes from an agent."""

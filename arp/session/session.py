@@ -183,7 +183,7 @@ class Session:
 
     @property
     def active(self) -> bool:
-        """Whether a crash now would need recovery: a turn is running or about to start."""
+        """Whether a turn is running or about to start, so that a crash now would need recovery."""
         return self.turns.is_active
 
     @property
@@ -296,7 +296,8 @@ class Session:
             fact: A fact of a type in `FACT_HANDLERS`; facts of other types change nothing here.
 
         Raises:
-            Forked: The fact changes to another branch, and the other branches are not in memory.
+            BranchNotLoaded: The fact changes to another branch, and the other branches are not in
+                memory.
         """
         FACT_HANDLERS[fact.type](self, fact)
 
@@ -376,7 +377,7 @@ class Session:
         self._before_end.append((turn_id, action))
 
     def show_held(self, turn_id: str) -> None:
-        """Show the text that is held back for a turn: no more text follows it for now."""
+        """Show the text that is held back for a turn, because no more text follows it for now."""
         self.log.settle(turn_id)
         for surface, op in self.log.let_go(turn_id, self.screen.surfaces):
             with suppress(ArpError):  # the component has no room left for it
@@ -444,11 +445,11 @@ class Session:
         return [RunTurn(turn_id)]
 
     def leave(self) -> None:
-        """Clear the running turn without recording a fact: the session is removed from memory."""
+        """Clear the running turn without recording a fact, because the session has left memory."""
         self.turns.set(None, self.turns.queue, self.turns.is_paused, is_waiting=False)
 
     def begin_recording(self) -> None:
-        """Make the session busy for good: it plays a recording, and refuses every input."""
+        """Make the session busy for good. It plays a recording, and refuses every input."""
         self.turns.set(RECORDING, self.turns.queue, self.turns.is_paused, is_waiting=False)
         self.settings.rules = msgspec.structs.replace(self.settings.rules, policy="reject")
 

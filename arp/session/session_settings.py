@@ -125,7 +125,8 @@ class SessionSettings:
         """Apply a `turn.submitted` or a `session.updated` to the branches.
 
         Raises:
-            Forked: The fact changes to another branch, and the other branches are not in memory.
+            BranchNotLoaded: The fact changes to another branch, and the other branches are not in
+                memory.
         """
         if self.branches is not None:
             self.branches.follow(type_name, turn_id, payload, sequence)
@@ -141,6 +142,7 @@ class SessionSettings:
 
 
 def one_line(text: str) -> str:
-    """Return the beginning of a text as a title; only the first words of a long text are split."""
+    """Return the first words of a text on one line, cut to `TITLE_CHARACTERS`."""
+    # The title has fewer words than characters, so the rest of a long text need not be split.
     words = text.split(maxsplit=TITLE_CHARACTERS)[:TITLE_CHARACTERS]
     return " ".join(words)[:TITLE_CHARACTERS]

@@ -39,7 +39,7 @@ STATE_VERSION = 14
 """
 
 Kept: TypeAlias = tuple[int, int]
-"""Limits of the memory (`RECENT_TURNS`, `REMEMBERED_IDS`): with others, other turns are kept."""
+"""Limits of the memory (`RECENT_TURNS`, `REMEMBERED_IDS`). They decide which turns are kept."""
 
 
 class UnreadableState(LocalError):

@@ -106,7 +106,7 @@ class Threads:
 
     @property
     def kept(self) -> KeptThreads:
-        """Plain values for a stored state."""
+        """The threads, and the thread of each turn, in the form that a stored state contains."""
         return KeptThreads(list(self.begun), self.turns)
 
     def fill(self, kept: KeptThreads) -> None:

@@ -116,7 +116,7 @@ class TurnQueue:
         self.state = QueueState.IDLE
         """State of the queue."""
         self.is_active = False
-        """Whether a crash now would need recovery: a turn is running or about to start."""
+        """Whether a turn is running or about to start, so that a crash now would need recovery."""
         self._is_waiting = False
 
     def may(self, step: Step) -> bool:

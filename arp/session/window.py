@@ -161,7 +161,10 @@ class Window(Screen):
 
     @property
     def gaps(self) -> dict[str, int]:
-        """Turn in memory → number of evicted turns directly before it; without the first turn."""
+        """Number of evicted turns directly before each turn in memory, where there are any.
+
+        For the first turn in memory, see `older`.
+        """
         return {
             turn_id: number - before - 1
             for (_, before), (turn_id, number) in pairwise(self.numbers.items())

@@ -42,7 +42,7 @@ class Blob(msgspec.Struct, frozen=True):
     """The id and size of stored bytes."""
 
     id: str
-    """The SHA-256 of the content, 64 lower-case hex digits: a session stores equal bytes once."""
+    """The SHA-256 of the content, 64 lower-case hex digits. A session stores equal bytes once."""
     size: int
     """Bytes."""
     sha256: str

@@ -90,7 +90,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreUnreadable(StoreUnavailable):
-    """An opened file cannot be read now: the disk fails, or another program has locked it."""
+    """An opened file cannot be read now, as the disk fails or another program has locked it."""
 
     retryable = True
 

@@ -42,7 +42,7 @@ File systems allow 255 bytes, and suffixes such as `.blobs` and `.db-wal` are ap
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 _OBJECT: Final = re.compile(r"(?P<module>.{2,}):(?P<name>[^\W\d]\w*)", re.DOTALL)
-"""A target with a name. It has two characters or more before the colon: `C:app.py` is a path."""
+"""A target with a name. Two or more characters precede the colon, because `C:app.py` is a path."""
 
 _PYTHON_FILE: Final = re.compile(r"\.py(:\w+)?$")
 _SCHEMES: Final = ("sqlite:", "memory:", "nats:")
@@ -99,7 +99,9 @@ def logins_of(location: str) -> Path | None:
 
 
 def starts_of(location: str) -> Path | None:
-    """Return the path of the file with the tokens of a server's last starts; `None` for memory.
+    """Return the path of the file with the token hashes of recent starts; `None` for memory.
+
+    Each start of a server makes a new access token.
 
     Raises:
         StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.

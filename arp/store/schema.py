@@ -226,7 +226,7 @@ def truncate_log(connection: sqlite3.Connection) -> bool:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """Open a ledger that this process also writes, for queries."""
+    """Open a query-only connection to a ledger that this process also writes."""
     connection = _connect(path)
     _configure(connection)
     connection.execute("PRAGMA query_only = ON")  # it still allows checkpoints

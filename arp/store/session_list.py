@@ -44,7 +44,7 @@ class SessionMeta(msgspec.Struct, frozen=True):
     last_sequence: int = 0
     """Sequence of the newest fact. The store sets it; the value of a caller is ignored."""
     active: bool = False
-    """Whether a turn runs or waits, or an action is pending: it needs recovery after a crash."""
+    """Whether a turn runs or waits, or an action is pending, so a crash needs recovery."""
     pinned: bool = False
     """Whether the owner pinned the session."""
     is_named: bool = False

@@ -158,13 +158,15 @@ class Store(Protocol):
         """Return the ids of the sessions with an `active` row, in order of id."""
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """Return the stored hashes of the chain of a session.
+        """Return the stored hashes of a session's chain, in order.
 
-        Not every hash is stored; `arp.ledger.chain.links` computes the hash of a fact from the
-        hash of the previous fact.
+        A store may keep the hashes of some facts only, such as the last fact of each segment, or
+        no hashes. `arp.ledger.chain.links` computes a fact's hash from the hash of the previous
+        fact.
 
         Returns:
-            Sequence and hash of facts, in order; the hash is `None` if it is missing.
+            Sequence and hash of each such fact. The hash is `None` if it was not stored, and empty
+            if the stored hash is damaged.
         """
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:

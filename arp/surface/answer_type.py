@@ -23,7 +23,7 @@ _PATH = re.compile(r" - at `\$([^`]*)`$")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 MAX_REASON = 300
-"""Longest reason in an error, in characters; the validators of authors may be verbose."""
+"""Longest reason in an error, in characters, because the validators of authors may be verbose."""
 
 
 class AnswerType(Generic[T]):

@@ -438,5 +438,5 @@ def _is_null(schema: Json) -> bool:
 
 
 def _is_offer(key: str | None, way: JsonObject) -> bool:
-    """Return whether the only alternative is a constant: its title is not that of the property."""
+    """Return whether the only alternative is a constant, so its title is not the property's."""
     return key != "allOf" and "const" in way

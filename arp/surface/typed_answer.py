@@ -53,7 +53,7 @@ MAX_LONG = 100_000
 MAX_DIGITS = 6
 
 UNTYPED = ("password", "file")
-"""Field types that cannot be answered by text: a password would be visible in the conversation."""
+"""Field types that text cannot answer, because a password would be visible in the conversation."""
 
 _ENDS = " \t\r\n.!)。！）"
 _LIST = re.compile(r"[,;，、；\n]")
@@ -86,7 +86,7 @@ def understand(component: Component, text: str) -> tuple[str, JsonObject] | None
 
 
 def by_number(options: Sequence[str | Option]) -> bool:
-    """Return whether options can be selected by number: not if a label is itself a number."""
+    """Return whether options can be selected by number. They cannot if a label is a number."""
     return not any(label_of(option).strip().isdecimal() for option in options)
 
 

@@ -46,7 +46,7 @@ _SECONDS: Final = tuple(0.01 * 2**power for power in range(14))
 """Bucket boundaries that the conventions advise for durations of operations."""
 
 _WAITS: Final = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400)
-"""Bucket boundaries for waits: people answer within seconds or hours."""
+"""Bucket boundaries for waits, because people answer within seconds or hours."""
 
 _TOKENS: Final = tuple(4**power for power in range(14))
 

@@ -191,7 +191,7 @@ class GivenIds(IdGenerator):
         return self.span_id
 
     def is_trace_id_random(self) -> bool:
-        """Return true: a trace id is the end of a hash, which is as good as random for samplers."""
+        """Return true. A trace id is the end of a hash, which is random enough for samplers."""
         return True
 
 

@@ -126,7 +126,7 @@ class SpanFold:
         self._waits: dict[tuple[str, str], tuple[int, Attributes]] = {}
 
     def wants_text(self, turn_id: str | None) -> bool:
-        """Return whether a text of a turn must be folded: only the first one is measured."""
+        """Return whether a text of a turn must be folded. Only the first text is measured."""
         turn = self._turns.get(turn_id or "")
         return turn is not None and not turn.has_text
 

@@ -54,7 +54,7 @@ from arp.tools.settings import LiveSettings
 BILLING_FILE: Final = "billing_log.json"
 STATE_FILE: Final = "billing_state.json"
 PLACES: Final = 6
-"""Decimal places of an amount; prices of single tokens need that many."""
+"""Decimal places of an amount, because prices of single tokens need that many."""
 MAX_TEXT: Final = 500
 """Limit of the characters of a provider or a description."""
 

@@ -104,7 +104,7 @@ class ToolSettings(BaseSettings):
     approve_builds: bool = True
     """Whether a person approves each build before generated code runs."""
     sandbox: Literal["auto", "require", "off"] = "auto"
-    """Local tools in bubblewrap: `auto`: if it works; `require`: fail without it; `off`: never."""
+    """Bubblewrap for local tools: `auto` (if possible), `require` (fail without it) or `off`."""
     network_tools: list[str] = []
     """Local tools without a port that have network access within bubblewrap; `*` means all."""
     project_disk_mb: Annotated[int, Field(ge=1)] = 10_240

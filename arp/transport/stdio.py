@@ -1,8 +1,9 @@
-"""Standard input and output: one line is one frame, and the end of the input closes.
+"""Standard input and output: one line is one frame, and the end of the input ends the conversation.
 
 Theory of operation. After the end of the input, turns may finish and their output is still sent,
-so `echo '{…}' | arp serve app.py --stdio` prints an answer. Then the output has `FLUSH_S` for the
-rest: a parent that does not read cannot keep the process alive.
+so `echo '{…}' | arp serve app.py --stdio` prints an answer. When the turns have finished, the
+remaining output has `FLUSH_S` seconds, so a parent that does not read cannot keep the process
+alive.
 
 A blocked read from a pipe, or write to a pipe, cannot be interrupted. So both run in daemon
 threads. The exit of the process waits for asyncio's own threads, but not for daemon threads.

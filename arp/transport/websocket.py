@@ -246,7 +246,7 @@ async def talk(
     subprotocol: str | None,
     make_peer: Callable[[SocketOutbox], Conversation],
 ) -> None:
-    """Serve one accepted handshake until either side ends it."""
+    """Accept a WebSocket handshake, and serve the connection until either side ends it."""
     await send({"type": "websocket.accept", "subprotocol": subprotocol})
     outbox = SocketOutbox(send, encoding, scope.get("extensions", {}).get(EXTENSION))
     peer = make_peer(outbox)

@@ -75,7 +75,7 @@ class Backlog:
     def __init__(self, opcode: int) -> None:
         self._opcode = opcode
         self._frames: deque[bytes] | None = None
-        """Created for the first message; an empty deque has 760 bytes, and few sockets need it."""
+        """Created for the first message. An empty deque has 760 bytes, and few sockets need it."""
         self._first: bytes | None = None
         """Message that is sent before the others."""
         self._sent = 0

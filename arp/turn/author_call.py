@@ -31,7 +31,7 @@ class AuthorCall(Coroutine[Any, Any, T]):
         self._name = name
 
     def __bool__(self) -> NoReturn:
-        """Raise `TypeError`: there is no result before the call is awaited."""
+        """Raise `TypeError`, because there is no result before the call is awaited."""
         # Closed, so that Python does not also warn that it was never awaited.
         self._coroutine.close()
         raise TypeError(

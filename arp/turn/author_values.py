@@ -16,7 +16,7 @@ MAX_UNWRITTEN = 16 << 10
 """Characters of text that a turn may have unwritten before it waits for the ledger."""
 
 MIN_TIMEOUT_MS = 100
-"""Shortest time of an overlay; a user would not see a shorter one."""
+"""Shortest time of an overlay, because a user would not see a shorter one."""
 
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
 """Longest time of an overlay, one day; what stays longer is not an overlay."""

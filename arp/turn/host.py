@@ -99,7 +99,7 @@ class TurnHost:
         self.services = services
         self.session = live.session
         self.changed = live.mark
-        """Call after every change: it schedules a write of what was recorded."""
+        """Call after every change, to schedule a write of what was recorded."""
         self.task: ServerTask[None] | None = None
         """Task that runs the agent."""
         self.end_cause: EndCause | None = None
@@ -525,9 +525,13 @@ class TurnHost:
             self.task.stop(self.end_cause)
 
     def end(self) -> JsonObject | None:
-        """Commit what is pending and record the state; return the usage, or `None` without any.
+        """Commit pending output, record the state, and return the turn's usage.
 
-        The state is recorded also if the turn failed or was cancelled; an invalid state is dropped.
+        The state is recorded also if the turn failed or was cancelled. A state that cannot be
+        recorded is logged and dropped.
+
+        Returns:
+            The usage; `None` if no usage was recorded.
         """
         self.flush()
         try:

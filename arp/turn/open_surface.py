@@ -104,10 +104,12 @@ class OpenSurface:
     # -- output ----------------------------------------------------------------------------------
 
     def show(self, *components: Shown, tool: str | None = None) -> str:
-        """Show components at its end, or replace those with their ids; see `turn.show`.
+        """Show components at the end of the surface; see `turn.show`.
+
+        If the surface has a component with the same id, this component is replaced.
 
         Raises:
-            SurfaceDestroyed: It is closed, or the turn is over.
+            SurfaceDestroyed: The surface is closed, or the turn is over.
             InvalidComponent, TypeError, ValueError: See `turn.show`.
         """
         named = named_for(self._host, components, "surface.show")
@@ -144,7 +146,10 @@ class OpenSurface:
         self._change(Remove(target))
 
     def replace(self, target: str, component: Shown) -> str:
-        """Replace a component with another; other values are converted, see `show`."""
+        """Replace the component `target`, and return the id of the new one.
+
+        A value that is not a component is converted, as by `show`.
+        """
         where = "surface.replace"
         named = self._host.named(as_component(component, where), where)
         self._change(Replace(target, named))
@@ -169,19 +174,19 @@ class OpenSurface:
     # -- title, size and session -----------------------------------------------------------------
 
     def set_title(self, title: str) -> None:
-        """Change its title.
+        """Change the title of the surface.
 
         Raises:
-            SurfaceDestroyed: It is closed, or the turn is over.
+            SurfaceDestroyed: The surface is closed, or the turn is over.
         """
         self._describe(title=text_of(title, "title"))
 
     def set_fullscreen(self, is_on: bool = True) -> None:
-        """Show it on the whole display, or end that.
+        """Show the surface fullscreen, or end fullscreen if `is_on` is `False`.
 
         Raises:
-            InvalidSerial: The user did nothing on it recently. Switching off is always possible.
-            SurfaceDestroyed: It is closed, or the turn is over.
+            InvalidSerial: `is_on` is `True`, and the surface has had no recent input from a user.
+            SurfaceDestroyed: The surface is closed, or the turn is over.
         """
         check_kind(is_on, bool, "is_on")
         self._check_open()
@@ -195,9 +200,9 @@ class OpenSurface:
         self._host.surfaces.describe(self.name, **changed)
 
     def close(self) -> None:
-        """Close it on every renderer, with the popups and overlays on it.
+        """Close the surface on every renderer, with its popups and overlays.
 
-        Open questions on it are withdrawn. A second call does nothing.
+        Open questions on the surface are withdrawn. A second call does nothing.
         """
         self._host.check_running()
         self._host.settle()
@@ -206,22 +211,23 @@ class OpenSurface:
 
     @must_await("surface.transfer")
     async def transfer(self, *, to_session: str, retain_content: bool = True) -> None:
-        """Give it to another session, and close it in this one.
+        """Move the surface to another session, and close it in this session.
 
-        All renderers of the other session show it at once, with its title, and the agent there
-        finds it in `turn.surfaces`. Answers to its questions begin turns there.
+        All renderers of the other session show the surface at once, with its title, and the agent
+        of that session finds it in `turn.surfaces`. Answers to the questions on the surface begin
+        turns in that session.
 
         Args:
             to_session: Id of a session of the same user, or of a session of another agent that a
                 renderer of the object dialect shows too.
-            retain_content: Whether its components are transferred too.
+            retain_content: Whether the components of the surface are transferred too.
 
         Raises:
             TransferDenied: The session does not exist or has too many surfaces, no renderer moves
-                the surface, or this is a popup or an overlay. Nothing has changed. If the message
-                begins with "no renderer has said", the outcome is unknown: each renderer that joins
-                is asked again, and the surface is closed when one confirms the transfer.
-            SurfaceDestroyed: It is closed, or the turn is over.
+                the surface, or the surface is a popup or an overlay. Nothing has changed. If the
+                message begins with "no renderer has said", the outcome is unknown: each renderer
+                that joins is asked again, and the surface is closed when one confirms the transfer.
+            SurfaceDestroyed: The surface is closed, or the turn is over.
         """
         self._check_open()
         self._host.settle()
@@ -232,17 +238,17 @@ class OpenSurface:
     # -- events ----------------------------------------------------------------------------------
 
     def on_close(self, callback: OnClose) -> OnClose:
-        """Call `await callback(reason)` when it is closed, also by this agent."""
+        """Call `await callback(reason)` when the surface is closed, also by this agent."""
         self._host.surfaces.listen(self.name, "close", callback)
         return callback
 
     def on_focus(self, callback: OnFocus) -> OnFocus:
-        """Call `await callback(is_focused)` when a user moves the focus to it or away from it."""
+        """Call `await callback(is_focused)` when a user moves the focus to the surface or away."""
         self._host.surfaces.listen(self.name, "focus", callback)
         return callback
 
     def on_configure(self, callback: OnConfigure) -> OnConfigure:
-        """Call `await callback(size, states)` when a renderer changes its size or state.
+        """Call `await callback(size, states)` when a renderer changes the surface's size or state.
 
         `size` has `width` and `height` in CSS pixels or cells; `states` holds some of `activated`,
         `suspended`, `resizing` and `fullscreen`.
@@ -259,7 +265,7 @@ class OpenPopup(OpenSurface):
 
     @property
     def done(self) -> SurfaceClosing:
-        """Awaitable that ends when it is closed; see `closed`."""
+        """Awaitable that ends when the popup or overlay is closed; see `closed`."""
         return self._closed
 
 
@@ -281,7 +287,7 @@ def named_for(host: TurnHost, shown: Sequence[Shown], where: str) -> list[Compon
 
 
 def _refuse_same_ids(components: Iterable[Component], where: str) -> None:
-    """Raise if two components of one call have the same id: the first would never be seen."""
+    """Raise if two components of one call have the same id, as the first would never be seen."""
     seen: set[str] = set()
     waiting = list(components)
     while waiting:

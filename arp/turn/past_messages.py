@@ -244,7 +244,7 @@ class _AgentMessage:
         self.author = ""
 
     def ended_by_call(self) -> Iterator[PastMessage]:
-        """Yield the message if it has calls: later output follows their results."""
+        """Yield the message if it has calls, because later output follows their results."""
         return self.ended() if self.calls else iter(())
 
     def ended(self) -> Iterator[PastMessage]:

@@ -19,7 +19,7 @@ class Declined(Enum):
     DECLINED = "declined"
 
     def __bool__(self) -> bool:
-        """Return `False`: nothing was agreed to."""
+        """Return `False`, because nothing was agreed to."""
         return False
 
 

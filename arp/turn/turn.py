@@ -305,7 +305,7 @@ class Turn:
         Only texts of the same thread are included.
 
         Args:
-            limit: Most entries to return; the newest are kept.
+            limit: Maximum number of entries; the newest are returned.
         """
         _check_limit(limit)
         entries: list[tuple[str, str]] = []

@@ -23,7 +23,7 @@ MAX_CELL_CHARACTERS: Final = 1_000
 """Largest number of characters in a cell; a longer text is cut and ends with an ellipsis."""
 
 _MOST_DIGITS: Final = 18
-"""Largest number of digits of a `Decimal` that becomes an integer; it then fits in 64 bits."""
+"""Largest number of digits of a `Decimal` that becomes an integer, which then fits in 64 bits."""
 
 _MISSING: Final = frozenset(("NAType", "NaTType"))
 """Names of the types of `NA` and `NaT` in pandas."""

@@ -21,7 +21,7 @@ MISSING: Final = "(missing)"
 """Name of the series of rows without a value in the column `by`."""
 
 MAX_SERIES: Final = 20
-"""Largest number of series made from a column; people cannot distinguish more colours."""
+"""Largest number of series made from a column, because people cannot distinguish more colours."""
 
 _INSTEAD: Final = {
     "truth": "of True and False; draw counts or numbers, as with df[…].astype(int)",

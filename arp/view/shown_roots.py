@@ -20,7 +20,7 @@ class ShownRoot(NamedTuple):
     """How the renderers show a root component."""
 
     born: int
-    """Commit that added the root; another component may use its id later."""
+    """Commit that added the root. It is needed because another component may use the id later."""
     pieces: list[str] | None
     """Ids of the pieces shown instead; `None` if the root is shown under its own id."""
     is_cut: bool

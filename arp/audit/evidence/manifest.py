@@ -28,11 +28,11 @@ FACTS: Final = "facts.jsonl"
 
 
 MOST_PARTS: Final = 10_000
-"""Maximum number of parts in a pack; a reader loads the whole list. Further outputs are only named.
-"""
+"""Maximum number of parts in a pack, because a reader loads the whole list. Further outputs are
+only named."""
 
 MOST_MANIFEST: Final = 16 << 20
-"""Maximum size of `manifest.json` in bytes; a reader loads it whole."""
+"""Maximum size of `manifest.json` in bytes, because a reader loads it whole."""
 
 
 class NoManifest(LocalError):

@@ -37,7 +37,7 @@ _COMPACTION: Final = (
 _BOUNDARY: Final = "type sequence fromSequence throughSequence source reason"
 
 STALE_MS: Final = 15 * 60 * 1000
-"""Time without a fact after which a running turn is shown as stale: its agent may be gone."""
+"""Time without a fact after which a running turn is shown as stale, since its agent may be gone."""
 
 _STATUSES: Final = "idle queued running blocked completed failed cancelled stale unknown"
 

@@ -418,7 +418,7 @@ class EntityKind:
         return record
 
     def add(self, records: Records, record: JsonObject) -> None:
-        """Add a record that `made` returned, to the ended ones: its one fact is also its last."""
+        """Add a record that `made` returned to the ended ones. Its one fact is also its last."""
         window = records.windows.get(self.name) or records.window(self.name)
         window.add_closed(str(record["firstSequence"]), record, self.most[1])
 

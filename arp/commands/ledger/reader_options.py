@@ -40,7 +40,7 @@ def reader_options(command: F) -> F:
 
 
 def ledger_location(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return the location of the ledger for an option: a location or a target (click callback)."""
+    """Convert an option's value, a location or a target, to a ledger location (click callback)."""
     if value is None:
         return None
     from arp.store.location import ledger_to_read

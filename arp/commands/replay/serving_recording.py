@@ -32,7 +32,7 @@ HOST = "127.0.0.1"
 NAME = "recording"
 
 SETTINGS = HubSettings(redaction=Redaction(enabled=False), takes_input=False)
-"""Settings of the hub: a recording is already redacted, and it accepts no input."""
+"""Settings of the hub for a recording, which is already redacted and accepts no input."""
 
 
 async def do_nothing(turn: Turn) -> None:

@@ -37,7 +37,10 @@ def load_application(target: str | None, serving: ServeSettings) -> Application:
 
 
 def ledger_name_of(target: str | None, serving: ServeSettings) -> str:
-    """Return the name of the default ledger: a target, a runtime, or the provider of a model."""
+    """Return the name that the file name of the default ledger is made from.
+
+    It is the target, or else the runtime, or else the provider of the model.
+    """
     return target or str(serving.runtime or serving.model).partition(":")[0]
 
 
@@ -118,7 +121,9 @@ def _flag_behind(error: ValueError, host: str) -> str:
 
 
 def _oidc(serving: ServeSettings, of_app: Oidc | None) -> Oidc | None:
-    """Return the login at an OpenID provider: that of the app, with the changes of the settings.
+    """Return the OpenID login of the app, with the values of the settings where they are set.
+
+    Return `None` if neither the app nor the settings configure a login.
 
     Raises:
         ValueError: A value is not valid.

@@ -17,7 +17,7 @@ from msgspec import Struct
 EVENT_STREAM: Final = "text/event-stream"
 """Media type of a stream."""
 STREAM_HEADERS: Final[Mapping[str, str]] = {"cache-control": "no-store", "x-accel-buffering": "no"}
-"""Headers of every stream: nothing may store it, and no proxy may hold its events back."""
+"""Headers of every stream, so that nothing stores it and no proxy holds its events back."""
 MAX_EVENT_BYTES: Final = 16 * 2**20
 """Default limit of the size of one event."""
 DONE: Final = "[DONE]"

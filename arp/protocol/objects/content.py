@@ -50,7 +50,7 @@ class SurfaceContent:
             self._pending.append(change)
 
     def spoil(self) -> None:
-        """Record that a change was refused: the next commit will be refused."""
+        """Record that a change was refused, so that the next commit is refused too."""
         self._pending.clear()
         self._is_spoiled = True
 

@@ -97,7 +97,7 @@ MAX_OBJECTS = 1000
 callbacks in transit."""
 
 MAX_GLOBALS = 2000
-"""Most globals of one renderer: it needs some dozens of components, features and limits."""
+"""Most globals of one renderer, which needs some dozens of components, features and limits."""
 
 MAX_WAITING_INPUTS = 1000
 """Most inputs without an answer of the agent side."""

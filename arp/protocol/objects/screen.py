@@ -152,14 +152,14 @@ class ObjectScreenConnection(RendererConnection):
         return b""
 
     def _complete(self, message: AgentMessage) -> list[AgentMessage]:
-        """Return the message unchanged: `PlainAgent` adds what a plain agent does not send."""
+        """Return the message unchanged, as `PlainAgent` adds what a plain agent does not send."""
         if isinstance(message, SessionReady) and message.epoch != DRAFT_EPOCH:
             self._is_draft = self._is_plain = False
             self._plain = None
         return [message]
 
     def _echo_draft(self, message: Input, input_id: str) -> None:
-        """Do nothing: an input is shown only when the agent side has received it."""
+        """Do nothing, because an input is shown only when the agent side has received it."""
 
     def replies(self) -> list[bytes]:
         """Return the frames that answer received messages; send them before any other frame."""
@@ -225,11 +225,11 @@ class ObjectScreenConnection(RendererConnection):
         return found[0] if found else None
 
     def ack(self, seq: int, presented: dict[str, Presented] | None = None) -> bytes:
-        """Return an empty frame: each commit is acknowledged when it is applied."""
+        """Return an empty frame, because each commit is acknowledged when it is applied."""
         return b""
 
     def pong(self, ping: Ping) -> bytes:
-        """Return an empty frame: this dialect has no pings."""
+        """Return an empty frame, because this dialect has no pings."""
         return b""
 
     # -- in --------------------------------------------------------------------------------------

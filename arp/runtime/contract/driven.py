@@ -658,7 +658,7 @@ class DrivenRuntime(ABC):
             raise FailedPrecondition("the runtime is closed")
 
     def _check_takes(self, request: ari.CreateSessionRequest) -> None:
-        """Raise for a field that this runtime does not support; it must not be ignored."""
+        """Raise for a field that this runtime does not support, because it must not be ignored."""
         optional = (
             "session_id", "model", "mode", "provider", "instructions", "mcp_servers", "history",
             "fork_session_id",

@@ -124,7 +124,8 @@ class TaskTurn:
     def flush(self) -> None:
         """Emit the text that was collected.
 
-        Called before any other event and when the loop runs.
+        Called before every other event of the turn, in the next iteration of the event loop, and
+        when `MAX_UNSENT` pieces are collected.
         """
         if self._unsent:
             text = "".join(self._unsent)

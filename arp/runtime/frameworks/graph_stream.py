@@ -54,7 +54,7 @@ class GraphStream:
         """Messages of this run that were cut off, with a mark."""
 
     def take_up(self, messages: Sequence[BaseMessage]) -> None:
-        """Continue an interrupted run: its calls without a result are open."""
+        """Continue an interrupted run. Its calls without a result are open."""
         self.seen.update(message.id for message in messages)
         begins = [place for place, one in enumerate(messages, 1) if isinstance(one, HumanMessage)]
         newest = messages[begins[-1] if begins else 0 :]

@@ -40,14 +40,14 @@ from arp.values.pictures import picture_type
 logger = logging.getLogger(__name__)
 
 CONNECT_S: Final = 300.0
-"""Seconds that a server may take to start; some are installed by their command."""
+"""Seconds that a server may take to start. It is long because some commands install the server."""
 PROGRESS_S: Final = 0.1
 """Seconds between two progress reports of a call. The newest report is shown; those in between are
 dropped."""
 MAX_PROGRESS: Final = 1_000
 """Characters of one report."""
 MAX_REASON: Final = 500
-"""Characters of the library's reason of a failed call; it may repeat received data."""
+"""Characters of the library's reason of a failed call, which may repeat received data."""
 MAX_PAGES: Final = 100
 """Number of pages of the list of a server's tools."""
 MAX_TITLE: Final = 200
@@ -426,7 +426,7 @@ class _Parts:
 
 
 def _decoded(name: str, data: str) -> bytes:
-    """Return bytes from base64; some servers break it into lines."""
+    """Return bytes from base64, which some servers break into lines."""
     try:
         return b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError) as wrong:

@@ -251,7 +251,7 @@ def _waiting_request(given: Any, waiting: set[mcp.RequestId]) -> mcp.RequestId |
 
 
 def _as_sent(given: mcp.RequestId) -> mcp.RequestId:
-    """Return an id in the type that we send; some servers answer with a text."""
+    """Return an id in the type that we send, because some servers answer with a text."""
     return int(given) if isinstance(given, str) and given.isdecimal() else given
 
 

@@ -299,7 +299,11 @@ def _summary(tool_input: JsonObject) -> str:
 
 
 def _one_of(choices: Sequence[ari.Choice], name: str, wanted: str) -> str:
-    """Return `wanted` if it is one of the choices."""
+    """Return `wanted`.
+
+    Raises:
+        InvalidArgument: `wanted` is not one of the choices.
+    """
     if wanted not in {choice.id for choice in choices}:
         known = ", ".join(choice.id for choice in choices)
         raise InvalidArgument(f"{name}: expected one of {known}, got {wanted!r:.80}")

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 _STATUSES = {status.value[0]: status for status in grpc.StatusCode}
 
 SPARE_CALLS = 100
-"""Number of calls that one connection may have above the limit; they are refused at once."""
+"""Number of calls that one connection may have above the limit. They are refused at once."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"

@@ -176,7 +176,7 @@ class LinkedSession:
                 del self._warned[next(iter(self._warned))]
 
     def began(self, turn: Turn) -> None:
-        """Record that the runtime has received a turn; a restart during a question needs it."""
+        """Record that the runtime has received a turn. A restart during a question needs this."""
         self.known_turns = [*self.known_turns, turn.id][-MAX_KNOWN_TURNS:]
         if turn.input.source_component is not None:
             self.answering = [*self.answering, turn.id][-MAX_ASKED:]

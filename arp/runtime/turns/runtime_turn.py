@@ -322,7 +322,7 @@ class RuntimeTurn:
         record_warning(self._turn.record, text)
 
     def _end_retry(self, event: ari.Event) -> None:
-        """Replace the card of a retry by one line: no further retry follows."""
+        """Replace the card of a retry by one line, because no further retry follows."""
         many = "1 retry" if self._retries == 1 else f"{self._retries} retries"
         is_over = event.type is ari.EventType.ERROR
         content = f"No answer after {many}." if is_over else f"The model answered after {many}."

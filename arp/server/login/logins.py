@@ -385,7 +385,9 @@ class LoginBook:
 
 
 def local_path(wanted: str, scope: Scope) -> str:
-    r"""Return a path of this server unchanged; the path of the page for anything else.
+    r"""Return `wanted` if it is a path on this server, otherwise the path of the start page.
+
+    The paths of login and logout are replaced by the path of the start page too.
 
     A browser reads `//host`, `/\host` and a path with line breaks as the address of another host.
     """

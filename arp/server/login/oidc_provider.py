@@ -367,7 +367,7 @@ def _decoded(content: bytes, kind: Any, what: str) -> Any:
 
 
 def _refusal(content: bytes, answer: httpx.Response) -> str:
-    """Return the code of an error answer. Its text is not used: it may contain anything."""
+    """Return the code of an error answer. Its text may contain anything, so it is not used."""
     try:
         code = msgspec.json.decode(content)["error"]
     except (msgspec.DecodeError, KeyError, TypeError, RecursionError):

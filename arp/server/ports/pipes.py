@@ -102,5 +102,5 @@ def serve_pipes(
 
 
 async def _no_token_check(token: str) -> Principal | None:
-    """Return the principal of the pipes. Not called: the client of the pipes needs no token."""
+    """Return the principal of the pipes. Not called, because the client needs no token."""
     return Principal()

@@ -46,7 +46,7 @@ FIELD_PART = "fields."
 
 
 async def _events(scope: Scope, receive: Receive, send: Send) -> None:
-    """Stream to one renderer."""
+    """Send server-sent events to one renderer until either side ends the stream."""
     asker: Requester = scope["arp"]
     state = asker.state
     request = Request(scope)

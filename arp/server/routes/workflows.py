@@ -398,7 +398,7 @@ class WorkflowWriter(ReadyEvents):
         return b"".join(self._one(message) for message in self._decoder.decode(frame))
 
     def end(self, code: int, reason: str) -> bytes:
-        """Return no bytes: the draft has no event for the end of a connection."""
+        """Return no bytes, because the draft has no event for the end of a connection."""
         return b""
 
     def _one(self, message: object) -> bytes:
@@ -423,7 +423,11 @@ class WorkflowWriter(ReadyEvents):
         return b""
 
     def _awaits_answer(self) -> bool:
-        """Return whether only an answer continues the turn, and all open questions were sent."""
+        """Return whether the stream can end because the turn waits for a user's answer.
+
+        The turn is queued behind a turn that waits for an answer, or it waits itself and all its
+        open questions were sent.
+        """
         if self._run.is_held():
             return True
         asked = self._run.waits_for()

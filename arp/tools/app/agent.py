@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 AGENT: Final = "tool-agent"
 """Name of the agent that has the sessions of tasks and begins their turns."""
 LEAST_USD: Final = 0.000001
-"""Cost limit for a runtime that may spend nothing; a limit of 0 would mean no limit."""
+"""Cost limit for a runtime that may spend nothing, because a limit of 0 would mean no limit."""
 MAX_TITLE: Final = 200
 """Limit of the characters of a request that a task's session shows."""
 
@@ -140,7 +140,7 @@ class ToolAgent(ToolCatalog):
         await self.mcp.open()
 
     async def aclose(self) -> None:
-        """Stop: tasks are cancelled, and tools that would not outlive this process are ended."""
+        """Cancel the tasks, and end the tools that would not outlive this process."""
         self._hub = None
         await self.mcp.aclose()
         await self.backend.aclose()

@@ -149,7 +149,7 @@ class McpImports:
     # -- ToolRuntime -----------------------------------------------------------------------------
 
     async def check(self) -> None:
-        """Do nothing: each server is connected on demand."""
+        """Do nothing, because each server is connected on demand."""
 
     async def start(self, tool: ToolMeta) -> RuntimeInfo:
         """Connect to the server of a tool."""
@@ -193,11 +193,11 @@ class McpImports:
             raise ToolCallFailed(f"the MCP server has no tool {tool_name!r:.80} any more")
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
-        """Do nothing: other tools may use the connection."""
+        """Do nothing, because other tools may use the connection."""
         return tool.runtime
 
     async def stop(self, tool: ToolMeta) -> RuntimeInfo:
-        """Do nothing: other tools may use the connection."""
+        """Do nothing, because other tools may use the connection."""
         return tool.runtime
 
     async def aclose(self) -> None:

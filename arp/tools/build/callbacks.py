@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 SIGNATURE: Final = "x-tool-agent-signature"
 """`t=SECONDS,v1=HEX`: HMAC-SHA-256 of `SECONDS.BODY` with the secret."""
 MAX_AGE_S: Final = 300
-"""Greatest age of a signed callback in seconds; an older one may be a replay."""
+"""Greatest age of a signed callback in seconds, because an older one may be a replay."""
 ATTEMPT_S: Final = 10.0
 """Time limit of one attempt, in seconds."""
 FIRST_PAUSE_S: Final = 1.0

@@ -30,7 +30,7 @@ MAX_CELL: Final = 500
 MAX_TEXT: Final = 20_000
 """Limit of the characters of a result for a model."""
 RULE: Final = "active-tool"
-"""Rule that allows a call without a question: the registration of the tool was approved."""
+"""Rule that allows a call without a question, because the tool's registration was approved."""
 
 
 class ToolCatalog:
@@ -42,7 +42,7 @@ class ToolCatalog:
     """
 
     runs_commands = True
-    """Always true: the tools are code that agents wrote, which could use the server themselves."""
+    """Always true, because the tools are code of agents, which could use the server themselves."""
 
     def __init__(self, service: ToolService, *, asks: bool = False) -> None:
         self._service = service

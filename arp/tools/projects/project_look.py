@@ -31,7 +31,7 @@ from arp.protocol.json_value import JsonObject
 from arp.tools.errors import ToolRefused
 
 MAX_DEPTH: Final = 100
-"""Limit of the depth of directories; each one is open while its content is read."""
+"""Limit of the depth of directories, because each one is open while its content is read."""
 LOOK_S: Final = 120.0
 """Time limit of one snapshot, in seconds."""
 MAX_SHOWN: Final = 60

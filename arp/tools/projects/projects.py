@@ -63,7 +63,7 @@ MAX_TIMEOUT_S: Final = 3_600.0
 DEFAULT_TIMEOUT_S: Final = 120.0
 CREATE_S: Final = 120.0
 INSTALL_S: Final = 900.0
-"""Time limit of an installation, in seconds; some packages are gigabytes."""
+"""Time limit of an installation, in seconds. It is long because some packages are gigabytes."""
 BUILD_LIMITS: Final = ProcessLimits(memory_mb=4096, file_mb=8192, open_files=4096)
 """Limits of build commands; a running tool has its own limits."""
 

@@ -539,7 +539,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _check_socket(host: str) -> None:
-    """Raise an `OSError` if no server listens at a Unix socket; the SDK would leak its own."""
+    """Raise an `OSError` if no server listens at a Unix socket. The SDK would leak its own."""
     if host.startswith("unix://"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             probe.connect(host.removeprefix("unix://"))

@@ -19,7 +19,7 @@ from arp.record.wording import encoded, json_text
 from arp.session.approval import ApprovalAnswer
 
 SALT_BYTES: Final = 16
-"""Length of the salt of a digest: too many values to try."""
+"""Length of the salt of a digest. There are too many values to try."""
 
 
 class Approval(Struct, frozen=True):
@@ -111,7 +111,7 @@ class RecheckResult(Struct, frozen=True):
     """Result of the check that follows a person's approval, before the approval counts."""
 
     refusal: str = ""
-    """Reason to reject the approval: the files differ from what was shown. Empty if they match."""
+    """Reason to reject the approval if the files differ from what was shown; otherwise empty."""
     files: list[JsonObject] | None = None
     """Files as they are now, for the ledger, if they differ from those that were shown."""
 

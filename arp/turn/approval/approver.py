@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from arp.record.work import RecordedPermission
 
 MAX_RULE: Final = 1_000
-"""Most characters of a session rule: a person has to read it."""
+"""Most characters of a session rule, because a person has to read it."""
 
 RECHECK: Final = "second-look"
 """Policy, in facts, that overrides a person's approval."""

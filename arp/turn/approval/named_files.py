@@ -61,7 +61,7 @@ _OPEN_FLAGS = os.O_RDONLY | sum(
 
 
 class InputWords(NamedTuple):
-    """The words of an input."""
+    """Words of a tool input that may name files, or the directory of a command."""
 
     words: tuple[str, ...]
     """All words, each once; any of them may be the path of a file."""
@@ -356,10 +356,12 @@ def recorded(seen: SeenFiles) -> list[JsonObject]:
 
 
 def mark_of(seen: SeenFiles) -> str:
-    """Return a text that identifies the state of the files; empty if they must be shown again.
+    """Return a hash of the files' paths and contents; empty if the files must be shown again.
 
-    It is stored while the server is stopped. If a file has a secret there is no mark: a person who
-    knows the rest of the content could use it to test guesses of the secret.
+    The hash is stored, so that a later process can check that the files are the same. A file
+    without a digest is identified by its `stamp`. The hash is empty if the look-up is incomplete or
+    a file has a secret. A person who knows the rest of such a file could test guesses of the secret
+    with a stored hash.
     """
     files = seen.files
     if seen.problem or any(one.has_secret for one in files.values()):

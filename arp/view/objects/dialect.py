@@ -158,11 +158,11 @@ class SurfaceOwner(Protocol):
         """Record that the outcome of a transfer is unknown."""
 
     def desynchronised(self) -> None:
-        """Send a snapshot: the renderer's content differs from that of the session."""
+        """Send a snapshot, because the renderer's content differs from that of the session."""
 
 
 class _NoOwner:
-    """Placeholder while there is no session: it accepts no surfaces."""
+    """Placeholder while there is no session. It accepts no surfaces."""
 
     def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
         raise TransferDenied("there is no session yet")
@@ -724,7 +724,7 @@ class ObjectDialect:
             self.connection.send(self.connection.bound["ArpSession"], request)
 
     def _remove_unseen(self) -> None:
-        """Remove surfaces that are not in a snapshot: a snapshot does not repeat closings."""
+        """Remove surfaces that are not in a snapshot, as a snapshot does not repeat closings."""
         unseen, self._unseen = self._unseen, set()
         for name in unseen:
             self._remove(name)

@@ -278,7 +278,7 @@ class AcpSession:
         self._cancel_requests()
 
     def _cancel_requests(self) -> None:
-        """Answer all open requests with `cancelled`; the agent may otherwise wait for ever."""
+        """Answer all open requests with `cancelled`, or the agent may wait for ever."""
         for request_id, question in list(self._asked.items()):
             del self._asked[request_id]
             self.feed.withdraw(question)
@@ -297,7 +297,7 @@ class AcpSession:
         await asyncio.shield(self._closing)
 
     async def abandon(self) -> None:
-        """Leave the turn as it is: the agent is killed before it records the end of the turn."""
+        """Leave the turn as it is, because the agent is killed before it records the turn's end."""
         self.connection.is_killed_at_end = True
 
     async def _close(self) -> None:
@@ -521,9 +521,10 @@ class AcpSession:
             self.feed.tell(ari.Lifecycle.USAGE, context_tokens=used, context_max=size)
 
     def _update_cost(self, amount: float, currency: str) -> None:
-        """Record the total cost of the session.
+        """Record the total cost of the session, and add its increase to the cost of the turn.
 
-        A cost from before the session was opened here belongs to no turn.
+        Nothing is added during a replay, after a change of currency, or for the first total of a
+        resumed session if the earlier total is unknown.
         """
         if self._cost is not None and not self.is_replaying and self._currency in ("", currency):
             self._turn_cost = (self._turn_cost or 0.0) + max(amount - self._cost, 0.0)

@@ -57,7 +57,7 @@ class AskPolicy:
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
 
     def allowed(self, update: sdk.PermissionUpdate) -> None:
-        """Record a rule that a person has allowed."""
+        """Record the rules that a person has approved for the session."""
         for rule in update.rules or ():
             self._rules.append((rule.tool_name, rule.rule_content or ""))
 

@@ -85,7 +85,7 @@ _SET_BY_CLAUDE = (
     "CLAUDE_CODE_CHILD_", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH",
     "CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION_", "CLAUDE_EFFORT", "CLAUDE_PID",
 )  # fmt: skip
-"""Variables that Claude Code sets for its own commands; this process may be one of them."""
+"""Variables that Claude Code sets for its own commands. This process may be such a command."""
 
 
 def usual_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -189,7 +189,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         return ari.McpServer(name, url=address)
 
     def withdraw_server(self, offered: ari.McpServer) -> None:
-        """Forget a server of this process: new sessions cannot use it. May be called again."""
+        """Forget a server of this process. New sessions cannot use it. May be called again."""
         self._offered.pop(offered.url, None)
 
     def _own_servers(self, servers: Sequence[ari.McpServer]) -> dict[str, Any]:

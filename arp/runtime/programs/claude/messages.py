@@ -229,7 +229,7 @@ class MessageReader:
         self._task_ended(line, str(line.get("status")))
 
     def _task_ended(self, line: Line, status: str) -> None:
-        """Report the end of a task once; Claude Code may send it twice."""
+        """Report the end of a task once, because Claude Code may send it twice."""
         if line["task_id"] in self.background_agents:
             self.background_agents.discard(line["task_id"])
             self._subagent(line, "completed" if status == "completed" else "failed")
@@ -335,7 +335,7 @@ class MessageReader:
             self._tool_result(block, line)
 
     def _command_output(self, content: str) -> None:
-        """Emit the output of a command such as /compact; it is not an answer of the model."""
+        """Emit the output of a command such as /compact, which is not an answer of the model."""
         found = re.fullmatch(
             r"<local-command-(?:stdout|stderr)>(.*)</local-command-\w+>", content, re.DOTALL
         )

@@ -180,7 +180,7 @@ class ClaudeProcess(sdk.Transport):
 
 
 async def _discard_output(process: AgentProcess) -> None:
-    """Read the remaining output; a full pipe would keep the process from ending."""
+    """Read the remaining output, because a full pipe would keep the process from ending."""
     with suppress(RuntimeError):  # the SDK is still reading
         while await process.output.read(READ_BYTES):
             pass

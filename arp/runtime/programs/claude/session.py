@@ -42,7 +42,7 @@ CONTROL_S = 10.0
 INTERRUPT_S = 2.0
 """Seconds that an interrupt may take if a session is closed during a turn."""
 DENIED = "The user does not allow this."
-"""Message of a denial without a reason; Claude Code requires one."""
+"""Message of a denial without a reason, because Claude Code requires a reason."""
 
 
 class AskedPermission:

@@ -41,7 +41,7 @@ from arp.runtime.programs.json_rpc_peer import (
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.05
-"""Seconds between checks whether commands still run; Codex does not report their end."""
+"""Seconds between checks whether commands still run, because Codex does not report their end."""
 SPAWN = "spawnAgent"
 """Tool that starts another agent."""
 UNNAMED = "New session"
@@ -200,7 +200,7 @@ class CodexThread:
             task.cancel()
 
     async def abandon(self) -> None:
-        """Leave the turn as it is: the process is killed before it records the end of the turn."""
+        """Leave the turn as it is, since the process is killed before it records the turn's end."""
         self._is_closed = True
         self.server.is_killed_at_end = True
         for task in self._tasks:
@@ -295,7 +295,7 @@ class CodexThread:
             await self.server.call("turn/interrupt", params)
 
     async def _stop_commands(self) -> None:
-        """Kill running commands; an interrupt of Codex lets them continue in the background."""
+        """Kill running commands, because an interrupt lets them continue in the background."""
         params = {"threadId": self.session_id}
         with suppress(Unimplemented):
             while True:
@@ -383,7 +383,7 @@ class CodexThread:
             self.feed.result(usage=turn.used)
 
     async def _end_interrupted(self, turn: NativeTurn) -> None:
-        """End an interrupted turn after its commands: nothing may run after a cancelled turn."""
+        """End an interrupted turn after its commands, as nothing may run after a cancelled turn."""
         active = self.feed.turn
         try:
             async with asyncio.timeout(STOP_S):
