@@ -14,6 +14,7 @@ import errno
 import os
 import shutil
 import signal
+import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -308,7 +309,8 @@ async def end_process(process: Process, sandboxed: bool = False) -> None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), END_S)
     finally:
-        if process.returncode is None:
+        # `supervise` ends the descendants, but only on Linux; elsewhere they may outlive this.
+        if process.returncode is None or sys.platform != "linux":
             kill_group(process)
     await process.wait()
 
@@ -349,7 +351,7 @@ async def _end_over(limit: UsageLimit, process: Process, start: ProgramStart) ->
     """Kill a program and all its descendants when they exceed a limit.
 
     Raises:
-        _UsedTooMuch: They did.
+        _UsageLimitExceeded: A limit was exceeded.
     """
     used = await limit.exceeded(process.pid)
     if process.returncode is None:

@@ -615,7 +615,9 @@ def _turn_ended(session: Session, fact: RecordedFact) -> None:
 
 
 def _action_required(session: Session, fact: RecordedFact) -> None:
-    if fact.turn_id is not None and session.settings.shows(fact.turn_id):
+    if fact.turn_id is None or "component" not in fact.payload:
+        return  # another program's ledger may have such a fact; it opens no question that is shown
+    if session.settings.shows(fact.turn_id):
         session.questions.open(fact.turn_id, fact.ids["action_id"], fact.payload)
 
 

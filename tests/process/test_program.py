@@ -154,3 +154,20 @@ async def test_server_keeps_the_end_of_its_output_and_ends_when_stopped(tmp_path
     await server.stop()
     assert server.exit_code is not None
     assert server.why_ended == ""
+
+
+async def test_descendants_end_with_a_program_where_nothing_supervises_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS: only the process group is left to end them."""
+    monkeypatch.setattr("arp.process.program.supervised", list)
+    monkeypatch.setattr("arp.process.program.sys.platform", "darwin")
+    script = f"sleep 64.25 & echo $! > {tmp_path}/pid; wait"
+    result = await run_program(shell(script, tmp_path), 1)
+    assert result.exit_code == TIMED_OUT
+    child = int((tmp_path / "pid").read_text())
+    await becomes(lambda: not psutil.pid_exists(child) or _is_zombie(child))
+
+
+def _is_zombie(pid: int) -> bool:
+    return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

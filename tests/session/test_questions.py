@@ -9,7 +9,9 @@ import pytest
 from arp.ledger.fact_types import REQUIRED_IDS
 from arp.protocol.errors import InvalidComponent
 from arp.session.questions import MAX_CLOSED, Questions
+from arp.session.recorded import RecordedFact
 from arp.session.session import FACT_HANDLERS
+from tests.session.conversation import new
 
 
 def asked(*turns: str) -> Questions:
@@ -76,3 +78,15 @@ def test_closed_questions_are_remembered_unless_their_turn_was_cancelled() -> No
 def test_each_handler_is_for_a_type_of_the_profile() -> None:
     """A handler with a misspelt type would never run."""
     assert FACT_HANDLERS.keys() <= REQUIRED_IDS.keys()
+
+
+def test_a_request_without_a_component_opens_no_question() -> None:
+    """Another program may have written the ledger; the session must open all the same."""
+    session = new()
+    session.in_turn(
+        "turn.submitted", "t1", {"input": {"input_type": "text", "data": {"text": "x"}}}
+    )
+    session.in_turn("turn.started", "t1", {})
+    fact = RecordedFact("action.required", {"surface": "main"}, {"action_id": "a1"}, turn_id="t1")
+    FACT_HANDLERS["action.required"](session, fact)
+    assert not session.questions

@@ -30,7 +30,7 @@ from arp.tools.registry.models import (
     ToolStatus,
 )
 from arp.tools.service import ToolService
-from arp.tools.tasks.task_book import TaskRecord, TaskStatus
+from arp.tools.tasks.task_book import TASKS_FILE, TaskRecord, TaskStatus
 from arp.tools.tasks.task_specs import RepairTool
 from tests.tools.fake_runtime import SetClock
 from tests.tools.house import FunctionTools, house, settings_in, tool_named
@@ -671,3 +671,20 @@ async def test_repair_starts_no_files_that_nobody_has_seen(tmp_path: Path) -> No
             assert runtime.started == []
         finally:
             await backend.aclose()
+
+
+async def test_a_damaged_task_file_does_not_replace_a_cancellation(tmp_path: Path) -> None:
+    reached = asyncio.Event()
+
+    async def waits(job: CodingJob) -> CodingOutcome:
+        reached.set()
+        await asyncio.Event().wait()
+        return CodingOutcome("")
+
+    async with backend_in(tmp_path, waits) as (backend, _):
+        building = asyncio.create_task(backend.build(TaskRequest("fold paper"), Headless(True)))
+        await reached.wait()
+        (tmp_path / TASKS_FILE).write_text("{")
+        building.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await building

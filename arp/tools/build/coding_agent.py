@@ -96,6 +96,8 @@ class CodingAgent:
         self._working: set[str] = set()
         """Tasks that are carried out, or that wait for their request in a workplace."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._reports: set[asyncio.Future[None]] = set()
+        """Outcomes that are being recorded, also those of cancelled tasks."""
         self._is_running = False
         """Whether the service runs. While it does not, no task begins, and an interrupted one
         becomes pending, because the next start continues it."""
@@ -117,10 +119,11 @@ class CodingAgent:
     async def aclose(self) -> None:
         """Stop; running tasks are interrupted."""
         self.leave()
-        tasks = list(self._tasks)
-        for one in tasks:
-            one.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # The workers first: a worker that is cancelled may still begin to report.
+        for tasks in (self._tasks, self._reports):
+            for one in [*tasks]:
+                one.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def forget(self, tool: ToolMeta) -> None:
         """Drop the alert of a tool that was removed."""
@@ -139,7 +142,10 @@ class CodingAgent:
         """
         for callback in self._on_outcome:
             # A stop button that is pressed while the outcome is recorded must not lose it.
-            await asyncio.shield(callback(outcome))
+            report = asyncio.ensure_future(callback(outcome))
+            self._reports.add(report)
+            report.add_done_callback(self._reports.discard)
+            await asyncio.shield(report)
 
     def record_alert(self, alert: HealthAlert) -> None:
         """Record the last alert of a tool; the prompt of its repair contains it."""
@@ -223,8 +229,7 @@ class CodingAgent:
             if not self._is_running:
                 self._make_pending(task_id)
             else:
-                task = self._book.get(task_id)
-                await asyncio.shield(remove_leftovers(self._service, task, all_tools=False))
+                await asyncio.shield(self._remove_leftovers(task_id))
                 await self._report(ToolError("", CANCELLED, task_id))
             raise
         finally:
@@ -234,9 +239,17 @@ class CodingAgent:
             self._requests.pop(task_id, None)
 
     def _make_pending(self, task_id: str) -> None:
-        task = self._book.get(task_id)
-        if not task.is_over:
-            self._book.set(task_id, TaskStatus.PENDING, waiting_for="")
+        # The error of a damaged task file must not replace the cancellation.
+        with suppress(ToolAgentError):
+            if not self._book.get(task_id).is_over:
+                self._book.set(task_id, TaskStatus.PENDING, waiting_for="")
+
+    async def _remove_leftovers(self, task_id: str) -> None:
+        """Remove what an unfinished task has left; an error is logged, because the task is over."""
+        try:
+            await remove_leftovers(self._service, self._book.get(task_id), all_tools=False)
+        except ToolAgentError as error:
+            logger.warning("task %s: what it left is still there: %s", task_id, error)
 
     async def _outcome(self, request: ToolRequest, place: Workplace) -> Outcome:
         """Carry out a task; return its outcome."""
@@ -254,7 +267,7 @@ class CodingAgent:
         except Exception as failed:
             logger.exception("task %s failed", task_id)
             error = f"the task failed: {type(failed).__name__}: {failed}"[:500]
-        await remove_leftovers(self._service, self._book.get(task_id), all_tools=False)
+        await self._remove_leftovers(task_id)
         return ToolError(name, error, task_id)
 
     async def _execute(
