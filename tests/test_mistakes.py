@@ -643,8 +643,8 @@ TURN = {
         lambda turn: turn.show(ui.text("x"), surface=3), "surface: expected str, got int"
     ),
     "show of a component that there is not": Mistake(
-        lambda turn: turn.show(Component("", "gauge", {})),
-        'components[0].type: no component "gauge"; known are text, markdown, status-card, table, '
+        lambda turn: turn.show(Component("", "speedometer", {})),
+        'components[0].type: no component "speedometer"; known are text, markdown, status-card, table, '
         "code-block, diff, key-value, progress, chart, image, product-cards, form, confirm, "
         "choices, text-input, group, tabs, split",
     ),
