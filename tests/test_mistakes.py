@@ -644,8 +644,8 @@ TURN = {
     ),
     "show of a component that there is not": Mistake(
         lambda turn: turn.show(Component("", "speedometer", {})),
-        'components[0].type: no component "speedometer"; known are text, markdown, status-card, table, '
-        "code-block, diff, key-value, progress, chart, image, product-cards, form, confirm, "
+        'components[0].type: no component "speedometer"; known are text, markdown, status-card, '
+        "table, code-block, diff, key-value, progress, chart, image, product-cards, form, confirm, "
         "choices, text-input, group, tabs, split",
     ),
     "props of a wrong type": Mistake(
