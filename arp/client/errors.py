@@ -193,7 +193,7 @@ def _why(reason: str) -> str:
 
 
 def _classes() -> dict[int, type[ArpError]]:
-    """Return the class of each code; if classes share a code, the one that is defined first."""
+    """Return the class of each code; of classes with the same code, the first in the file."""
     named = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     found: dict[int, type[ArpError]] = {}
     for kind in named:

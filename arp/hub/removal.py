@@ -76,7 +76,7 @@ class SessionKeeper(Protocol):
             Whether this keeper is the one that `kept` names.
 
         Raises:
-            NotRemoved: It still exists.
+            RemovalFailed: It still exists.
         """
 
 

@@ -172,7 +172,7 @@ class LoopProxy(Generic[T]):
         return self._method(self._object)(*args, **named)
 
     def __repr__(self) -> str:
-        return f"InLoop({self._object!r})"
+        return f"LoopProxy({self._object!r})"
 
     def __enter__(self) -> Any:
         """Enter the object's context in the loop."""

@@ -41,7 +41,7 @@ DIFFERENT = 1
 """Exit code if the new facts differ from the recorded ones."""
 
 TURN_S = 60.0
-"""Time limit of a turn, in seconds. A turn that hangs differs from one that ended."""
+"""Time limit of a turn, in seconds. A turn that reaches it counts as a difference."""
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
 

@@ -113,7 +113,7 @@ class CaseRun:
         """Return the text of a prompt.
 
         Raises:
-            NotShown: The prompt is empty, so the agent cannot be made to do this.
+            CaseUnreachable: The prompt is empty, so the agent cannot be made to do this.
         """
         template: str = getattr(self.prompts, prompt)
         if not template:

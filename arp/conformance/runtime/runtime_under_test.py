@@ -19,6 +19,10 @@ class CaseUnreachable(Exception):
     """The runtime or its agent cannot be made to do what a case needs; the message says why."""
 
 
+NotShown = CaseUnreachable
+"""Former name, which the class of an author's runtime may raise."""
+
+
 class Prompts(msgspec.Struct, frozen=True):
     """Prompts that make the agent do something. An empty prompt means that it cannot be made to.
 
@@ -80,7 +84,7 @@ class RuntimeUnderTest(Protocol):
         """Return a runtime object for another directory with the same storage.
 
         Raises:
-            NotShown: The storage of the runtime cannot be shared.
+            CaseUnreachable: The storage of the runtime cannot be shared.
         """
         raise CaseUnreachable("nobody else keeps sessions where it keeps its own")
 
@@ -88,7 +92,7 @@ class RuntimeUnderTest(Protocol):
         """Return a runtime object with an agent program that has a fault in its output.
 
         Raises:
-            NotShown: The runtime has no such program.
+            CaseUnreachable: The runtime has no such program.
         """
         raise CaseUnreachable(f"no program whose output could have the fault {fault!r}")
 
@@ -96,7 +100,7 @@ class RuntimeUnderTest(Protocol):
         """Kill the program of a session at once, as `kill -9` does.
 
         Raises:
-            NotShown: The runtime has no such program.
+            CaseUnreachable: The runtime has no such program.
         """
         raise CaseUnreachable("no program that could be killed")
 
@@ -104,7 +108,7 @@ class RuntimeUnderTest(Protocol):
         """Return the ids of the running processes that the runtime has started.
 
         Raises:
-            NotShown: The runtime starts no processes.
+            CaseUnreachable: The runtime starts no processes.
         """
         raise CaseUnreachable("it starts no processes")
 
@@ -112,9 +116,9 @@ class RuntimeUnderTest(Protocol):
         """Return the user texts and tool results in the last request to the model.
 
         Raises:
-            NotShown: The requests to the model cannot be seen.
+            CaseUnreachable: The requests to the model cannot be seen.
         """
-        raise CaseUnreachable("nobody knows what the model is told")
+        raise CaseUnreachable("its requests to the model cannot be seen")
 
     def has_run(self, name: str) -> bool:
         """Return whether the command `touch NAME` ran."""
