@@ -1,4 +1,4 @@
-"""A Django project with its sessions, and an agent inside that knows who has signed in.
+"""A Django project with its sessions, and an agent inside that identifies their users.
 
 Start it: `python examples/django_login/app.py`. It makes a database with the users `ann` and `bob`;
 each one's password is their name. A real project has `settings.py`, `urls.py` and `asgi.py`; here
@@ -56,7 +56,7 @@ settings.configure(
 )
 django.setup()
 
-# -- urls.py, and a view that asks who they are ---------------------------------------------------
+# -- urls.py, and a view that returns the user ---------------------------------------------------
 
 from django.contrib.auth import get_user_model, views  # noqa: E402
 from django.http import HttpRequest, HttpResponse  # noqa: E402

@@ -54,7 +54,7 @@ app = App(
         "Tables",
         "Help",
     ],
-    # A new question stops the one before: nobody waits behind a slow query or an open offer.
+    # A new question stops the one before, so it never waits behind a slow query or an open offer.
     settings=HubSettings(policy="interrupt"),
 )
 model = configured_model(app, os.environ)
@@ -105,7 +105,7 @@ def text_of(turn: Turn) -> str:
 
 
 async def _answered_by_model(turn: Turn, workspace: Workspace) -> bool:
-    """Let the model answer if one is configured; if it fails, show a card and use the rules."""
+    """Return whether the model answered; if it fails, show a card, and the rules answer."""
     if model is None:
         return False
     try:

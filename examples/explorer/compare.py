@@ -92,7 +92,7 @@ def _rows_of(result: Result, columns: Sequence[str]) -> list[Row]:
 
 
 def find_key(columns: Sequence[str], old: list[Row], new: list[Row]) -> tuple[int, ...]:
-    """Return the columns whose values identify all rows in both tables; empty if there are none.
+    """Return the columns that identify all rows in both tables by their values, or none.
 
     A column of fractions is never a key: its values differ by chance.
     """

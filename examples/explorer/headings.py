@@ -59,7 +59,7 @@ def heading(alias: str) -> str:
 
 
 def joined(names: list[str]) -> str:
-    """Join names as a sentence does; words that all begin with are said once."""
+    """Join names as in a sentence; words that all of them begin with appear once."""
     names = names[:1] + [name[len(shared_start(names)) :] for name in names[1:]]
     return " and ".join(names) if len(names) < 3 else ", ".join(names[:-1]) + f" and {names[-1]}"
 

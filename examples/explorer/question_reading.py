@@ -2,7 +2,7 @@
 
 A question has up to five parts, and each rule removes one from the text: how many (`top 5`),
 which rows (`in 2013`), by what (`by month`), computed how (`average`), of what (`temperature`).
-The user is told which words are left, so that nothing is ignored silently.
+The answer names the words that are left, so that nothing is ignored silently.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _ranking(plan: Plan, text: str, table: Table) -> tuple[Plan | None, str]:
 
 
 def _identity(table: Table, measure: Column) -> tuple[str, ...]:
-    """Return a few columns that identify a row, and the one that ranks it."""
+    """Return a few columns that identify a row, and the column that ranks it."""
     telling = [column.name for column in table.columns if column.kind != "number"][:4]
     return (*telling, measure.name)
 

@@ -86,7 +86,7 @@ def read_schema(path: Path) -> Schema:
 def _table_names(path: Path) -> list[str]:
     """Return the tables, without SQLite's own and those of a full-text index."""
     shadows: set[Cell] = set()
-    with contextlib.suppress(QueryFailed):  # SQLite before 3.37 cannot tell which they are
+    with contextlib.suppress(QueryFailed):  # SQLite before 3.37 cannot list them
         listing = "SELECT name FROM pragma_table_list WHERE type = 'shadow'"
         shadows = {row[0] for row in Query(path, listing).run().rows}
     listing = (

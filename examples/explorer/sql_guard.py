@@ -143,7 +143,7 @@ def parameters_of(sql: str) -> tuple[str, ...]:
 def authorize(
     action: int, first: str | None, second: str | None, _schema: str | None, _by: str | None
 ) -> int:
-    """Tell SQLite whether a statement may do `action`: only if it reads.
+    """Return to SQLite whether a statement may do `action`: only if it reads.
 
     Source: SQLite, "Compile-Time Authorization Callbacks".
     """

@@ -1,8 +1,8 @@
-"""A FastAPI service with its own login, and an agent inside that knows who has signed in.
+"""A FastAPI service with its own login, and an agent inside that identifies users by it.
 
-Start it: `uvicorn --app-dir examples/fastapi_login app:api`. Users are `ann` and `bob`; each one's
-password is their name. The service keeps its sessions itself, as many do; what matters here are the
-two functions `signed_in` and `user_of_service`.
+Start it: `uvicorn --app-dir examples/fastapi_login app:api`. The users are `ann` and `bob`, with
+their names as passwords. The service manages its sessions itself, as many do. The parts to look at
+are the class `SignedIn` and the function `user_of_service`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from starlette.requests import HTTPConnection
 from arp import Access, App, IncomingConnection, Turn
 
 PASSWORDS = {"ann": "ann", "bob": "bob"}
-"""A real service has hashes of passwords, in its database."""
+"""Passwords by user; a real service stores hashes in its database."""
 
 SESSIONS: dict[str, str] = {}
-"""Who has signed in, by the value of their cookie."""
+"""Signed-in users by the value of their cookie."""
 
 
 class SignedIn(AuthenticationBackend):
-    """Tells the middleware who sends a request; it puts that into `scope["user"]`."""
+    """Identifies the user of a request for the middleware, which sets `scope["user"]`."""
 
     async def authenticate(
         self, connection: HTTPConnection
@@ -38,9 +38,10 @@ class SignedIn(AuthenticationBackend):
 
 
 def user_of_service(connection: IncomingConnection) -> str | None:
-    """Return the user that the middleware has found, for the agent."""
+    """Return the user that the middleware has identified, for the agent."""
     user = connection.scope["user"]
-    # A connection stays open for hours: what the middleware found is asked again every 30 s.
+    # A connection may stay open for hours, and the middleware runs only once. This hook runs again
+    # every 30 s, so it looks the session up itself: a user who has signed out is disconnected.
     name = SESSIONS.get(connection.cookies.get("session", ""))
     return user.username if user.is_authenticated and name == user.username else None
 
@@ -59,7 +60,7 @@ agent = App(
 
 @agent.agent
 async def notes(turn: Turn) -> None:
-    """Keep what you say, for you alone."""
+    """Store your notes, for you alone."""
     kept = turn.state.setdefault("notes", [])
     kept.append(turn.text)
     await turn.say(f"{turn.user.name}, these are your notes: " + ", ".join(kept) + ".")
@@ -84,7 +85,7 @@ async def login_form(next: str = "/agent/") -> HTMLResponse:
 async def login(
     name: Annotated[str, Form()], password: Annotated[str, Form()], next: str = "/agent/"
 ) -> Response:
-    """Sign somebody in."""
+    """Sign a user in."""
     if not secrets.compare_digest(PASSWORDS.get(name, "").encode(), password.encode()):
         return HTMLResponse("Wrong name or password.", 401)
     cookie = secrets.token_urlsafe(32)
@@ -97,7 +98,7 @@ async def login(
 
 @api.get("/logout")
 async def logout(request: Request) -> Response:
-    """Sign somebody out."""
+    """Sign the user out."""
     SESSIONS.pop(request.cookies.get("session", ""), None)
     answer = RedirectResponse("/agent/", 303)
     answer.delete_cookie("session")

@@ -1,7 +1,7 @@
-"""A job in a process of its own shows its progress: `arp serve examples/job/app.py`.
+"""A job in its own process shows its progress: `arp serve examples/job/app.py`.
 
-The turn ends at once; the job changes the table that it has shown, through the control plane. With
-a queue such as Celery, `start` sends a task instead of a process.
+The turn ends at once; the job then changes the steps that the turn has shown, through the control
+plane. With a queue such as Celery, `start` sends a task instead of starting a process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A job in a process of its own: `python examples/job/worker.py SESSION COMPONENT`."""
+"""A job in its own process: `python examples/job/worker.py SESSION COMPONENT`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def call(server: Connection, method: str, **params: Any) -> Any:
 
 
 def run(server: Connection, session: str, component: str) -> None:
-    """Import all files, and say after each how far it is."""
+    """Import all files, and report the progress after each."""
     for number in range(1, FILES + 1):
         # … the work for a file …
         is_done = number == FILES

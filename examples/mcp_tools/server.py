@@ -1,4 +1,4 @@
-"""An MCP server over standard input and output: a list, and an order that asks where it goes."""
+"""An MCP server over standard input and output: a list, and an order that asks for its city."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ server = MCPServer("shop")
 
 
 class Delivery(BaseModel):
-    """Where an order goes."""
+    """Destination of an order."""
 
     city: str = Field(description="Where to")
     express: bool = False
@@ -19,13 +19,13 @@ class Delivery(BaseModel):
 
 @server.tool()
 def stock() -> list[dict[str, Any]]:
-    """List what there is."""
+    """List the items in stock."""
     return [{"item": "tea", "count": 3}, {"item": "jam", "count": 0}]
 
 
 @server.tool()
 async def order(item: str, ctx: Context[Any, Any]) -> str:
-    """Order something; the server asks where it goes."""
+    """Order an item; the server asks where to send it."""
     answer = await ctx.elicit(f"Where shall {item} go?", Delivery)
     if answer.action != "accept":
         return f"{item} is not ordered"

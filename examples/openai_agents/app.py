@@ -23,7 +23,7 @@ def refund(order: int, amount: float) -> str:
 
 
 def scripted() -> Model:
-    """Return a model that hands over to the refunds, pays, and says so."""
+    """Return a model that hands off to the refunds agent, pays, and confirms it."""
     model = ScriptedModel()
 
     def answer(call: ModelCall) -> list[Any]:

@@ -1,4 +1,4 @@
-"""An agent of Pydantic AI whose typed output is a chart: `arp serve examples/pydantic_ai/app.py`.
+"""A Pydantic AI agent with typed output as a chart: `arp serve examples/pydantic_ai/app.py`.
 
 Without ARP_MODEL, such as `openai:gpt-5`, it uses Pydantic AI's own test model and needs no key.
 """
@@ -15,7 +15,7 @@ from arp import App, Component, ui
 
 
 class Sales(BaseModel):
-    """What was sold in each month."""
+    """Sales of each month."""
 
     months: list[str]
     totals: list[float]
@@ -36,7 +36,7 @@ agent = Agent(
 
 @agent.tool_plain
 def orders(year: int = 2026) -> dict[str, int]:
-    """Return what was ordered in each month of a year."""
+    """Return the orders of each month of a year."""
     return {"January": 120, "February": 95, "March": 141} if year == 2026 else {}
 
 

@@ -1,4 +1,4 @@
-"""Orders: a popup over the row that somebody chose, an overlay that goes by itself, a side surface.
+"""Orders: a popup over the selected row, an overlay that closes after a time, a side surface.
 
 arp serve examples/surfaces/app.py
 """
@@ -16,13 +16,13 @@ app = App(title="Orders", suggestions=["Show the orders"])
 
 @app.agent
 async def orders(turn: Turn) -> None:
-    """Show the orders, or the one of the row that the user has chosen."""
+    """Show the orders, or handle the order that the user has selected."""
     if turn.input.source_component == "orders":
         await handle(turn, turn.input.data["selected"][0])
         return
     await turn.say("Choose an order.")
     turn.show(table(turn))
-    # Beside the conversation; it stays when this turn is over, until somebody closes it.
+    # Beside the conversation; it stays open after this turn, until a user closes it.
     activity = turn.surface("activity", title="Activity")
     activity.show(ui.text("Nothing has happened yet.", id="log"))
 
@@ -43,7 +43,7 @@ async def handle(turn: Turn, row: int) -> None:
         if reason == "user":
             await turn.say("You closed the activity. ")
 
-    # Who dismisses the popup declines the question that is asked in it.
+    # A user who dismisses the popup declines its question.
     what = ui.choices(["Ship", "Refund"], id=f"do-{number}")
     answer = await turn.ask(what, can_decline=True, surface=popup.name)
     popup.close()
@@ -61,12 +61,12 @@ async def handle(turn: Turn, row: int) -> None:
 
 
 def rows(turn: Turn) -> list[list[str]]:
-    """Return the orders of this chat, as they are now."""
+    """Return the present orders of this chat."""
     kept: list[list[str]] = turn.state.get("rows", ORDERS)
     return kept
 
 
 def table(turn: Turn) -> Component:
-    """Return the table of the orders, in which one row can be chosen."""
+    """Return the table of the orders, with one selectable row."""
     headers = ["Order", "Customer", "Amount", "Status"]
     return ui.table(headers, rows(turn), title="Orders", selectable="one", id="orders")

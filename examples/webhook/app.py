@@ -1,7 +1,7 @@
 """A build server reports into a conversation: `uvicorn --app-dir examples/webhook app:api`.
 
-A user names a project; whenever a build of it ends, the build server calls `/hooks/build`, and the
-agent tells the user. Nobody types that turn: the route begins it with `app.push`.
+A user names a project. Whenever a build of it ends, the build server calls `/hooks/build`, and the
+agent reports the build to the user. The route begins this turn with `app.push`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Build(BaseModel):
 
 app = App(title="Builds", suggestions=["website"])
 watching: dict[str, str] = {}
-"""Project → the session that its builds are reported to."""
+"""Session that receives the reports of a project's builds, by project."""
 
 
 @app.agent
 async def builds(turn: Turn) -> None:
-    """Report the ends of a project's builds."""
+    """Report when a build of a project ends."""
     if turn.origin is None:
         watching[turn.text.strip()] = turn.session_id
         await turn.say(f"I tell you here when a build of {turn.text.strip()} ends.")
