@@ -176,7 +176,7 @@ RULES: Final = (
         "python",
         "examples/test_job.py::"
         "test_progress_of_another_process_shows_on_every_screen_and_begins_no_turn",
-        "A job in a process of its own",
+        "A job in its own process",
     ),
     Rule("webhooks.md", "python", OWN_TESTS),
     Rule(
