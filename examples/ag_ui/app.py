@@ -1,7 +1,7 @@
 """An agent that speaks AG-UI: `arp serve examples/ag_ui/app.py`.
 
-AGENT_URL is the address of such an agent. Without it one of Pydantic AI runs in this process, with
-its test model and no key: it shows the orders, and asks before it cancels one.
+AGENT_URL is the address of such an agent. Without it, a Pydantic AI agent runs in this process,
+with a test model and no key: it shows the orders, and asks before it cancels an order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ agent = Agent(
 
 @agent.tool_plain
 def orders() -> ToolReturn:
-    """List the orders; the event after the result has a component, which is shown."""
+    """List the orders; the event after the result contains a component to show."""
     props = {"headers": ["item", "pieces"], "rows": [list(order) for order in ORDERS.items()]}
     shown = CustomEvent(name="show", value={"type": "table", "props": props})
     return ToolReturn(ORDERS, metadata=[shown])
@@ -41,7 +41,7 @@ def cancel(item: Literal["jam", "tea"]) -> str:
 
 
 def run(run_input: RunAgentInput) -> AsyncIterator[Any]:
-    """Run the agent, and yield its events as AG-UI has them."""
+    """Run the agent, and yield its AG-UI events."""
     return AGUIAdapter(agent, run_input).run_stream()
 
 

@@ -13,7 +13,7 @@ from arp.api import environment_of, named_runtime
 
 PROJECT = os.environ.get("PROJECT", ".")
 PASSED = os.environ.get("PASS_ENV", "").split()
-"""Further variables that the agents get, such as the key that a `config.toml` of Codex names."""
+"""Additional variables for the agents, such as the key that Codex's `config.toml` names."""
 
 app = App(
     title="Coding agents",

@@ -1,7 +1,7 @@
 """A Django project with its sessions, and an agent inside that identifies their users.
 
 Start it: `python examples/django_login/app.py`. It makes a database with the users `ann` and `bob`;
-each one's password is their name. A real project has `settings.py`, `urls.py` and `asgi.py`; here
+their names are their passwords. A real project has `settings.py`, `urls.py` and `asgi.py`; here
 they are one file. What matters is at its end: `agent`, and the last line of `asgi.py`.
 """
 
@@ -65,7 +65,7 @@ from django.views.generic import TemplateView  # noqa: E402
 
 
 def whoami(request: HttpRequest) -> HttpResponse:
-    """Return who has signed in, as Django knows it."""
+    """Return the name of the signed-in Django user."""
     return HttpResponse(request.user.get_username() or "nobody")
 
 
@@ -95,7 +95,7 @@ agent = App(
 
 @agent.agent
 async def notes(turn: Turn) -> None:
-    """Keep what you say, for you alone."""
+    """Store your notes, for you alone."""
     user = await get_user_model().objects.aget(username=turn.user.name)
     kept = turn.state.setdefault("notes", [])
     kept.append(turn.text)
@@ -113,7 +113,7 @@ application = agent.mounted("/agent", inside=get_asgi_application())
 
 
 def prepare() -> None:
-    """Make the database and its users, where there are none."""
+    """Create the database and its users if they do not exist."""
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)

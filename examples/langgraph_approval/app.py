@@ -16,7 +16,7 @@ from arp import App
 
 
 class Letter(MessagesState):
-    """What the graph knows: the messages, the letter, and what became of it."""
+    """State of the graph: the messages, the letter, and the decision."""
 
     letter: str
     decision: str

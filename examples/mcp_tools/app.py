@@ -1,7 +1,7 @@
 """Tools of an MCP server in an agent of your own: `arp serve examples/mcp_tools/app.py`.
 
-The server is `server.py` beside it. Its progress shows, its question is a form on every screen, and
-its rows are a table.
+The server is `server.py` beside this file. Its progress is shown, its question becomes a form on
+every screen, and its rows become a table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ app = App(title="Shop", suggestions=["stock", "order tea"], mcp=[SERVER])
 
 @app.agent
 async def shop(turn: Turn) -> None:
-    """List the stock, or order something."""
+    """List the stock, or order an item."""
     word, _, item = turn.text.partition(" ")
     if word == "order":
         await turn.say(f"{await turn.use('order', {'item': item or 'tea'})}.")

@@ -1,7 +1,7 @@
 """A model with three functions as tools: `arp serve examples/model_agent/app.py`.
 
-With ARP_MODEL, such as `openai:gpt-5`, and the key of its provider it is that model. Without, the
-test model of Pydantic AI calls all three, and needs no key.
+Set ARP_MODEL, such as `openai:gpt-5`, and the key of its provider to use that model. Without
+ARP_MODEL, the test model of Pydantic AI calls all three functions, and needs no key.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SALES = [{"month": "January", "total": 120}, {"month": "February", "total": 95}]
 
 
 def sales() -> list[dict[str, Any]]:
-    """Return what was sold in each month; it shows as a table."""
+    """Return the sales of each month, to be shown as a table."""
     return SALES
 
 

@@ -16,7 +16,7 @@ app = App(title="Notes", suggestions=["Buy milk"])
 
 @app.agent
 async def notes(turn: Turn) -> None:
-    """Keep what you say, for you alone."""
+    """Store your notes, for you alone."""
     kept = turn.state.setdefault("notes", [])
     kept.append(turn.text)
     await turn.say(f"{turn.user.display_name}, these are your notes: " + ", ".join(kept) + ".")

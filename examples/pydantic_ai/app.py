@@ -21,7 +21,7 @@ class Sales(BaseModel):
     totals: list[float]
 
     def __arp__(self) -> Component:
-        """Return the component that shows it; without this method, it shows as key-values."""
+        """Return a chart; without this method, the object is shown as names with values."""
         return ui.chart("bar", labels=self.months, datasets=[ui.dataset("Sales", self.totals)])
 
 

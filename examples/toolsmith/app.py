@@ -1,7 +1,7 @@
 """Ask for a tool in the chat, allow its build, and use it: `arp serve examples/toolsmith/app.py`.
 
-Without anything else a script builds the tool (`smith.py`). With TOOLSMITH_RUNTIME=claude-code, or
-another runtime, that agent builds whatever you ask for.
+By default, a script builds the tool (`smith.py`). With TOOLSMITH_RUNTIME=claude-code, or another
+runtime, that agent builds any tool that you ask for.
 """
 
 from __future__ import annotations
@@ -65,6 +65,6 @@ def list_tools(turn: Turn) -> None:
 
 
 async def use(turn: Turn, tool_id: str, picture: FileRef) -> None:
-    """Call a tool with a picture; its result shows."""
+    """Call a tool with a picture, and show its result."""
     content = base64.b64encode(await turn.read_file(picture)).decode()
     await turn.use(tool_id, {"image": f"data:{picture.mime};base64,{content}"})

@@ -40,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     def do_POST(self) -> None:
-        """Compress what was sent."""
+        """Compress the picture in the request."""
         size = int(self.headers.get("content-length") or 0)
         if self.path != "/api/compress" or size > MAX_BODY:
             self.answer(404 if size <= MAX_BODY else 413, {"error": "POST /api/compress, 16 MB"})
@@ -52,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(400, {"error": f"{type(error).__name__}: {error}"})
 
     def do_GET(self) -> None:
-        """Say that the server runs."""
+        """Report that the server runs."""
         self.answer(200, {"status": "ok"})
 
     def answer(self, status: int, value: dict[str, Any]) -> None:

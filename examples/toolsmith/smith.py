@@ -1,4 +1,4 @@
-"""A coding agent without a model: it builds one tool, by the same calls as a real agent.
+"""A coding agent without a model: it builds one tool, with the same calls as a real agent.
 
 It gets a task and the ten tools by MCP, as Claude Code or Codex would. It can write one tool, which
 makes pictures smaller, and repair that. Everything else it does is real: the project, its packages,
