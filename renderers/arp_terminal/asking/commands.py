@@ -20,6 +20,7 @@ COMMANDS = {
     "/answer": "asks the questions again that were skipped",
     "/back": "goes back to the field before, in a form",
     "/file": "sends files: /file PATH… [-- what to say with them]",
+    "/tool": "shows a whole tool call: /tool NUMBER, as in #3",
     "/copy": "copies the agent's last words to the clipboard",
     "/new": "begins a new session",
     "/quit": "leaves; the session stays (as Ctrl-D does)",

@@ -1,4 +1,4 @@
-"""Which questions are open on a screen, and which of them to ask now."""
+"""The open questions of a screen, in the order in which they are asked."""
 
 from __future__ import annotations
 
@@ -25,33 +25,38 @@ class Question(Struct, frozen=True):
     """Its turn is over: the agent does not wait for the answer."""
 
 
-def next_question(screen: Screen, passed: Collection[str]) -> Question | None:
-    """Return the question to ask now.
+def open_questions(screen: Screen, passed: Collection[str]) -> list[Question]:
+    """Return the questions to ask, in this order.
 
-    The oldest one of a turn that is not over; else the oldest one of a turn that a restart of the
-    server cut off, which still waits; else the last one of the newest turn.
+    First come the questions of turns that are not over, oldest first; then those of turns that a
+    restart of the server cut off, which still wait. If there are none, the last question of the
+    newest turn is offered, for which the agent does not wait.
 
     Args:
-        screen: What shows.
+        screen: The current screen.
         passed: Ids of questions that are not to be asked (again).
     """
     newest = next(reversed(screen.turns), None)
-    left: Question | None = None
-    last: Question | None = None
+    awaited: list[Question] = []
+    cut_off: list[Question] = []
+    offered: list[Question] = []
     for turn_id, turn in screen.turns.items():
-        over = turn.final or turn.status in FINAL_STATUSES
-        waits = turn.status == "waiting"
-        if over and not waits and turn_id != newest:
+        is_over = turn.final or turn.status in FINAL_STATUSES
+        is_waiting = turn.status == "waiting"
+        if is_over and not is_waiting and turn_id != newest:
             continue
-        for component in _questions(screen, turn_id):
-            if component.id in passed or not is_open(component.props):
-                continue
-            if not over:
-                return Question(component, offered=False)
-            last = Question(component, offered=True)
-            if waits and left is None:
-                left = last
-    return left or last
+        found = [
+            Question(component, offered=is_over)
+            for component in _questions(screen, turn_id)
+            if component.id not in passed and is_open(component.props)
+        ]
+        if not is_over:
+            awaited += found
+        elif is_waiting:
+            cut_off += found
+        else:
+            offered = found[-1:]
+    return [*awaited, *cut_off] or offered
 
 
 def permission_of(screen: Screen, component_id: str) -> tuple[Permission, str] | None:

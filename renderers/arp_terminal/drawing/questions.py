@@ -14,6 +14,7 @@ from arp_terminal.drawing.blocks import HangingBlock, rail, stack
 from arp_terminal.drawing.palette import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, TITLE, WARN
 from arp_terminal.drawing.props import items, label, line, lines, objects, paragraph
 from arp_terminal.options import Options
+from arp_terminal.prompt import ActionReply, Option
 
 STATES = {"declined": "declined", "expired": "not answered in time", "cancelled": "withdrawn"}
 """Shown with a question that ended without an answer."""
@@ -45,9 +46,24 @@ def confirm(props: JsonObject, options: Options) -> RenderableType:
         body.append(paragraph(props["message"]))
     if props.get("destructive"):
         body.append(Text("This cannot be undone.", style=BAD))
-    choices = label("[y] ", GOOD).append(line(props.get("confirm_label"), "Yes"), style=BOLD)
-    choices.append("   [n] ", style=BAD).append(line(props.get("deny_label"), "No"), style=BOLD)
-    return question_rail(stack([*body, choices]), style, options)
+    answers = Text("   ").join(option_text(option) for option in confirm_options(props))
+    return question_rail(stack([*body, answers]), style, options)
+
+
+def confirm_options(props: JsonObject) -> tuple[Option, ...]:
+    """Return the two answers to a `confirm`."""
+    yes = line(props.get("confirm_label"), "Yes")
+    no = line(props.get("deny_label"), "No")
+    return (
+        Option("y", yes, ActionReply("confirm"), words=("yes", yes.casefold())),
+        Option("n", no, ActionReply("deny"), words=("no", no.casefold())),
+    )
+
+
+def option_text(option: Option) -> Text:
+    """Return an answer that a question offers as its key and its label: `[y] Write`."""
+    style = BAD if option.is_denial else ACCENT if option.reply is None else GOOD
+    return label(f"[{option.letter}] ", style).append(option.label, style=BOLD)
 
 
 def choices(props: JsonObject, options: Options) -> RenderableType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -44,25 +45,41 @@ SHOWN_MS = 100
 BAR_CELLS = 12
 
 
-def draw_tool(
-    run: ToolRun, options: Options, spinner: str = "", *, is_asking: bool = False
-) -> RenderableType:
-    """Draw one use of a tool.
+Detail: TypeAlias = Literal["short", "whole"]
+"""How much of a call is drawn: a few lines of each part, or every character that the screen has."""
 
-    Short arguments are on the line of its name, long ones below it, line by line; so do the
-    progress of one that runs and the result of one that is done.
+
+def draw_tool(
+    run: ToolRun,
+    options: Options,
+    spinner: str = "",
+    *,
+    is_asking: bool = False,
+    number: int | None = None,
+    detail: Detail = "short",
+) -> RenderableType:
+    """Draw one tool call.
+
+    Short arguments are on the line of the name, long ones below it, line by line. Below them is the
+    progress while it runs, then the result.
 
     Args:
-        run: The use.
+        run: The call.
         options: How to draw.
-        spinner: The sign of one that runs, where it moves.
-        is_asking: It waits for permission, and the question below it shows its arguments.
+        spinner: Current sign of the spinner while the call runs.
+        is_asking: Whether an open question below it asks for permission and shows the arguments.
+        number: Its number in the conversation, by which `/tool` finds it; `None` shows none.
+        detail: `whole` cuts nothing: long lines are wrapped.
     """
+    is_whole = detail == "whole"
     width = max(8, options.width - 2 * INDENT)
-    heading, below = label(run.tool, BOLD), list[RenderableType]()
-    arguments = [] if is_asking else _arguments(run.args)
+    heading, below = label("" if number is None else f"#{number} ", DIM), list[RenderableType]()
+    heading.append(line(run.tool), style=BOLD)
+    arguments = [] if is_asking or is_whole else _arguments(run.args)
     inline = ", ".join(f"{name}: {value}" if name else value for name, value in arguments)
-    if "\n" in inline or len(inline) > INLINE_CHARACTERS:
+    if is_whole:
+        below += whole_arguments(run.args, DIM)
+    elif "\n" in inline or len(inline) > INLINE_CHARACTERS:
         for name, value in arguments[:MOST_ARGUMENTS]:
             below += _argument(name, value, width, options)
         if len(arguments) > MOST_ARGUMENTS:
@@ -74,11 +91,40 @@ def draw_tool(
     heading.append(took, style=DIM)
     if run.ok is None and run.progress is not None:
         below.append(cut(_progress(run.progress, options), width, options.unicode))
-    below += _result(run, width, options)
+    below += _whole_result(run, options) if is_whole else _result(run, width, options)
     if run.error:
         below.append(paragraph(sentence(output(run.error)), BAD))
     sign, style = _sign(run, options, spinner)
     return indented(HangingBlock(f"{sign} ", stack([heading, *below]), style=style), INDENT)
+
+
+def whole_arguments(args: str, style: Style) -> list[RenderableType]:
+    """Draw every character of the arguments of a call, each argument below the one before.
+
+    Args:
+        args: The arguments as JSON; a text that is not a JSON object is drawn as it is.
+        style: Style of the values.
+    """
+    named: list[tuple[str, str]] | None = None
+    try:
+        decoded: Json = json.loads(args)
+        if isinstance(decoded, dict):
+            named = [
+                (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+                for name, value in decoded.items()
+            ]
+    except (ValueError, RecursionError):  # not JSON, or nested too deep to be read or written
+        pass
+    if named is None:
+        return [paragraph(args, style)] if args.strip() else []
+    drawn: list[RenderableType] = []
+    for name, text in named:
+        head = label(f"{line(name)}:", DIM)
+        if "\n" in text:
+            drawn += [head, indented(paragraph(text.rstrip("\n"), style), INDENT)]
+        else:
+            drawn.append(head.append(" ").append(lines(text), style=style))
+    return drawn
 
 
 def _sign(run: ToolRun, options: Options, spinner: str) -> tuple[str, Style]:
@@ -148,20 +194,43 @@ def _progress(progress: ToolProgressPayload, options: Options) -> Text:
 def _result(run: ToolRun, width: int, options: Options) -> list[RenderableType]:
     if not run.result:
         return []
-    text = run.result[:LAID_OUT_CHARACTERS]
-    try:
-        decoded: Json = json.loads(text)
-        # A text that happens to be a JSON string keeps its quotes: the tool returned them.
-        text = text if isinstance(decoded, str) else _text(_printed(decoded))
-    except (ValueError, RecursionError):  # as with arguments
-        pass
-    arrow = "→ " if options.unicode else "> "
-    shown = _few(output(text).strip("\n").split("\n"), RESULT_LINES)
+    arrow = _arrow(options)
+    text = _laid_out(run.result[:LAID_OUT_CHARACTERS])
+    shown = _few(text.strip("\n").split("\n"), RESULT_LINES)
     body = stack(_dimmed(shown, width - len(arrow), options))
     parts: list[RenderableType] = [HangingBlock(arrow, body, style=DIM)]
     if run.result_ref:
         parts.append(cut(label(f"Whole result: {run.result_ref}", DIM), width, options.unicode))
     return parts
+
+
+def _whole_result(run: ToolRun, options: Options) -> list[RenderableType]:
+    """Draw all of the result that the screen has, and the place of the rest if it was cut."""
+    parts: list[RenderableType] = []
+    if run.result:
+        body = Text(_laid_out(run.result).strip("\n"), style=DIM)
+        parts.append(HangingBlock(_arrow(options), body, style=DIM))
+    if run.result_ref:
+        server = options.server if run.result_ref.startswith("/") else ""
+        # The terminal fetches nothing that an agent names; the user decides whether to open it.
+        rest = f"The result is cut after {len(run.result or ''):,} characters. Whole result: "
+        parts.append(Text(rest, style=WARN).append(line(f"{server}{run.result_ref}"), style=DIM))
+    return parts
+
+
+def _laid_out(result: str) -> str:
+    """Return a result as text of several lines; JSON is laid out."""
+    try:
+        decoded: Json = json.loads(result)
+        # A text that happens to be a JSON string keeps its quotes: the tool returned them.
+        text = result if isinstance(decoded, str) else _text(_printed(decoded))
+    except (ValueError, RecursionError):  # not JSON, or nested too deep to be read or written
+        text = result
+    return output(text)
+
+
+def _arrow(options: Options) -> str:
+    return "→ " if options.unicode else "> "
 
 
 def _printed(value: Json) -> Json:

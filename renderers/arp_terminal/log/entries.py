@@ -62,6 +62,8 @@ class Item(Struct):
     """Of a piece of text: the number of the list item that it begins with."""
     fence: str = ""
     """Of a piece of text that begins inside a code block: the line that opened the block."""
+    tool_number: int | None = None
+    """Number of a tool call in the conversation; `None` if tool calls are not numbered."""
 
 
 class Entry(Struct, frozen=True):
@@ -215,7 +217,9 @@ def _tool(item: Item, source: EntrySource) -> Entry:
         item.ref,
         0,
         (run.ok, run.error, spinner, run.progress, run.result, is_asking),
-        lambda options: draw_tool(run, options, spinner, is_asking=is_asking),
+        lambda options: draw_tool(
+            run, options, spinner, is_asking=is_asking, number=item.tool_number
+        ),
         is_fixed=not runs,
         growing=runs,
     )

@@ -15,6 +15,7 @@ from the screen (`Screen.story`), which is right at any moment.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from arp.protocol.messages import (
     Commit,
@@ -30,7 +31,7 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import Insert, Replace
-from arp.protocol.screen import Screen
+from arp.protocol.screen import Screen, ToolRun
 from arp_terminal.log.entries import Entry
 from arp_terminal.log.turn_log import TurnLog
 
@@ -38,19 +39,23 @@ from arp_terminal.log.turn_log import TurnLog
 class Transcript:
     """All turns of a session as a terminal shows them."""
 
-    def __init__(self, screen: Screen, *, hold: bool = True) -> None:
+    def __init__(self, screen: Screen, *, hold: bool = True, numbered: bool = False) -> None:
         """Begin with nothing printed.
 
         Args:
             screen: What is shown; the client keeps it up to date.
             hold: Whether components of a running turn stay live, for a terminal that can redraw;
                 without it they are printed when they are committed, and text line by line.
+            numbered: Whether tool calls have numbers, by which `tool` finds them.
         """
         self.screen = screen
         self._hold = hold
         self._logs: dict[str, TurnLog] = {}
         self._open: dict[str, TurnLog] = {}
         self._touched: set[tuple[str, str]] = set()
+        self._numbered = numbered
+        self._tools: list[tuple[str, int]] = []
+        """Turn and place of each numbered tool call, in the order of the numbers."""
 
     def adopt(self, screen: Screen) -> None:
         """Continue with a new screen; show what is missing or has changed."""
@@ -107,10 +112,37 @@ class Transcript:
         """Record that the first of the entries is on paper."""
         self._open[entry.log].printed(entry)
 
+    @property
+    def tool_count(self) -> int:
+        """The number of the last tool call; 0 if there was none."""
+        return len(self._tools)
+
+    def tool(self, number: int) -> ToolRun | None:
+        """Return the tool call with a number; `None` if there is none on the screen."""
+        if not 1 <= number <= len(self._tools):
+            return None
+        turn_id, place = self._tools[number - 1]
+        turn = self.screen.turns.get(turn_id)
+        return turn.tools[place] if turn is not None and place < len(turn.tools) else None
+
+    def _number_tool(self, turn_id: str, place: int) -> int | None:
+        """Return the number of a new tool call.
+
+        A number is never used again: what is printed cannot be changed, and `/tool 3` must mean the
+        call that is printed with it.
+        """
+        if not self._numbered:
+            return None
+        self._tools.append((turn_id, place))
+        return len(self._tools)
+
     def _log(self, key: str, surface: str = "main") -> TurnLog:
         log = self._logs.get(key)
         if log is None:
-            log = self._logs[key] = TurnLog(key, surface, by_line=not self._hold)
+            number_tool = partial(self._number_tool, key)
+            log = self._logs[key] = TurnLog(
+                key, surface, by_line=not self._hold, number_tool=number_tool
+            )
         self._open[key] = log
         return log
 

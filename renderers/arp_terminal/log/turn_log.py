@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from arp.protocol.components import AUTHOR, Component
@@ -36,17 +36,27 @@ Reached: TypeAlias = Mapping[str, int]
 class TurnLog:
     """The items of one turn: `sync` reads the screen, `entries` returns what is not printed."""
 
-    def __init__(self, key: str, surface: str = "main", *, by_line: bool = False) -> None:
+    def __init__(
+        self,
+        key: str,
+        surface: str = "main",
+        *,
+        by_line: bool = False,
+        number_tool: Callable[[int], int | None] = lambda _: None,
+    ) -> None:
         """Begin without items.
 
         Args:
             key: The turn's id, or `@` and the surface's name.
             surface: Where it shows.
             by_line: Whether to print lines of unfinished text, for an output that cannot redraw.
+            number_tool: Returns the number in the conversation of a new tool call, from its place
+                in the turn.
         """
         self.key = key
         self.surface = surface
         self._by_line = by_line
+        self._number_tool = number_tool
         self.items: list[Item] = []
         self.front = 0
         """Items that are printed."""
@@ -213,6 +223,9 @@ class TurnLog:
                     self._place(Item("answer", answered), output, reached)
             case "error" if turn.errors[piece.number].id is not None:
                 pass
+            case "tool":
+                number = self._number_tool(piece.number)
+                self._place(Item(kind, piece.number, tool_number=number), output, reached)
             case _:
                 self._place(Item(kind, piece.number), output, reached)
 

@@ -36,8 +36,8 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 from rich.cells import cell_len
 
-from arp_terminal.asking.dialogue import Prompt
 from arp_terminal.drawing.palette import PROMPT_SIGN
+from arp_terminal.prompt import Prompt
 
 MAX_INPUT_LINES = 8
 """Of what is typed, so many lines are in sight."""
@@ -221,8 +221,9 @@ class Composer:
     def _before(self) -> AnyFormattedText:
         if not self.prompt.label:
             return [("class:prompt", f"{self._sign} ")]
-        is_long = len(self.prompt.keys) > 2  # then the question above says what is asked
-        label = f"[{'/'.join(self.prompt.keys)}]" if is_long else self.prompt.label
+        prompt = self.prompt
+        is_long = len(prompt.options) > 2  # the form above it says what is asked
+        label = f"{prompt.letters}{prompt.count}" if is_long else prompt.label
         label = label[:MAX_LABEL]
         return [("class:question", f"? {label} "), ("class:prompt", f"{self._sign} ")]
 

@@ -22,7 +22,7 @@ from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentHello, Delta, ErrorMessage
 from arp.protocol.messages import Command as Offered
-from arp.protocol.screen import Screen, TurnScreen
+from arp.protocol.screen import Screen, ToolRun, TurnScreen
 from arp_terminal.asking.commands import (
     Command,
     completed,
@@ -32,29 +32,34 @@ from arp_terminal.asking.commands import (
     parse_command,
 )
 from arp_terminal.asking.dialogue import (
-    ActionReply,
     Dialogue,
     FormDialogue,
-    FormReply,
     PermissionDialogue,
+    dialogue_for,
+)
+from arp_terminal.asking.in_flight import InFlight
+from arp_terminal.asking.open_questions import Question, find, open_questions, permission_of
+from arp_terminal.drawing.notes import Note
+from arp_terminal.drawing.questions import STATES
+from arp_terminal.log.transcript import Transcript
+from arp_terminal.prompt import (
+    ActionReply,
+    FormReply,
     Problem,
     Prompt,
     Reply,
     SelectionReply,
     TextReply,
-    dialogue_for,
 )
-from arp_terminal.asking.in_flight import InFlight
-from arp_terminal.asking.open_questions import Question, find, next_question, permission_of
-from arp_terminal.drawing.notes import Note
-from arp_terminal.drawing.questions import STATES
-from arp_terminal.log.transcript import Transcript
 
 FREE = Prompt("")
 """Any text may be typed."""
 
 MAX_COMPLETIONS = 20
 """So many are listed at the prompt."""
+
+MAX_DIGITS = 7
+"""Digits of a number after `/tool`; a longer one names no tool call."""
 
 CONFIRM_LEAVE_S = 2.0
 """A second Ctrl-C within this time quits."""
@@ -126,7 +131,7 @@ class Conversation:
 
     def __init__(self, client: Client, *, hold: bool) -> None:
         self.client = client
-        self.transcript = Transcript(client.screen, hold=hold)
+        self.transcript = Transcript(client.screen, hold=hold, numbered=True)
         self._hold = hold
         self._shown_input = ""
         """The id of the question whose input was printed as a note."""
@@ -140,6 +145,8 @@ class Conversation:
         self._in_flight: InFlight[CurrentQuestion] = InFlight()
         self._is_lost = False
         self._expected = ExpectedInput()
+        self._open_questions = 0
+        """Number of questions that can be asked now."""
         self._interrupted_at = float("-inf")
         self._look()
 
@@ -166,11 +173,11 @@ class Conversation:
         """Shown before the line that is typed next."""
         if self._asking is None:
             return FREE
-        prompt = self._asking.dialogue.prompt
+        prompt = replace(self._asking.dialogue.prompt, open_questions=self._open_questions)
         if not self._may_decline(self._asking):
             return prompt
-        hint = f"{prompt.hint}, /decline" if prompt.hint else "/decline"
-        return replace(prompt, hint=hint)
+        note = f"{prompt.note}, /decline" if prompt.note else "/decline"
+        return replace(prompt, note=note)
 
     @property
     def question_id(self) -> str | None:
@@ -233,7 +240,9 @@ class Conversation:
 
     def _look_for_question(self) -> None:
         """Ask the question that is due; add a note if the one before was answered elsewhere."""
-        asking, due = self._asking, next_question(self.client.screen, self._passed)
+        waiting = open_questions(self.client.screen, self._passed)
+        self._open_questions = len(waiting)
+        asking, due = self._asking, waiting[0] if waiting else None
         is_same = asking is not None and due is not None and due.component.id == asking.id
         if asking is not None and not is_same:
             self._tell_closed(asking)
@@ -242,7 +251,8 @@ class Conversation:
         elif asking is None or not is_same or self._is_other(asking, due):
             begun = asking.dialogue if asking is not None and is_same else None
             self._asking = CurrentQuestion(due, resumed(begun, due, self.client.screen))
-            self._show_input(due)
+            if not self._hold:
+                self._print_input(due.component.id)
 
     def _is_other(self, asking: CurrentQuestion, due: Question) -> bool:
         """Return whether a question is now asked in another way than before."""
@@ -252,20 +262,20 @@ class Conversation:
         is_known = isinstance(asking.dialogue, PermissionDialogue)
         return not is_known and permission_of(self.client.screen, due.component.id) is not None
 
-    def _show_input(self, due: Question) -> None:
-        """Print the whole of what is to be approved, where the question is printed without it."""
-        found = permission_of(self.client.screen, due.component.id)
-        if found is not None and found[1] and not self._hold:
-            self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
-
     def show_input(self) -> None:
-        """Print the whole of what is to be approved now, once, where not all of it is in sight."""
-        if self._asking is None or self._asking.id == self._shown_input:
+        """Print the whole input to be approved, once, because not all of it is in sight."""
+        if self._asking is not None and self._asking.id != self._shown_input:
+            self._print_input(self._asking.id)
+
+    def _print_input(self, question_id: str) -> None:
+        """Print the whole input that a question asks permission for, if it asks for one."""
+        found = permission_of(self.client.screen, question_id)
+        if found is None or not found[1]:
             return
-        found = permission_of(self.client.screen, self._asking.id)
-        if found is not None and found[1]:
-            self._shown_input = self._asking.id
-            self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
+        permission, shown = found
+        self._shown_input = question_id
+        call = ToolRun(permission.call_id, permission.tool, shown)
+        self.notes.append(Note("info", "To be allowed:", lasting=True, tool=call))
 
     def _tell_closed(self, asking: CurrentQuestion) -> None:
         component = find(self.client.screen, asking.id)
@@ -383,11 +393,26 @@ class Conversation:
             case "/file":
                 paths, text = file_arguments(command.rest)
                 self._in_flight.add(await self.client.send_files(paths, text))
+            case "/tool":
+                self._print_tool(command.rest)
             case "/back":
                 self.notes.append(Note("bad", "/back goes back in a form. No form is open now."))
             case _:
                 return command
         return None
+
+    def _print_tool(self, typed: str) -> None:
+        """Print a tool call with all of its arguments and its result."""
+        digits = typed.removeprefix("#")
+        number = int(digits) if digits.isdecimal() and len(digits) <= MAX_DIGITS else 0
+        call = self.transcript.tool(number)
+        if call is not None:
+            note = Note("info", "Tool call:", lasting=True, tool=call, tool_number=number)
+            self.notes.append(note)
+            return
+        last = self.transcript.tool_count
+        known = f"the numbers are 1 to {last}" if last else "no tool was called yet"
+        self.notes.append(Note("bad", f"/tool NUMBER shows a tool call; {known}."))
 
     async def _decline(self) -> None:
         asking = self._asking

@@ -18,12 +18,12 @@ from typing import Literal, TextIO
 from rich.text import Text
 
 from arp.client.events import Event
-from arp_terminal.asking.dialogue import Prompt
 from arp_terminal.drawing.notes import Note, draw_note
 from arp_terminal.log.scroll import Scroll
 from arp_terminal.options import Options
 from arp_terminal.programs.conversation import Client, Conversation
 from arp_terminal.programs.terminal import is_terminal, write_lines
+from arp_terminal.prompt import Prompt
 
 
 async def line_chat(client: Client, options: Options, source: TextIO, out: TextIO) -> str:
