@@ -116,7 +116,7 @@ class Prompt(Struct, frozen=True):
 
     @property
     def count(self) -> str:
-        """Which of the open questions this is, with a space before it; empty for a single one."""
+        """The text ` (question 1 of 3)`; empty if one question is open."""
         return f" (question 1 of {self.open_questions})" if self.open_questions > 1 else ""
 
     @property

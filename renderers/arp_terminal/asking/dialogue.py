@@ -1,8 +1,8 @@
-"""A question, asked line by line: from the component and what is typed to the answer, purely.
+"""Dialogues: from a question and the typed lines to an answer, without input or output.
 
-Each dialogue shows a `Prompt` and takes a line; a line gives a `Reply`, a `Problem`, or nothing
-(the next prompt follows). The server checks the answer; if it refuses, `refused` goes back to
-where the fault is.
+Theory of operation. A dialogue shows a `Prompt` and receives a line. The line results in a `Reply`,
+in a `Problem`, or in nothing if the next prompt follows. The server checks each answer. If it
+refuses one, `refused` returns the dialogue to the place of the mistake.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from arp_terminal.prompt import (
 
 
 class Dialogue(Protocol):
-    """One question that is being asked."""
+    """The dialogue of one question."""
 
     @property
     def prompt(self) -> Prompt:
-        """Shown before the line that is typed next."""
+        """The prompt for the next line."""
         ...
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Return the answer to a typed line, what is wrong with it, or `None` to ask on."""
+        """Return the answer that a typed line gives, a problem, or `None` for the next prompt."""
         ...
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Go back to what the server refused; return what that was."""
+        """Go back to the part that the server refused; return the problem."""
         ...
 
 
@@ -51,7 +51,7 @@ def dialogue_for(component: Component, *, offered: bool) -> Dialogue | None:
 
     Args:
         component: The question.
-        offered: The agent does not wait for the answer; other text is an input of its own.
+        offered: Whether the agent continues without an answer; other text is then a new input.
     """
     match component.type:
         case "confirm":
@@ -132,7 +132,7 @@ class PermissionDialogue:
     def take(self, typed: str) -> Reply | Problem | None:
         """Accept a key of an option or its word; while the input is edited, a JSON object."""
         if self._edited is not None:
-            return self._take_input(typed)
+            return self._parse_input(typed)
         word, _, rest = typed.strip().partition(" ")
         option = self._question.option(word)
         # Only a no has more words after it, its reason. "yes, but …" must not allow anything.
@@ -148,7 +148,7 @@ class PermissionDialogue:
         """Ask again."""
         return Problem(message)
 
-    def _take_input(self, typed: str) -> Reply | Problem | None:
+    def _parse_input(self, typed: str) -> Reply | Problem | None:
         if typed.strip() in ("", BACK):
             self._edited = None
             return None
@@ -164,7 +164,7 @@ class PermissionDialogue:
         return self._reply(ActionReply("confirm", {"scope": "once"}), updated_input=edited)
 
     def _laid_out(self) -> str:
-        """Return the input to begin with; only ASCII, with escapes, so that nothing deceives."""
+        """Return the input as JSON in ASCII, so that no invisible character can deceive."""
         try:
             return json.dumps(json.loads(self._shown), indent=2)
         except (ValueError, RecursionError):
@@ -178,7 +178,11 @@ class PermissionDialogue:
 
 
 def _once(pairs: list[tuple[str, Json]]) -> JsonObject:
-    """Return an object; refuse one that has a name twice."""
+    """Return an object; raise `ValueError` if a name occurs twice.
+
+    Programs disagree which of two equal names counts, so the user and the tool could read the same
+    input differently.
+    """
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("a name is there twice")
@@ -190,7 +194,7 @@ def _no_number(text: str) -> Json:
 
 
 class ChoicesDialogue:
-    """One or several of numbered options."""
+    """A choice of one or several numbered options."""
 
     def __init__(self, props: JsonObject, *, offered: bool) -> None:
         self._props = props
@@ -200,7 +204,7 @@ class ChoicesDialogue:
 
     @property
     def prompt(self) -> Prompt:
-        """Asks for numbers."""
+        """The prompt for numbers."""
         count = len(self._options)
         numbers = "1" if count == 1 else f"1–{count}"
         hint = (
@@ -251,7 +255,7 @@ class ChoicesDialogue:
 
 
 class RowsDialogue:
-    """One or several rows of a table, by the numbers before them."""
+    """A choice of one or several rows of a table, by their numbers."""
 
     def __init__(self, props: JsonObject, *, offered: bool) -> None:
         self._offered = offered
@@ -261,7 +265,7 @@ class RowsDialogue:
 
     @property
     def prompt(self) -> Prompt:
-        """Asks for numbers, or for the word that there is none."""
+        """The prompt for numbers, or for the word `none`."""
         numbers = f"1–{self._count}" if self._count > 1 else str(self._count)
         hint = f"the number of a row, {numbers}"
         if self._several:
@@ -302,7 +306,7 @@ class TextDialogue:
 
     @property
     def prompt(self) -> Prompt:
-        """Asks for text."""
+        """The prompt for a text."""
         multiline = bool(self._props.get("multiline"))
         hint = line(self._props.get("placeholder"))
         return Prompt(line(self._props.get("label")) or "Answer", hint, multiline=multiline)
@@ -322,7 +326,7 @@ class TextDialogue:
 
 
 BACK = "/back"
-"""Typed instead of a value, it goes back one field."""
+"""Line that goes back to the previous field, or ends the edit of an input."""
 
 YES_WORDS = {"y": True, "yes": True, "n": False, "no": False}
 
@@ -337,7 +341,7 @@ HINTS = {
 
 
 class FormDialogue:
-    """One field after the other; an empty line accepts the value that is there."""
+    """A form, one field after the other; an empty line accepts the current value of a field."""
 
     def __init__(self, props: JsonObject) -> None:
         self._fields = [
@@ -355,7 +359,7 @@ class FormDialogue:
 
     @property
     def prompt(self) -> Prompt:
-        """Asks for the field whose turn it is."""
+        """The prompt for the current field."""
         if not self._fields:
             return Prompt(f"{self._title or 'Form'}: press Enter to send")
         field = self._fields[self._place]
@@ -369,13 +373,13 @@ class FormDialogue:
         return Prompt(label, hint, secret=kind == "password", multiline=kind == "textarea")
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Accept a field; the last one completes the form."""
+        """Accept the value of the current field; the last field completes the form."""
         if not self._fields:
             return FormReply({}, self._action)
         if typed.strip() == BACK:
             self._place = max(0, self._place - 1)
             return None
-        problem = self._take_field(self._fields[self._place], typed)
+        problem = self._set_field(self._fields[self._place], typed)
         if problem is not None:
             return problem
         self._place += 1
@@ -385,7 +389,7 @@ class FormDialogue:
         return FormReply(dict(self._values), self._action)
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Go back to the field that `detail` names as `fields.NAME`; the other answers stay."""
+        """Go back to the field that `detail` names as `fields.NAME`; other values stay."""
         name = (detail or "").removeprefix("fields.")
         self._place = next(
             (place for place, field in enumerate(self._fields) if field["name"] == name), 0
@@ -393,7 +397,7 @@ class FormDialogue:
         self._values.pop(name, None)
         return Problem(message.removeprefix(f"{detail}: "))
 
-    def _take_field(self, field: JsonObject, typed: str) -> Problem | None:
+    def _set_field(self, field: JsonObject, typed: str) -> Problem | None:
         name, kind = str(field["name"]), line(field.get("field_type"), "text")
         text = typed if kind in ("password", "textarea") else typed.strip()
         if not text:
@@ -407,7 +411,7 @@ class FormDialogue:
         return None
 
     def _parsed(self, field: JsonObject, kind: str, text: str) -> Json:
-        """Return what the text means; the server checks the rest."""
+        """Return the value that a text means; the server checks the rest."""
         if kind == "checkbox":
             return YES_WORDS.get(text.casefold(), Problem("type y or n"))
         if kind == "file":

@@ -1,4 +1,4 @@
-"""The open questions of a screen, in the order in which they are asked."""
+"""The open questions of a screen, and the order of asking them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Question(Struct, frozen=True):
 
     component: Component
     offered: bool
-    """Its turn is over: the agent does not wait for the answer."""
+    """Whether its turn is over, so that the agent continues without an answer."""
 
 
 def open_questions(screen: Screen, passed: Collection[str]) -> list[Question]:
@@ -30,7 +30,7 @@ def open_questions(screen: Screen, passed: Collection[str]) -> list[Question]:
 
     First come the questions of turns that are not over, oldest first; then those of turns that a
     restart of the server cut off, which still wait. If there are none, the last question of the
-    newest turn is offered, for which the agent does not wait.
+    newest turn is offered; the agent continues without an answer.
 
     Args:
         screen: The current screen.
@@ -62,7 +62,7 @@ def open_questions(screen: Screen, passed: Collection[str]) -> list[Question]:
 def permission_of(screen: Screen, component_id: str) -> tuple[Permission, str] | None:
     """Return the permission that a component asks for, and the input to be approved as JSON.
 
-    What asks for permission, the server says; no component of an agent can pass for it.
+    Only the server sends permissions, so no component of an agent can pretend to ask for one.
     """
     for turn in screen.turns.values():
         permission = turn.permissions.get(component_id)
@@ -72,23 +72,23 @@ def permission_of(screen: Screen, component_id: str) -> tuple[Permission, str] |
 
 
 def find(screen: Screen, component_id: str) -> Component | None:
-    """Return a component as it is now, `None` if it is gone."""
+    """Return the current state of a component; `None` if it is gone."""
     tree = screen.surfaces["main"]
     return tree.component(component_id) if component_id in tree.nodes else None
 
 
 def is_question(type_name: str, props: JsonObject) -> bool:
-    """Return whether a component asks something: a table does if its rows can be selected."""
+    """Return whether a component asks a question; a table does if its rows can be selected."""
     return type_name in _QUESTION_TYPES or (type_name == "table" and asks(type_name, props))
 
 
 def is_open_question(component: Component) -> bool:
-    """Return whether a component is a question that still accepts an answer."""
+    """Return whether a component is an open question."""
     return is_question(component.type, component.props) and is_open(component.props)
 
 
 def _questions(screen: Screen, turn_id: str) -> Iterator[Component]:
-    """Return the input components of a turn, nested ones too, in order."""
+    """Return the input components of a turn in order, including nested ones."""
     tree = screen.surfaces["main"]
     waiting = list(reversed(tree.outputs.get(turn_id, [])))
     while waiting:

@@ -1,4 +1,4 @@
-"""One use of a tool, drawn: its name, arguments, progress, result, error, and how long it ran."""
+"""Draw a tool call: its name, arguments, progress, result, error and duration."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
 from arp.protocol.screen import ToolRun
 from arp_terminal.drawing.blocks import HangingBlock, cut, indented, stack
+from arp_terminal.drawing.markdown import shown_address
 from arp_terminal.drawing.palette import BAD, BOLD, DIM, GOOD, WARN
 from arp_terminal.drawing.props import label, line, lines, output, paragraph
 from arp_terminal.options import Options
 
 INDENT = 2
-"""Cells before it, and before what is below its name."""
+"""Cells before a call, and before the lines below its name."""
 
 INLINE_CHARACTERS = 100
-"""Arguments up to this length follow the tool's name, others are below it."""
+"""Maximum length of arguments on the line of the name; longer ones are below it."""
 
 LAID_OUT_CHARACTERS = 20_000
-"""Arguments or a result of more are not laid out: each frame of the spinner draws them again."""
+"""Maximum length of arguments or a result that are laid out. Longer ones would be slow, because
+each frame of the spinner draws them again."""
 
 MOST_ARGUMENTS = 20
-"""Arguments that are shown, a line or several for each."""
+"""Maximum number of arguments that are shown, each in one or several lines."""
 
 ARGUMENT_LINES = 12
-"""Lines of one argument that are shown."""
+"""Maximum number of lines of an argument."""
 
 RESULT_LINES = 8
-"""Lines of the result that are shown."""
+"""Maximum number of lines of the result."""
 
 SHOWN_MS = 100
-"""A tool that ran for less is not timed: everything quick would have a number."""
+"""Minimum duration that is shown; without it, each quick call would have a number."""
 
 BAR_CELLS = 12
 
@@ -68,7 +70,7 @@ def draw_tool(
         options: How to draw.
         spinner: Current sign of the spinner while the call runs.
         is_asking: Whether an open question below it asks for permission and shows the arguments.
-        number: Its number in the conversation, by which `/tool` finds it; `None` shows none.
+        number: Its number in the conversation, for `/tool`; `None` shows none.
         detail: `whole` cuts nothing: long lines are wrapped.
     """
     is_whole = detail == "whole"
@@ -146,7 +148,7 @@ def _took(duration_ms: int | None) -> str:
 
 
 def _arguments(args: str) -> list[tuple[str, str]]:
-    """Return the names and values of arguments; of what is no object, its text without a name."""
+    """Return the names and values of arguments; a text that is no object has an empty name."""
     if len(args) > LAID_OUT_CHARACTERS:
         return [("", args[:LAID_OUT_CHARACTERS])]
     try:
@@ -154,12 +156,12 @@ def _arguments(args: str) -> list[tuple[str, str]]:
         if isinstance(decoded, dict):
             return [(name, _text(value)) for name, value in decoded.items()]
         return [] if decoded is None else [("", _text(decoded))]
-    except (ValueError, RecursionError):  # no JSON, or too deep to be read or written
+    except (ValueError, RecursionError):  # not JSON, or nested too deep to be read or written
         return [("", args.strip())] if args.strip() else []
 
 
 def _text(value: Json) -> str:
-    """Return a text as it is, and any other value as JSON, laid out if it is long."""
+    """Return a text unchanged, and any other value as JSON, laid out if it is long."""
     if isinstance(value, str):
         return value
     compact = json.dumps(value, ensure_ascii=False)
@@ -211,10 +213,11 @@ def _whole_result(run: ToolRun, options: Options) -> list[RenderableType]:
         body = Text(_laid_out(run.result).strip("\n"), style=DIM)
         parts.append(HangingBlock(_arrow(options), body, style=DIM))
     if run.result_ref:
-        server = options.server if run.result_ref.startswith("/") else ""
         # The terminal fetches nothing that an agent names; the user decides whether to open it.
         rest = f"The result is cut after {len(run.result or ''):,} characters. Whole result: "
-        parts.append(Text(rest, style=WARN).append(line(f"{server}{run.result_ref}"), style=DIM))
+        parts.append(
+            Text(rest, style=WARN).append(shown_address(run.result_ref, options), style=DIM)
+        )
     return parts
 
 
@@ -234,7 +237,7 @@ def _arrow(options: Options) -> str:
 
 
 def _printed(value: Json) -> Json:
-    """Return JSON of a result with each of its texts as `printed`."""
+    """Return JSON with `printed` applied to each of its texts."""
     match value:
         case str():
             return printed(value)
@@ -246,7 +249,7 @@ def _printed(value: Json) -> Json:
 
 
 def _few(all_lines: Sequence[str], most: int) -> list[str]:
-    """Return the first lines, and how many more there are; never one line for one line."""
+    """Return the first lines and the number of the others; a single line is never left out."""
     if len(all_lines) <= most + 1:
         return list(all_lines)
     return [*all_lines[:most], f"… {len(all_lines) - most:,} more lines"]
