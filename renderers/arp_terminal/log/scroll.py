@@ -115,8 +115,8 @@ class Scroll:
             return False
         last = len(tail.entries) - 1
         for place, ((drawn, lines), entry) in enumerate(zip(tail.entries, entries, strict=False)):
-            # A drawing that has changed since, or a table that may get other widths, must not stay:
-            # the terminal would show the old and the new one, and the words in both twice.
+            # A drawing that has changed since, or a table that may get other widths, must not stay.
+            # The terminal would show both the old and the new drawing.
             is_same = drawn.version == entry.version and not drawn.growing
             is_text = drawn.kind == "text" and (drawn.is_code or not _TABLE.search("".join(lines)))
             is_open = is_text and place == last

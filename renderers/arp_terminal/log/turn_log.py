@@ -67,7 +67,6 @@ class TurnLog:
         """Number of items that are printed."""
         self._changed: set[str] = set()
         """Printed components that may have changed since."""
-        """Printed components that may have changed since."""
         self._printed: dict[str, object] = {}
         """Fingerprint of each printed component, as it was printed."""
         self._asked: set[str] = set()

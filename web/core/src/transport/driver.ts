@@ -84,8 +84,6 @@ export interface Driver {
   connect(): void;
   /** Ends the connection; only `connect` begins a new one. */
   disconnect(): void;
-  /** Replaces the link by a new one, if there is one. */
-  restart(): void;
   /**
    * Sends the hello of another session: on the open link if `canStay`, otherwise on a new one. In both cases the
    * phase stays `online` as long as nothing fails. After a refusal it connects again.
@@ -260,7 +258,6 @@ export function createDriver(options: DriverOptions): Driver {
       return link?.isSocket ?? false;
     },
     connect: when({ idle: begin, waiting: begin, refused: begin }),
-    restart: when({ connecting: replace, online: replace }),
     turn: (canStay) => when({ connecting: replace, online: () => turn(canStay), refused: begin })(),
     resume: when({ idle: again, waiting: begin }),
     wake: when({ idle: again, waiting: begin, connecting: check, online: check }),
