@@ -76,7 +76,7 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
     try:
         socket = await connect(
             address.websocket_url,
-            # No subprotocol means JSON of the session dialect, also to a server without subprotocols.
+            # Without a subprotocol, each server uses JSON of the session dialect.
             subprotocols=None if is_default else [subprotocol],
             compression=None,
             additional_headers=access.headers(),
