@@ -1,6 +1,6 @@
 """Open connections to an address over one of its transports.
 
-They are tried one after the other, first the one that worked last.
+They are tried one after the other. The transport that worked last is tried first.
 """
 
 from __future__ import annotations
