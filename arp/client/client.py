@@ -163,7 +163,7 @@ class ArpClient:
         """
         return self._audience.subscribe()
 
-    # -- life ------------------------------------------------------------------------------------
+    # -- start and end ---------------------------------------------------------------------------
 
     async def __aenter__(self) -> ArpClient:
         if self._task is not None:

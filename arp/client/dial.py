@@ -1,6 +1,6 @@
-"""Opening connections to an address: its transports are tried in turn.
+"""Open connections to an address over one of its transports.
 
-The transport that worked last is tried first.
+They are tried one after the other. The transport that worked last is tried first.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Dialer:
         """Open a connection and send `hello` on it.
 
         Raises:
-            LinkLost: No transport could be opened. If several failed, this is the error of one
-                that may work later, or else of the last one.
+            LinkLost: No transport could be opened. If several failed, it is the first failure that
+                may be temporary, or else the last failure.
         """
         if self._open_link is not None:
             return await self._open_link(hello)

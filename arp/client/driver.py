@@ -384,7 +384,7 @@ class FrameQueue:
             self._not_empty.set()
 
     def enqueue_ack(self, frame: bytes) -> None:
-        """Add an acknowledgement; it replaces one that is still in the queue."""
+        """Add an acknowledgement; it replaces an older one in the queue."""
         if frame:
             self._ack = frame
             self._not_empty.set()

@@ -27,7 +27,7 @@ SUBPROTOCOLS = {"session": "arp.session.v1.", "object": "arp.v1."}
 
 PING_INTERVAL_S = 20.0
 PING_TIMEOUT_S = 10.0
-"""With this timeout and the interval, a dead connection is noticed within 30 seconds."""
+"""Time for the answer to a ping; with the interval, a dead connection is detected within 30 s."""
 
 CLOSE_TIMEOUT_S = 2.0
 """Time for the server to answer our close frame."""
@@ -76,7 +76,7 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
     try:
         socket = await connect(
             address.websocket_url,
-            # No subprotocol means JSON of the session dialect, also on servers that know none.
+            # Without a subprotocol, each server uses JSON of the session dialect.
             subprotocols=None if is_default else [subprotocol],
             compression=None,
             additional_headers=access.headers(),

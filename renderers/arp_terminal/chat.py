@@ -1,9 +1,9 @@
-"""A person at a terminal with a cursor: the conversation above, the prompt below, both alive.
+"""A chat in a terminal with a cursor: the conversation above, the prompt below.
 
-Theory of operation. What can no longer change is printed above the prompt, once, and scrolls away
-with the terminal. What is live is part of the prompt's own lines and is drawn anew: at most 20
-times a second, and less often when drawing is slow, so that it takes at most a quarter of the time.
-Events are only taken note of as they come.
+Theory of operation. Output that can no longer change is printed above the prompt, once, and scrolls
+away with the terminal. Live output is part of the lines of the prompt and is redrawn: at most 20
+times per second, and less often if drawing is slow, so that it takes at most a quarter of the time.
+An event is only recorded when it arrives; the next frame shows its effect.
 """
 
 from __future__ import annotations
@@ -43,31 +43,31 @@ from arp_terminal.programs.status import TURNS_PER_S, Status, spinner
 from arp_terminal.programs.terminal import is_dumb, is_terminal, options_for
 
 FRAME_S = 0.05
-"""Least time between two frames: 20 a second."""
+"""Minimum time between two frames: 20 per second."""
 
 SETTLED_S = 0.02
-"""Age of a frame that the terminal has surely drawn. It may have had another size already when it
-read a younger one, which is then cut off at the border."""
+"""Age from which a frame has certainly been drawn by the terminal. When it read a younger frame, it
+may already have had another size, and have cut the lines at its border."""
 
 DRAG_S = 1.0
-"""After a change of the size, for so long the terminal may change again before it says so: tmux
-reports four changes per second."""
+"""Time after a change of the size until there is certainly no other change that the terminal has
+not reported yet: tmux reports four changes per second."""
 
 REST = 3
-"""How many times as long as drawing took is waited at least."""
+"""Minimum pause after a frame, as a multiple of the time that drawing it took."""
 
 
 async def chat(
     client: Client, *, place: str = "", level: str = "standard", server: str = ""
 ) -> str:
-    """Let a person talk with a client's session, until they leave or it is gone for good.
+    """Run a chat until the user leaves or the connection is lost.
 
-    At a terminal with a cursor the prompt stays below what streams; everywhere else line after
-    line is read and printed.
+    In a terminal with a cursor, the prompt stays below the output. Elsewhere the chat reads and
+    prints line by line.
 
     Args:
-        client: Connected; stays open.
-        place: Where the session is, for the first line.
+        client: A connected client; it stays open.
+        place: Name of the agent and the server, for the first line.
         level: Conformance level that the client has offered.
         server: Address of the server over HTTP; empty if it has none.
 
@@ -87,7 +87,7 @@ async def chat(
 
 
 class _Application(Application[None]):
-    """An application that looks where its lines are before it erases them for another size."""
+    """An application that finds its lines again before it erases them for another size."""
 
     before_erase: Callable[[], None] = staticmethod(lambda: None)
 
@@ -97,7 +97,7 @@ class _Application(Application[None]):
 
 
 class ScreenChat:
-    """One conversation on one terminal."""
+    """One conversation in one terminal."""
 
     def __init__(
         self,
@@ -119,23 +119,23 @@ class ScreenChat:
         self._dirty = asyncio.Event()
         self._question: str | None = None
         self._flash_ends = float("inf")
-        """When the note at the prompt disappears by itself."""
+        """Time at which the note at the prompt disappears."""
         self._app: Application[None] | None = None
         self._tail = self._on_screen = Tail()
-        """What is to be drawn above the prompt, and what the terminal shows of it."""
+        """The tail of the next frame, and the tail that the terminal shows."""
         self._drawn_at = self._resized_at = float("-inf")
         self._rows = 0
-        """Lines of the terminal, as of the last frame."""
+        """Lines of the terminal in the last frame."""
 
     def greet(self, place: str) -> None:
-        """Print which agent and server this is."""
+        """Print the first line, with the agent and the server."""
         session = self._conversation.client.session_id or ""
         self._conversation.notes.append(
             Note("info", f"{place}  session {session}  /help", lasting=True)
         )
 
     async def run(self, source: Input, output: Output, depth: ColorDepth | None = None) -> str:
-        """Run until it is left; return why. The terminal is as it was, also after an exception."""
+        """Run until the end and return its reason; the terminal is restored in any case."""
         conversation = self._conversation
         events = conversation.client.events()
         before = self._notes()
@@ -155,7 +155,7 @@ class ScreenChat:
         )
         app.before_erase = self._fit
         app.before_render += lambda _: self._fit()
-        app.after_render += lambda _: self._was_drawn()
+        app.after_render += lambda _: self._record_drawn()
         jobs = [
             asyncio.create_task(self._listen(events)),
             asyncio.create_task(self._draw()),
@@ -196,13 +196,13 @@ class ScreenChat:
         self._dirty.set()
 
     def _ended(self, job: asyncio.Task[None]) -> None:
-        """End the chat with the fault of a job: a screen that no longer moves would hide it."""
+        """End the chat with the exception of a job; otherwise the screen would just freeze."""
         error = None if job.cancelled() else job.exception()
         if error is not None and self._app is not None and not self._app.is_done:
             self._app.exit(exception=error)
 
     async def _draw(self) -> None:
-        """Draw frames while there is something new."""
+        """Draw a frame after each change, with pauses between."""
         while True:
             await self._dirty.wait()
             self._dirty.clear()
@@ -212,7 +212,7 @@ class ScreenChat:
             await asyncio.sleep(max(FRAME_S, REST * took))
 
     async def _spin(self) -> None:
-        """Redraw the spinner and the seconds."""
+        """Redraw the spinner and the seconds, and remove a brief note."""
         while True:
             await asyncio.sleep(1 / TURNS_PER_S)
             client = self._conversation.client
@@ -223,28 +223,29 @@ class ScreenChat:
                 self._dirty.set()
 
     async def _frame(self) -> None:
-        """Print what can no longer change above the prompt, and redraw the rest."""
+        """Print final output above the prompt, and redraw the rest."""
         app = self._app
         assert app is not None
         self._fit()
         lines = self._advance()
         if lines:
             with frame(app.output):
-                await run_in_terminal(lambda: self._write(lines))  # which redraws what is below
+                await run_in_terminal(lambda: self._write(lines))  # it redraws the prompt, too
         else:
             app.invalidate()
         if self._conversation.ended is not None and not app.is_done:
             app.exit()
 
     def _advance(self) -> list[str]:
-        """Return the lines to print, and hand the others to the composer."""
+        """Return the lines to print, and show the tail and the prompt in the composer."""
         assert self._app is not None
         conversation, scroll, composer = self._conversation, self._scroll, self._composer
         size = self._app.output.get_size()
         room = max(3, size.rows - composer.height(size.columns))
         lines = scroll.advance(room, spinner(self._clock(), scroll.options.unicode))
         if not scroll.live.is_whole:
-            conversation.show_input()  # what is to be approved is not all in sight
+            # Part of the tail is cut. The user must not approve an input that is partly hidden.
+            conversation.show_input()
         lines += self._notes()
         self._show(scroll.live)
         question = conversation.question_id
@@ -253,7 +254,7 @@ class ScreenChat:
         return lines
 
     def _notes(self) -> list[str]:
-        """Return the lines of lasting notes, and show the others at the prompt."""
+        """Return the lines of lasting notes, and show other notes at the prompt."""
         lines: list[str] = []
         notes, self._conversation.notes = self._conversation.notes, []
         for note in notes:
@@ -269,16 +270,16 @@ class ScreenChat:
         self._tail = tail
         self._composer.show(list(tail.lines))
 
-    def _was_drawn(self) -> None:
+    def _record_drawn(self) -> None:
         if self._tail.lines != self._on_screen.lines:
             self._drawn_at = self._clock()
         self._on_screen = self._tail
 
     def _fit(self) -> None:
-        """Follow a change of the terminal's size.
+        """Adapt to a change of the terminal's size.
 
-        A terminal that got smaller may have pushed some of what is live out of sight, where nothing
-        can be erased. So all of it stays where that is possible, and goes on below.
+        A terminal that got smaller may have pushed part of the tail out of sight, where it cannot
+        be erased. So the whole tail stays if possible, and new output continues below it.
         """
         assert self._app is not None
         size, width = self._app.output.get_size(), self._scroll.options.width
@@ -286,7 +287,7 @@ class ScreenChat:
         breaks = size.columns < width and reflows(os.environ)
         is_too_low = size.rows < self._rows and drawn is not None and drawn.height > size.rows
         if breaks or is_too_low:
-            first = self._lines_that_stay()
+            first = self._keep_tail()
             if breaks or first:
                 columns = size.columns if breaks else width
                 erase_reflowed(self._app.renderer, self._app.output, columns, first)
@@ -297,8 +298,8 @@ class ScreenChat:
             self._resized_at = self._clock()
         self._rows = size.rows
 
-    def _lines_that_stay(self) -> int:
-        """Let what is live stay where it is; return how many lines do, none if that is not safe."""
+    def _keep_tail(self) -> int:
+        """Count the tail on the screen as printed; return its number of lines, 0 if not safe."""
         now, tail = self._clock(), self._on_screen
         is_safe = now - self._drawn_at >= SETTLED_S and now - self._resized_at >= DRAG_S
         if not is_safe or not self._scroll.leave(tail):
@@ -314,9 +315,9 @@ class ScreenChat:
     # -- keys ------------------------------------------------------------------------------------
 
     def _enter(self) -> None:
-        self._do(self._take(self._composer.take()))
+        self._run_in_background(self._handle_line(self._composer.take()))
 
-    async def _take(self, typed: str) -> None:
+    async def _handle_line(self, typed: str) -> None:
         self._composer.flash = []
         command = await self._conversation.enter(typed)
         if command is not None and command.name == "/copy":
@@ -333,7 +334,7 @@ class ScreenChat:
         if self._composer.buffer.text and self._conversation.running is None:
             self._composer.buffer.reset()
         else:
-            self._do(self._stop())
+            self._run_in_background(self._stop())
 
     async def _stop(self) -> None:
         await self._conversation.interrupt(self._clock())
@@ -343,7 +344,7 @@ class ScreenChat:
         self._conversation.ended = "quit"
         self._dirty.set()
 
-    def _do(self, job: object) -> None:
+    def _run_in_background(self, job: object) -> None:
         assert self._app is not None
         self._app.create_background_task(job)  # type: ignore[arg-type]  # a coroutine
 

@@ -1,4 +1,4 @@
-"""`arp connect`: a terminal chat with a session on a server."""
+"""`arp connect`: a chat with a session of a server, in the terminal."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from arp.protocol.token_address import split_token
 from arp_terminal.chat import chat
 
 STOPPED = 130
-"""The exit code of a program that Ctrl-C ended."""
+"""Exit code of a program that Ctrl-C ended."""
 
 EXIT_CODES = {"quit": 0, "interrupted": STOPPED, "lost": 1, "unanswered": 1}
-"""By the reason for which a chat ended."""
+"""Exit codes by the reason of the end of a chat."""
 
 
 def run(
@@ -41,17 +41,17 @@ def run(
     """Connect to the agent at `url` until the user quits.
 
     Args:
-        url: Where it is: `http://HOST:PORT`, `ws://…`, with a token behind `/#token=` if it wants
-            one; `stdio:COMMAND` starts it as a child.
-        session: The session to join; `None` = a new one.
-        level: Conformance level that is offered: `minimal`, `basic` or `standard`.
-        token: Sent to the server; `None` = none is needed.
-        workflow: The agent of a session that is made; `None` = the app's first.
+        url: Address of the server: `http://HOST:PORT`, `ws://…`, with `/#token=TOKEN` at its end if
+            the server requires a token; `stdio:COMMAND` starts an agent as a child process.
+        session: Id of the session to join; `None` means a new session.
+        level: Conformance level to offer: `minimal`, `basic` or `standard`.
+        token: Token for the server; `None` if it needs none.
+        workflow: Agent of a new session; `None` means the first one of the app.
         more: Other options of the client.
 
     Returns:
-        0 when the user quits, 1 if the server cannot be reached, refuses, or is gone for good, or
-        the input ends at a question; 130 after Ctrl-C.
+        Exit code: 0 if the user quit; 1 if the server could not be reached, refused, or was lost,
+        or if the input ended at a question; 130 after Ctrl-C.
     """
     url, token = split_token(url, token)
     try:
@@ -99,21 +99,21 @@ async def _run(
 
 
 def http_address(url: str) -> str:
-    """Return where a server that is reached at `url` answers over HTTP; empty if it does not."""
+    """Return the HTTP address of the server at `url`; empty if it has none."""
     parts = urlsplit(parse_address(url).input_url)
     prefix = parts.path.removesuffix(f"{ENDPOINT}/input")
     return urlunsplit((parts.scheme, parts.netloc, prefix, "", ""))
 
 
 def _say(line: str) -> None:
-    """Print a line of a child process's standard error; above the prompt, if there is one."""
+    """Print a line of a child process's standard error, above the prompt if there is one."""
     print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def agent_names(client: ArpClient) -> list[str]:
-    """Return the app's title and, where it has several agents, the title of the session's.
+    """Return the title of the app and, if it has several agents, of the agent of the session.
 
-    Each is one line of at most 60 characters; what the server does not send is left out.
+    Each is one line of at most 60 characters. Titles that the server does not send are left out.
     """
     sent = client.agent.capabilities if client.agent is not None else None
     if sent is None:
@@ -140,16 +140,16 @@ FEATURES = (
     "batch",
     PING,
 )
-"""What the terminal does (protocol.md 2.2)."""
+"""Features of the terminal (protocol.md 2.2)."""
 
 _ZONEINFO = "zoneinfo/"
 
 
 def capabilities(level: str) -> RendererCapabilities:
-    """Return what a terminal of a conformance level shows by itself.
+    """Return the capabilities of a terminal with a conformance level.
 
     Raises:
-        ValueError: No such level; names those that there are.
+        ValueError: There is no such level; the message names the levels.
     """
     if level not in LEVELS:
         raise ValueError(f"no level {level!r}; there are {', '.join(LEVELS)}")
@@ -164,7 +164,7 @@ def viewport() -> Viewport:
 
 
 def locale_tag(environ: Mapping[str, str]) -> str | None:
-    """Return the language of the system as `de-CH`; `None` where it is not set."""
+    """Return the language of the system, such as `de-CH`; `None` if it is not set."""
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         if value := environ.get(name):
             tag = value.partition(".")[0].partition("@")[0]
@@ -173,7 +173,7 @@ def locale_tag(environ: Mapping[str, str]) -> str | None:
 
 
 def time_zone(environ: Mapping[str, str], localtime: Path = Path("/etc/localtime")) -> str | None:
-    """Return the system's time zone, such as `Europe/Zurich`; `None` where it has no name."""
+    """Return the system's time zone, such as `Europe/Zurich`; `None` if it has no name."""
     named = environ.get("TZ", "").removeprefix(":")
     if named and not named.startswith("/"):
         return named[:64]

@@ -1,4 +1,4 @@
-"""What a drawing depends on besides the component."""
+"""Options of drawings."""
 
 from __future__ import annotations
 
@@ -10,33 +10,32 @@ from msgspec import Struct
 from arp.protocol.components import Component
 
 Simplify: TypeAlias = Callable[[Component], Sequence[Component]]
-"""Returns what replaces a component that a renderer does not know; never raises."""
+"""Function that returns the replacement of a component that a renderer lacks; never raises."""
 
 
 class Options(Struct, frozen=True):
-    """How to draw; equal options and equal components give equal lines."""
+    """How to draw. Equal options and equal components result in equal lines."""
 
     width: int = 80
-    """Cells in a line; at least 1. No line gets longer."""
+    """Maximum number of cells in a line; at least 1."""
     colour: bool = True
-    """Whether styles are sent at all (colours, bold, dim); without them words and signs
-    show everything."""
+    """Whether to use styles (colours, bold, dim). Without them, words and signs say everything."""
     unicode: bool = True
-    """Whether signs beyond ASCII may be drawn; the agent's own text is not changed by it."""
+    """Whether to draw signs beyond ASCII. Text of the agent is not changed by it."""
     level: str = "standard"
-    """Conformance level (protocol.md 7): components beyond it show their fallback."""
+    """Conformance level (protocol.md 7). Other components are drawn as their fallback."""
     max_rows: int | None = 100
-    """Rows of a table that are shown; `None` = all."""
+    """Maximum number of rows of a table; `None` means all."""
     server: str = ""
-    """Address of the server over HTTP, without a slash at its end; empty: it has none."""
+    """HTTP address of the server, without a slash at its end; empty if it has none."""
     simplify: Simplify | None = None
-    """How a component beyond the level is degraded, where no agent side has done it."""
+    """Replaces components beyond the level, if no agent side has done it."""
     depth: int = 0
-    """How many layout components are around it; drawing stops at `MAX_DEPTH`."""
+    """Number of layout components around the drawing, which stops at `MAX_DEPTH`."""
 
 
 MAX_DEPTH = 8
-"""More than the protocol allows (3), so that only a broken peer meets it."""
+"""Maximum nesting of components. The protocol allows 3, so only a broken peer reaches it."""
 
 MIN_WIDTH = 8
-"""Below this nothing can be laid out; a narrower terminal is drawn for this width and cut."""
+"""Minimum width of a layout; output for a narrower terminal is drawn for this width and cut."""

@@ -1,7 +1,7 @@
 """The last check before the terminal: drawings become lines of visible text and our own styles.
 
-Segments are guarded before their style is added. A control sequence can therefore only be one that
-is written here: `ESC [ numbers m`.
+Control characters are removed from each segment before its style is added. So the only control
+sequence in a line is `ESC [ numbers m`, which is written here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arp_terminal.options import MIN_WIDTH, Options
 
 
 class Painter:
-    """Draws renderables as lines of text for one width and one kind of terminal."""
+    """Converts drawings to lines of text for one width and one kind of terminal."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -35,16 +35,16 @@ class Painter:
         )
 
     def lines(self, drawing: RenderableType) -> list[str]:
-        """Return the lines of a drawing, without their ends.
+        """Return the lines of a drawing, without line ends.
 
-        Each line is complete: its styles begin and end in it. There is nothing in it but visible
-        characters and, with colour, `ESC [ … m`.
+        The styles of a line begin and end in it. A line has only visible characters and, with
+        colour, `ESC [ … m`.
         """
         drawn = self._console.render_lines(drawing, pad=False)
         return [self._line(segments) for segments in drawn]
 
     def text(self, drawing: RenderableType) -> str:
-        """Return the lines of a drawing, each with its end."""
+        """Return the lines of a drawing, each with a line end."""
         return "".join(line + "\n" for line in self.lines(drawing))
 
     def _line(self, segments: list[Segment]) -> str:

@@ -1,4 +1,4 @@
-"""`arp render`: messages of an agent, one a line, drawn as they come; for pipes."""
+"""`arp render`: draw the messages of an agent from a pipe, one message per line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arp_terminal.options import Options, Simplify
 from arp_terminal.programs.terminal import options_for, write_lines
 
 MAX_LINE_BYTES = 16 << 20
-"""Bytes of a line that is read; sixteen times what the protocol allows for a message."""
+"""Maximum size of a line in bytes: sixteen times the maximum of the protocol for a message."""
 
 
 def run(
@@ -32,20 +32,22 @@ def run(
     """Draw the messages of `stream` to standard output, each part when it is complete.
 
     Args:
-        stream: One JSON message (or an array of them) a line, as `arp serve --stdio` writes them.
-        level: Conformance level; components beyond it are shown as something simpler.
-        width: Cells in a line; `None` = those of the terminal, 80 without one.
-        simplify: Returns that; `None` = the component's own fallback.
+        stream: Lines with one JSON message or an array of messages, as `arp serve --stdio` writes
+            them.
+        level: Conformance level; other components are replaced by simpler ones.
+        width: Cells of a line; `None` means the width of the terminal, or 80 without one.
+        simplify: Returns the simpler components; `None` means the fallback of the component.
 
     Returns:
-        0, or 1 if a line could not be read; each is reported on standard error and skipped.
+        Exit code: 0, or 1 if a line could not be read. Such a line is reported on standard error
+        and skipped.
     """
     options = options_for(sys.stdout, level=level, width=width)
     return draw(stream, sys.stdout, sys.stderr, replace(options, simplify=simplify))
 
 
 def draw(stream: Iterable[str | bytes], out: TextIO, errors: TextIO, options: Options) -> int:
-    """Do what `run` does, to the given streams."""
+    """Draw the messages of `stream` to the given streams; see `run`."""
     screen = Screen()
     transcript = Transcript(screen, hold=False)
     scroll = Scroll(transcript, options)
@@ -72,7 +74,7 @@ def draw(stream: Iterable[str | bytes], out: TextIO, errors: TextIO, options: Op
 
 
 def _decoded(decode: object, raw: bytes) -> list[AgentMessage]:
-    """Read a line; a message of a type that is not known is no message."""
+    """Return the messages of a line; a message of an unknown type is ignored."""
     if len(raw) > MAX_LINE_BYTES:
         raise InvalidMessage(
             f"the line has {len(raw):,} bytes; at most {MAX_LINE_BYTES:,} are read"

@@ -1,6 +1,7 @@
-"""One component, drawn: `render(component, options)` is pure and never fails.
+"""Draw a component: `render(component, options)` is pure and never fails.
 
-The table below is closed; a type that is not in it shows its fallback.
+The table at the end has all component types of the terminal. Other types are drawn as their
+fallback.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ Drawing = Callable[[JsonObject, Options], RenderableType]
 
 
 def render(component: Component, options: Options) -> RenderableType:
-    """Draw a component of any type; equal components and options give equal lines.
+    """Draw a component of any type; equal components and options result in equal lines.
 
-    Never raises. `props` may be any JSON; every text in it is made harmless.
+    It never raises. `props` may be any JSON; control characters in its texts become visible.
     """
     if options.depth >= MAX_DEPTH:
         return layout.too_deep()
@@ -66,7 +67,7 @@ def _fitted(draw: Drawing, props: JsonObject, options: Options) -> RenderableTyp
 
 
 def text(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `text`: as it is written, or as markdown if it says so."""
+    """Draw `text`: as it is, or as markdown if its `format` says so."""
     content = props.get("content", props.get("text"))
     if props.get("format") == "markdown" and isinstance(content, str):
         return draw_markdown(content, options)

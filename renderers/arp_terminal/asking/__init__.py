@@ -1,4 +1,4 @@
-"""Questions and commands: `dialogue` (a prompt and its replies), `open_questions`, `commands`.
+"""Questions and commands: `dialogue` (from typed lines to an answer), `open_questions`, `commands`.
 
-`in_flight` has the inputs that the agent side has not confirmed yet.
+`in_flight` has the inputs that the server has not confirmed yet.
 """

@@ -1,4 +1,4 @@
-"""Lines that begin with `/` and are meant for this program."""
+"""Commands of this program: lines that begin with `/`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ COMMANDS = {
     "/answer": "asks the questions again that were skipped",
     "/back": "goes back to the field before, in a form",
     "/file": "sends files: /file PATH… [-- what to say with them]",
+    "/tool": "shows a whole tool call: /tool NUMBER, as in #3",
     "/copy": "copies the agent's last words to the clipboard",
     "/new": "begins a new session",
     "/quit": "leaves; the session stays (as Ctrl-D does)",
@@ -27,7 +28,7 @@ COMMANDS = {
 """Every command and what it does."""
 
 MAX_SHOWN = 60
-"""Characters of an agent's command that `/help` shows, name and hint; of its description too."""
+"""Maximum length of the name, the hint and the description of an agent's command in `/help`."""
 
 _LOOKS_LIKE_COMMAND = re.compile(r"/[a-z]+")
 
@@ -43,8 +44,8 @@ def help_text(offered: Sequence[Offered]) -> str:
     """Return what `/help` shows: the commands of this program, then those of the agent.
 
     Args:
-        offered: Those of the app and the session. One with the name of a command of ours is shown
-            with two slashes, which send it.
+        offered: Commands of the app and the session. A command with the name of one of this
+            program is shown with two slashes, because it must be typed like this.
     """
     rows = list(COMMANDS.items())
     for each in offered:
@@ -57,24 +58,24 @@ def help_text(offered: Sequence[Offered]) -> str:
 
 
 def _as_typed(command: Offered) -> str:
-    """Return what sends a command: with two slashes where one of ours has its name."""
+    """Return the line that sends a command; two slashes if this program has a command like it."""
     name = f"/{command.name}"
     return f"/{name}" if name in COMMANDS else name
 
 
 def _described(command: Offered) -> str:
-    """Return what a command does, and which of its choices holds now."""
+    """Return the description of a command, and its current choice."""
     now = next((one.label or one.value for one in command.choices if one.current), "")
     does = _short(command.description)
     return f"{does} (now {_short(now)})".strip() if now else does
 
 
 def completed(typed: str, offered: Sequence[Offered]) -> tuple[str, list[str]]:
-    """Return a line as Tab completes it, and what it may still become if that is not clear.
+    """Return a line as Tab completes it, and the candidates if there are several.
 
     Args:
-        typed: What stands before the cursor: the name of a command, or a name and an argument.
-        offered: The agent's. A name that is ours too stands with two slashes.
+        typed: Text before the cursor: the name of a command, or a name and an argument.
+        offered: Commands of the agent.
     """
     name, space, rest = typed.partition(" ")
     known = {_as_typed(one): one for one in offered}
@@ -84,11 +85,12 @@ def completed(typed: str, offered: Sequence[Offered]) -> tuple[str, list[str]]:
         found = [f"{name} {one.value}" for one in choices if one.value.startswith(rest.lstrip())]
     elif name:
         found = [one for one in sorted({*COMMANDS, *known}) if one.startswith(name)]
-    found = [one for one in found if one.isprintable()]  # it goes into the line that is typed
+    # The line goes into the input buffer, so a control character of an agent must not be in it.
+    found = [one for one in found if one.isprintable()]
     if not found:
         return typed, []
     if len(found) > 1:
-        first, last = min(found), max(found)  # what these two share, all share
+        first, last = min(found), max(found)  # a beginning that these two share, all share
         shared = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
         return max(typed, first[: len(list(shared))], key=len), found
     (line,) = found
@@ -97,13 +99,13 @@ def completed(typed: str, offered: Sequence[Offered]) -> tuple[str, list[str]]:
 
 
 def _short(text: str) -> str:
-    """Return what an agent says of itself in one line, with no control characters."""
+    """Return a text of an agent as one short line without control characters."""
     plain = " ".join(sanitise(text).split())
     return plain if len(plain) <= MAX_SHOWN else f"{plain[: MAX_SHOWN - 1]}…"
 
 
 def parse_command(typed: str) -> Command | None:
-    """Read a line as a command; `None` if it is none."""
+    """Parse a line as a command of this program; `None` if it is not one."""
     name, _, rest = typed.strip().partition(" ")
     if name == "/exit":
         name = "/quit"
@@ -111,10 +113,10 @@ def parse_command(typed: str) -> Command | None:
 
 
 def is_misspelt(typed: str, offered: Sequence[Offered]) -> bool:
-    """Return whether a line looks like a command that there is not; two slashes send it as it is.
+    """Return whether a line looks like a command but names none.
 
     Args:
-        typed: A line that is no command of this program.
+        typed: A line that is not a command of this program.
         offered: The commands of the agent.
     """
     name = typed.strip()
@@ -126,7 +128,7 @@ def file_arguments(rest: str) -> tuple[list[str], str | None]:
     """Split the text after `/file` into paths and words.
 
     Raises:
-        ValueError: A quote that is not closed.
+        ValueError: A quote is not closed.
     """
     before, separator, after = rest.partition(" -- ")
     return shlex.split(before), after.strip() if separator else None

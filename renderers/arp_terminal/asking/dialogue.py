@@ -1,97 +1,48 @@
-"""A question, asked line by line: from the component and what is typed to the answer, purely.
+"""Dialogues: from a question and the typed lines to an answer, without input or output.
 
-Each dialogue shows a `Prompt` and takes a line; a line gives a `Reply`, a `Problem`, or nothing
-(the next prompt follows). The server checks the answer; if it refuses, `refused` goes back to
-where the fault is.
+Theory of operation. A dialogue shows a `Prompt` and receives a line. The line results in a `Reply`,
+in a `Problem`, or in nothing if the next prompt follows. The server checks each answer. If it
+refuses one, `refused` returns the dialogue to the place of the mistake.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Protocol, TypeAlias
-
-from msgspec import Struct
+from typing import Protocol
 
 from arp.protocol.catalog import asks
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Permission
+from arp_terminal.drawing.permission import permission_options
 from arp_terminal.drawing.props import items, line, number, objects
-from arp_terminal.drawing.questions import field_label, option_of
-
-
-class Prompt(Struct, frozen=True):
-    """Shown before the line that is typed."""
-
-    label: str
-    """One harmless line; empty for the prompt at which any text may be typed."""
-    hint: str = ""
-    secret: bool = False
-    """What is typed is not shown."""
-    multiline: bool = False
-    offered: bool = False
-    """The agent does not wait for the answer."""
-    keys: str = ""
-    """Letters that answer without Enter; the question says what they mean."""
-    initial: str = ""
-    """Stands there already, to be changed."""
-
-
-class ActionReply(Struct, frozen=True):
-    """An action of the component."""
-
-    action: str
-    payload: JsonObject | None = None
-
-
-class SelectionReply(Struct, frozen=True):
-    """Values of the selected options."""
-
-    selected: list[Json]
-
-
-class FormReply(Struct, frozen=True):
-    """The fields by name; a field that was left out is not in it."""
-
-    fields: JsonObject
-    action: str | None = None
-
-
-class TextReply(Struct, frozen=True):
-    """Text, for the component or, if it answers nothing, for the agent."""
-
-    text: str
-    answers: bool = True
-
-
-class Problem(Struct, frozen=True):
-    """What is wrong with what was typed; the prompt stays or goes back."""
-
-    message: str
-
-
-Reply: TypeAlias = ActionReply | SelectionReply | FormReply | TextReply
-
-
-YES = frozenset(("y", "yes"))
-NO = frozenset(("n", "no"))
+from arp_terminal.drawing.questions import confirm_options, field_label, option_of
+from arp_terminal.prompt import (
+    ActionReply,
+    FormReply,
+    Problem,
+    Prompt,
+    Reply,
+    SelectionReply,
+    TextReply,
+)
 
 
 class Dialogue(Protocol):
-    """One question that is being asked."""
+    """The dialogue of one question."""
 
     @property
     def prompt(self) -> Prompt:
-        """Shown before the line that is typed next."""
+        """The prompt for the next line."""
         ...
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Return the answer to a typed line, what is wrong with it, or `None` to ask on."""
+        """Return the answer that a typed line gives, a problem, or `None` for the next prompt."""
         ...
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Go back to what the server refused; return what that was."""
+        """Go back to the part that the server refused; return the problem."""
         ...
 
 
@@ -100,7 +51,7 @@ def dialogue_for(component: Component, *, offered: bool) -> Dialogue | None:
 
     Args:
         component: The question.
-        offered: The agent does not wait for the answer; other text is an input of its own.
+        offered: Whether the agent continues without an answer; other text is then a new input.
     """
     match component.type:
         case "confirm":
@@ -117,106 +68,87 @@ def dialogue_for(component: Component, *, offered: bool) -> Dialogue | None:
 
 
 class ConfirmDialogue:
-    """Yes or no, typed out: neither an empty line nor anything else is an answer."""
+    """Yes or no, typed in full: neither an empty line nor any other text is an answer."""
 
     def __init__(self, props: JsonObject, *, offered: bool) -> None:
-        self._props = props
         self._offered = offered
-
-    @property
-    def prompt(self) -> Prompt:
-        """Asks for a letter."""
-        yes, no = self._labels()
-        hint = f"y = {yes}, n = {no}" + (", or say something else" if self._offered else "")
-        keys = "" if self._offered else "yn"
-        return Prompt(f"{line(self._props.get('title'))} [y/n]", hint, keys=keys)
+        self.prompt = Prompt(
+            line(props.get("title")),
+            "or say something else" if offered else "",
+            confirm_options(props),
+            answers_by_key=not offered,
+        )
 
     def take(self, typed: str) -> Reply | Problem | None:
         """Accept `y`, `yes`, `n`, `no`, or the label of a button."""
-        word = typed.strip().casefold()
-        yes, no = (label.casefold() for label in self._labels())
-        if word in YES or (word == yes and word):
-            return ActionReply("confirm")
-        if word in NO or (word == no and word):
-            return ActionReply("deny")
-        if self._offered and word:
+        option = self.prompt.option(typed)
+        if option is not None:
+            return option.reply
+        if self._offered and typed.strip():
             return TextReply(typed, answers=False)
-        return Problem("type y or n")
+        return Problem(self.prompt.error)
 
     def refused(self, message: str, detail: str | None) -> Problem:
         """Ask again."""
         return Problem(message)
-
-    def _labels(self) -> tuple[str, str]:
-        return line(self._props.get("confirm_label"), "Yes"), line(
-            self._props.get("deny_label"), "No"
-        )
 
 
 class PermissionDialogue:
-    """A tool asks for permission: yes once or for the session, no with a reason, another input.
+    """Permission for a tool call: yes once or for the session, no with a reason, or an edit.
 
-    What is answered is bound to the input that was shown, by its digest.
+    The answer has the digest of the input that was shown, so it counts for that input only.
     """
 
     def __init__(self, props: JsonObject, permission: Permission, shown: str) -> None:
-        """See the class.
+        """Begin with the question.
 
         Args:
-            props: Of the `confirm` that asks.
-            permission: As the screen has it.
+            props: Props of the `confirm` component that asks.
+            permission: The permission, as it is on the screen.
             shown: The input to be approved, as JSON.
         """
-        self._props = props
         self._permission = permission
         self._shown = shown
         self._edited: str | None = None
-        """What is being written instead of the input; `None`: nothing is."""
+        """Text of the input that is being edited; `None` while nothing is edited."""
+        notes = ["n REASON says why"]
+        if permission.expires_at:
+            notes.append(f"until {line(permission.expires_at)[:19]}Z")
+        self._question = Prompt(
+            line(props.get("title")),
+            ", ".join(notes),
+            permission_options(props, permission),
+            answers_by_key=True,
+        )
 
     @property
     def prompt(self) -> Prompt:
-        """Asks for a letter, or for the input as JSON."""
-        if self._edited is not None:
-            hint = f"a JSON object; {BACK} = as it was: {line(self._shown)}"
-            return Prompt("Arguments", hint, multiline=True, initial=self._edited)
-        permission = self._permission
-        hints, letters = ["y = once"], "y"
-        if permission.session_rule and "session" in permission.scopes:
-            hints.append(f"s = for this session: {line(permission.session_rule)}")
-            letters += "/s"
-        if permission.editable:
-            hints.append("e = edit the arguments")
-            letters += "/e"
-        hints.append("n = no, n REASON says why")
-        if permission.expires_at:
-            hints.append(f"until {line(permission.expires_at)[:19]}Z")
-        title = line(self._props.get("title"))
-        keys = f"{letters}/n".replace("/", "")
-        return Prompt(f"{title} [{letters}/n]", ", ".join(hints), keys=keys)
+        """The question, or the prompt for the edited input."""
+        if self._edited is None:
+            return self._question
+        note = f"a JSON object; {BACK} = as it was: {line(self._shown)}"
+        return Prompt("Arguments", note, multiline=True, initial=self._edited)
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Accept a letter or its word, and the input as JSON while it is edited."""
+        """Accept a key of an option or its word; while the input is edited, a JSON object."""
         if self._edited is not None:
-            return self._take_input(typed)
-        permission = self._permission
+            return self._parse_input(typed)
         word, _, rest = typed.strip().partition(" ")
-        word = word.casefold()
-        if word in YES and not rest:
-            return self._reply("confirm", scope="once")
-        if word in ("s", "session") and not rest and "session" in permission.scopes:
-            return self._reply("confirm", scope="session")
-        if word in ("e", "edit") and not rest and permission.editable:
+        option = self._question.option(word)
+        # Only a no has more words after it, its reason. "yes, but …" must not allow anything.
+        if option is None or (rest and not option.is_denial):
+            return Problem(self._question.error)
+        if option.reply is None:
             self._edited = self._laid_out()
             return None
-        if word in NO:
-            return self._reply("deny", reason=rest.strip())
-        return Problem(f"type {self.prompt.label.rpartition('[')[2].rstrip(']')}")
+        reason = {"reason": rest.strip()} if option.is_denial else {}
+        return self._reply(option.reply, **reason)
 
     def refused(self, message: str, detail: str | None) -> Problem:
         """Ask again."""
         return Problem(message)
 
-    def _take_input(self, typed: str) -> Reply | Problem | None:
+    def _parse_input(self, typed: str) -> Reply | Problem | None:
         if typed.strip() in ("", BACK):
             self._edited = None
             return None
@@ -229,22 +161,28 @@ class PermissionDialogue:
             self._edited = typed
             return Problem("expected an object: {…}")
         self._edited = None
-        return self._reply("confirm", scope="once", updated_input=edited)
+        return self._reply(ActionReply("confirm", {"scope": "once"}), updated_input=edited)
 
     def _laid_out(self) -> str:
-        """Return the input to begin with; only ASCII, with escapes, so that nothing deceives."""
+        """Return the input as JSON in ASCII, so that no invisible character can deceive."""
         try:
             return json.dumps(json.loads(self._shown), indent=2)
         except (ValueError, RecursionError):
             return line(self._shown)
 
-    def _reply(self, action: str, **payload: Json) -> ActionReply:
+    def _reply(self, reply: ActionReply, **more: Json) -> ActionReply:
+        """Return the reply with the digest, which binds it to the input that was shown."""
         digest = self._permission.digest
-        return ActionReply(action, payload if digest is None else {**payload, "digest": digest})
+        bound: JsonObject = {} if digest is None else {"digest": digest}
+        return ActionReply(reply.action, {**(reply.payload or {}), **more, **bound})
 
 
 def _once(pairs: list[tuple[str, Json]]) -> JsonObject:
-    """Return an object; refuse one that has a name twice."""
+    """Return an object; raise `ValueError` if a name occurs twice.
+
+    Programs disagree which of two equal names counts, so the user and the tool could read the same
+    input differently.
+    """
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("a name is there twice")
@@ -256,7 +194,7 @@ def _no_number(text: str) -> Json:
 
 
 class ChoicesDialogue:
-    """One or several of numbered options."""
+    """A choice of one or several numbered options."""
 
     def __init__(self, props: JsonObject, *, offered: bool) -> None:
         self._props = props
@@ -266,7 +204,7 @@ class ChoicesDialogue:
 
     @property
     def prompt(self) -> Prompt:
-        """Asks for numbers."""
+        """The prompt for numbers."""
         count = len(self._options)
         numbers = "1" if count == 1 else f"1–{count}"
         hint = (
@@ -317,7 +255,7 @@ class ChoicesDialogue:
 
 
 class RowsDialogue:
-    """One or several rows of a table, by the numbers before them."""
+    """A choice of one or several rows of a table, by their numbers."""
 
     def __init__(self, props: JsonObject, *, offered: bool) -> None:
         self._offered = offered
@@ -327,7 +265,7 @@ class RowsDialogue:
 
     @property
     def prompt(self) -> Prompt:
-        """Asks for numbers, or for the word that there is none."""
+        """The prompt for numbers, or for the word `none`."""
         numbers = f"1–{self._count}" if self._count > 1 else str(self._count)
         hint = f"the number of a row, {numbers}"
         if self._several:
@@ -368,7 +306,7 @@ class TextDialogue:
 
     @property
     def prompt(self) -> Prompt:
-        """Asks for text."""
+        """The prompt for a text."""
         multiline = bool(self._props.get("multiline"))
         hint = line(self._props.get("placeholder"))
         return Prompt(line(self._props.get("label")) or "Answer", hint, multiline=multiline)
@@ -388,7 +326,7 @@ class TextDialogue:
 
 
 BACK = "/back"
-"""Typed instead of a value, it goes back one field."""
+"""Line that goes back to the previous field, or ends the edit of an input."""
 
 YES_WORDS = {"y": True, "yes": True, "n": False, "no": False}
 
@@ -403,7 +341,7 @@ HINTS = {
 
 
 class FormDialogue:
-    """One field after the other; an empty line accepts the value that is there."""
+    """A form, one field after the other; an empty line accepts the current value of a field."""
 
     def __init__(self, props: JsonObject) -> None:
         self._fields = [
@@ -421,7 +359,7 @@ class FormDialogue:
 
     @property
     def prompt(self) -> Prompt:
-        """Asks for the field whose turn it is."""
+        """The prompt for the current field."""
         if not self._fields:
             return Prompt(f"{self._title or 'Form'}: press Enter to send")
         field = self._fields[self._place]
@@ -435,13 +373,13 @@ class FormDialogue:
         return Prompt(label, hint, secret=kind == "password", multiline=kind == "textarea")
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Accept a field; the last one completes the form."""
+        """Accept the value of the current field; the last field completes the form."""
         if not self._fields:
             return FormReply({}, self._action)
         if typed.strip() == BACK:
             self._place = max(0, self._place - 1)
             return None
-        problem = self._take_field(self._fields[self._place], typed)
+        problem = self._set_field(self._fields[self._place], typed)
         if problem is not None:
             return problem
         self._place += 1
@@ -451,7 +389,7 @@ class FormDialogue:
         return FormReply(dict(self._values), self._action)
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Go back to the field that `detail` names as `fields.NAME`; the other answers stay."""
+        """Go back to the field that `detail` names as `fields.NAME`; other values stay."""
         name = (detail or "").removeprefix("fields.")
         self._place = next(
             (place for place, field in enumerate(self._fields) if field["name"] == name), 0
@@ -459,7 +397,7 @@ class FormDialogue:
         self._values.pop(name, None)
         return Problem(message.removeprefix(f"{detail}: "))
 
-    def _take_field(self, field: JsonObject, typed: str) -> Problem | None:
+    def _set_field(self, field: JsonObject, typed: str) -> Problem | None:
         name, kind = str(field["name"]), line(field.get("field_type"), "text")
         text = typed if kind in ("password", "textarea") else typed.strip()
         if not text:
@@ -473,7 +411,7 @@ class FormDialogue:
         return None
 
     def _parsed(self, field: JsonObject, kind: str, text: str) -> Json:
-        """Return what the text means; the server checks the rest."""
+        """Return the value that a text means; the server checks the rest."""
         if kind == "checkbox":
             return YES_WORDS.get(text.casefold(), Problem("type y or n"))
         if kind == "file":

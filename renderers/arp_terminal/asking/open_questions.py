@@ -1,4 +1,4 @@
-"""Which questions are open on a screen, and which of them to ask now."""
+"""The open questions of a screen, and the order of asking them."""
 
 from __future__ import annotations
 
@@ -22,42 +22,47 @@ class Question(Struct, frozen=True):
 
     component: Component
     offered: bool
-    """Its turn is over: the agent does not wait for the answer."""
+    """Whether its turn is over, so that the agent continues without an answer."""
 
 
-def next_question(screen: Screen, passed: Collection[str]) -> Question | None:
-    """Return the question to ask now.
+def open_questions(screen: Screen, passed: Collection[str]) -> list[Question]:
+    """Return the questions to ask, in this order.
 
-    The oldest one of a turn that is not over; else the oldest one of a turn that a restart of the
-    server cut off, which still waits; else the last one of the newest turn.
+    First come the questions of turns that are not over, oldest first; then those of turns that a
+    restart of the server cut off, which still wait. If there are none, the last question of the
+    newest turn is offered; the agent continues without an answer.
 
     Args:
-        screen: What shows.
+        screen: The current screen.
         passed: Ids of questions that are not to be asked (again).
     """
     newest = next(reversed(screen.turns), None)
-    left: Question | None = None
-    last: Question | None = None
+    awaited: list[Question] = []
+    cut_off: list[Question] = []
+    offered: list[Question] = []
     for turn_id, turn in screen.turns.items():
-        over = turn.final or turn.status in FINAL_STATUSES
-        waits = turn.status == "waiting"
-        if over and not waits and turn_id != newest:
+        is_over = turn.final or turn.status in FINAL_STATUSES
+        is_waiting = turn.status == "waiting"
+        if is_over and not is_waiting and turn_id != newest:
             continue
-        for component in _questions(screen, turn_id):
-            if component.id in passed or not is_open(component.props):
-                continue
-            if not over:
-                return Question(component, offered=False)
-            last = Question(component, offered=True)
-            if waits and left is None:
-                left = last
-    return left or last
+        found = [
+            Question(component, offered=is_over)
+            for component in _questions(screen, turn_id)
+            if component.id not in passed and is_open(component.props)
+        ]
+        if not is_over:
+            awaited += found
+        elif is_waiting:
+            cut_off += found
+        else:
+            offered = found[-1:]
+    return [*awaited, *cut_off] or offered
 
 
 def permission_of(screen: Screen, component_id: str) -> tuple[Permission, str] | None:
     """Return the permission that a component asks for, and the input to be approved as JSON.
 
-    What asks for permission, the server says; no component of an agent can pass for it.
+    Only the server sends permissions, so no component of an agent can pretend to ask for one.
     """
     for turn in screen.turns.values():
         permission = turn.permissions.get(component_id)
@@ -67,23 +72,23 @@ def permission_of(screen: Screen, component_id: str) -> tuple[Permission, str] |
 
 
 def find(screen: Screen, component_id: str) -> Component | None:
-    """Return a component as it is now, `None` if it is gone."""
+    """Return the current state of a component; `None` if it is gone."""
     tree = screen.surfaces["main"]
     return tree.component(component_id) if component_id in tree.nodes else None
 
 
 def is_question(type_name: str, props: JsonObject) -> bool:
-    """Return whether a component asks something: a table does if its rows can be selected."""
+    """Return whether a component asks a question; a table does if its rows can be selected."""
     return type_name in _QUESTION_TYPES or (type_name == "table" and asks(type_name, props))
 
 
 def is_open_question(component: Component) -> bool:
-    """Return whether a component is a question that still accepts an answer."""
+    """Return whether a component is an open question."""
     return is_question(component.type, component.props) and is_open(component.props)
 
 
 def _questions(screen: Screen, turn_id: str) -> Iterator[Component]:
-    """Return the input components of a turn, nested ones too, in order."""
+    """Return the input components of a turn in order, including nested ones."""
     tree = screen.surfaces["main"]
     waiting = list(reversed(tree.outputs.get(turn_id, [])))
     while waiting:

@@ -1,7 +1,7 @@
-"""How drawings are placed: stacked, after a rail, hanging from a marker, side by side.
+"""Layout of drawings: stacked, after a rail, after a marker, side by side.
 
-Each is drawn line by line at the width that is left for it; none pads its lines, so that what is
-copied from the terminal has no blanks at its ends.
+Each drawing gets the width that is left for it. Lines are not padded, so that text copied from the
+terminal has no blanks at the ends of its lines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EMPTY = Text("")
 
 
 class HangingBlock:
-    """A body after a marker: the marker is before the first line, blanks before the others."""
+    """A body after a marker: the marker is before the first line, blanks are before the others."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ColumnBlock:
         self._widths = widths
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Return the lines of all columns, the shorter ones filled up."""
+        """Return the lines of all columns; shorter columns are filled with blanks."""
         drawn = [
             console.render_lines(body, options.update_width(width), pad=False)
             for body, width in zip(self._bodies, self._widths, strict=True)
@@ -83,7 +83,7 @@ class ColumnBlock:
 
 
 class FittedBlock:
-    """A drawing that is made when it is known how wide it may be."""
+    """A drawing that is made when its width is known."""
 
     def __init__(self, draw: Callable[[int], RenderableType]) -> None:
         self._draw = draw
@@ -106,9 +106,9 @@ def stack(bodies: Iterable[RenderableType | None], gap: int = 0) -> RenderableTy
 
 
 def cut_apart(names: Sequence[str], widths: Sequence[int], unicode: bool) -> list[str]:
-    """Return names, each cut to its width so that different ones stay different.
+    """Return names, each cut to its width so that different names stay different.
 
-    Names with the same beginning lose their middle instead of their end; if that does not help,
+    Names with the same beginning lose their middle instead of their end. If they are still equal,
     they get numbers.
     """
     shown = [
@@ -144,7 +144,7 @@ def _numbered_cut(name: str, width: int, number: int, unicode: bool) -> str:
 
 
 def cut(text: Text, width: int, unicode: bool = True) -> Text:
-    """Return a line of at most `width` cells; what does not fit ends in an ellipsis."""
+    """Return a line of at most `width` cells; a longer line ends with an ellipsis."""
     if cell_len(text.plain) <= width:
         return text
     shorter = text.copy()

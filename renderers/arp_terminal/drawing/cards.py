@@ -1,4 +1,4 @@
-"""Small things to look at: status cards, key-values, progress, images, product cards."""
+"""Small components: status cards, key-values, progress, images, product cards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SIGNS = {
     "warning": ("▲", "WARNING"),
     "info": ("ℹ", "INFO"),
 }
-"""Of the four states of a card: the sign, and the word where only ASCII is drawn."""
+"""Sign of each state of a card, and the word that replaces it in ASCII."""
 
 STEPS = {
     "done": ("✓", "[x]", "success"),
@@ -39,10 +39,10 @@ STEPS = {
     "pending": ("○", "[ ]", "muted"),
     "failed": ("✗", "[!]", "error"),
 }
-"""Of the states of a step: the sign, its ASCII, the tone."""
+"""Sign of each state of a step, its form in ASCII, and its tone."""
 
 MAX_KEY = 28
-"""Cells of the column of keys."""
+"""Maximum width of the column of keys, in cells."""
 
 
 def status_card(props: JsonObject, options: Options) -> RenderableType:
@@ -66,14 +66,14 @@ def status_card(props: JsonObject, options: Options) -> RenderableType:
 
 
 def author(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `x-arp-author`: the name of who speaks from here on, in a colour of its own."""
+    """Draw `x-arp-author`: the name of the agent that speaks from here on, in its own colour."""
     name = line(props.get("name"))
     style = series(sum(name.encode())) + BOLD
     return Text(f"● {name}" if options.unicode else f"{name}:", style=style)
 
 
 def key_value(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `key-value`: keys in one column, values in the next, long ones on several lines."""
+    """Draw `key-value`: keys in one column, values in the next; long values take several lines."""
     found = objects(props.get("items"))
     title = line(props.get("title"))
     keys = [line(item.get("key")) for item in found]
@@ -92,7 +92,7 @@ def key_value(props: JsonObject, options: Options) -> RenderableType:
 
 
 def progress(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `progress`: a bar of what is done, and each step with its sign and detail."""
+    """Draw `progress`: a bar of the finished steps, then each step with its sign and detail."""
     steps = objects(props.get("steps"))
     done = sum(1 for step in steps if step.get("status") == "done")
     title = line(props.get("title"))
@@ -117,7 +117,7 @@ def progress(props: JsonObject, options: Options) -> RenderableType:
 
 
 def image(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `image`: what it shows, its size, where it is, its caption."""
+    """Draw `image`: its description, size, address and caption."""
     head = label("▣ " if options.unicode else "[image] ", ACCENT)
     head.append(line(props.get("alt")) or "image", style=TITLE)
     size = [line(props.get(side)) for side in ("width", "height") if props.get(side) is not None]
@@ -136,7 +136,7 @@ def image(props: JsonObject, options: Options) -> RenderableType:
 
 
 def product_cards(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `product-cards`: one card below the other, name and price first."""
+    """Draw `product-cards`: one card below the other, with name and price first."""
     title = line(props.get("title"))
     sign = "▌" if options.unicode else "|"
     cards = [rail(_product(card, options), sign, ACCENT) for card in objects(props.get("cards"))]
@@ -163,7 +163,7 @@ def _product(card: JsonObject, options: Options) -> RenderableType:
 
 
 def _bar(done: int, steps: int, options: Options) -> Text:
-    """Return a bar of at most 20 cells and the count."""
+    """Return a bar of at most 20 cells, and the count."""
     cells = min(20, max(4, options.width // 4))
     full = cells * done // steps if steps else 0
     sign, rest = ("━", "╌") if options.unicode else ("#", ".")

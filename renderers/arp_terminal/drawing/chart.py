@@ -17,58 +17,58 @@ from arp_terminal.options import Options
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 FILLS = "█▓▒░"
-"""Of the series of a bar chart that is drawn without colour."""
+"""Fills of the series of a bar chart without colour."""
 
 ASCII_FILLS = "#=+-"
 MARKS = "●▲■◆○△"
 ASCII_MARKS = "*+xo#@"
 MAX_LABEL = 40
-"""Cells of the labels beside bars."""
+"""Maximum width of the labels beside bars, in cells."""
 
 MIN_BAR = 16
-"""Cells that bars keep beside long labels."""
+"""Minimum width of the bars beside long labels, in cells."""
 
 MAX_BAR = 72
-"""Cells of the longest bar; on a wide terminal the eye would lose its label."""
+"""Maximum length of a bar in cells; beside a longer one the eye loses the label."""
 
 MAX_BARS = 200
-"""Labels of a bar or pie chart that are drawn; more are counted."""
+"""Maximum number of labels of a bar or pie chart; the others are counted."""
 
 LARGEST = 1e100
-"""Numbers beyond it are drawn as gaps: their differences would not be numbers."""
+"""Limit of numbers; larger ones are drawn as gaps, because their differences would overflow."""
 
 
 MAX_UNIT = 8
-"""Cells of a unit that is shown after each value; a longer one is shown with the title."""
+"""Maximum width of a unit after each value; a longer unit is shown with the title."""
 
 
 class Axes(Struct, frozen=True):
-    """The labels of the axes, each one harmless line that may be empty."""
+    """The labels of the axes; each is one safe line, which may be empty."""
 
     x: str
     y: str
     unit: str
 
     def figure(self, value: float) -> str:
-        """Write a value with its unit: `12 USD`, `5%`."""
+        """Return a value with its unit: `12 USD`, `5%`."""
         if not self.unit or cell_len(self.unit) > MAX_UNIT:
             return amount(value)
         return f"{amount(value)}{'' if self.unit in ('%', '°') else ' '}{self.unit}"
 
     def values(self, *, shown: bool) -> str:
-        """Return the name of the values; with the unit, unless it is `shown` after each of them."""
+        """Return the name of the values, with the unit unless it is `shown` after each value."""
         if not self.unit or (shown and cell_len(self.unit) <= MAX_UNIT):
             return self.y
         return f"{self.y} ({self.unit})" if self.y else self.unit
 
 
 class Series(Struct, frozen=True):
-    """One dataset, read without trust."""
+    """One dataset."""
 
     label: str
     values: list[float | None]
     xs: list[float | None]
-    """Own x values of points; empty if the points have none."""
+    """The x value of each point; empty if the points have none."""
     style: Style
 
 
@@ -122,7 +122,7 @@ def _value(value: Json) -> float | None:
 
 
 def _legend(kind: str, found: list[Series], options: Options) -> Text | None:
-    """Name the series, each with the sign that it is drawn with."""
+    """Return the name of each series after its sign in the drawing."""
     if kind == "pie" or not any(one.label for one in found):
         return None
     text = Text()
@@ -181,14 +181,14 @@ def _bars(labels: list[Json], found: list[Series], axes: Axes, options: Options)
 
 
 def _label_width(names: list[str], figures: list[str], options: Options) -> int:
-    """Return the cells of the labels: all that they need, if bars have room beside them."""
+    """Return the width of the labels: what they need, as long as the bars have room."""
     needed = max(map(cell_len, names), default=1)
     free = options.width - max(map(cell_len, figures), default=0) - 3 - MIN_BAR
     return max(1, min(needed, max(free, min(MAX_LABEL, options.width * 2 // 5))))
 
 
 def _heads(axes: Axes, width: int, options: Options) -> list[RenderableType]:
-    """Write over labels and bars what they are, if that is known."""
+    """Return the names of the labels and of the values, above them; empty if there are none."""
     values = axes.values(shown=True)
     if not axes.x and not values:
         return []
@@ -201,7 +201,7 @@ def _heads(axes: Axes, width: int, options: Options) -> list[RenderableType]:
 
 
 class Scale:
-    """Where the bars of one chart begin and end."""
+    """The scale of a bar chart: converts values to bars."""
 
     def __init__(self, values: list[float], room: int) -> None:
         self._low, self._high = min(0.0, *values), max(0.0, *values)
@@ -230,7 +230,7 @@ class Scale:
 def _shares(
     labels: list[Json], found: list[Series], axes: Axes, options: Options
 ) -> RenderableType:
-    """Draw each dataset of a pie as bars of per cent."""
+    """Draw each dataset of a pie as bars of percentages."""
     about = ": ".join(filter(None, (axes.x, axes.values(shown=True))))
     parts: list[RenderableType | None] = [Text(about, style=DIM) if about else None]
     for one in found:
@@ -291,13 +291,13 @@ def _plotted(
 
 
 def _rows(height: Json) -> int:
-    """Return the rows of a plot: 20 pixels make one, without a height it has ten."""
+    """Return the rows of a plot: one for each 20 pixels of its height; ten without a height."""
     found = number(height)
     return 10 if found is None else max(5, min(20, int(min(found, 10_000)) // 20))
 
 
 def amount(value: float) -> str:
-    """Return a number for people: grouped thousands, two decimals, three figures below one."""
+    """Return a number as text: grouped thousands, two decimals, three digits below one."""
     if abs(value) >= 1e15:
         return f"{value:.3g}"
     if value == int(value):

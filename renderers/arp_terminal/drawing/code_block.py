@@ -1,4 +1,4 @@
-"""Code: highlighted with the terminal's sixteen colours, without a border to be copied along."""
+"""Code, highlighted with the terminal's sixteen colours; no border gets in the way of copying."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from arp_terminal.drawing.props import label, line, objects, output
 from arp_terminal.options import Options
 
 MAX_HIGHLIGHTED = 60_000
-"""Characters beyond which code is shown plain: lexers are regular expressions, code is anyone's."""
+"""Maximum length of code that is highlighted. Lexers are regular expressions, and untrusted code
+could make them slow."""
 
 MAX_HIGHLIGHTED_LINE = 2_000
-"""Characters of one line, for the same reason."""
+"""Maximum length of a line of code that is highlighted, for the same reason."""
 
 _STYLES: tuple[tuple[Any, Style], ...] = (
     (Token.Comment, Style(dim=True, italic=True)),
@@ -60,13 +61,13 @@ def code_block(props: JsonObject, options: Options) -> RenderableType:
 
 
 def draw_code(code: str, language: str, options: Options) -> RenderableType:
-    """Draw harmless code; lines that are too long continue after a sign."""
+    """Draw safe code; lines that are too long continue after a sign."""
     text = highlight(code.rstrip("\n"), language)
     return CodeLines(text, "↪ " if options.unicode else "> ")
 
 
 def highlight(code: str, language: str) -> Text:
-    """Return harmless code with the styles of its language; plain if that is not known."""
+    """Return safe code with the styles of its language; plain if the language is unknown."""
     text = Text(code)
     lexer = _lexer(language.lower()) if language else None
     if lexer is None or len(code) > MAX_HIGHLIGHTED:
@@ -81,7 +82,7 @@ def highlight(code: str, language: str) -> Text:
 
 
 class CodeLines:
-    """Lines of code, each as it is; one that does not fit is cut into several."""
+    """Lines of code; a line that does not fit continues on the next lines."""
 
     def __init__(self, text: Text, sign: str) -> None:
         self._text = text
@@ -101,9 +102,14 @@ class CodeLines:
 
 
 def offsets(text: str, first: int, rest: int) -> list[int]:
-    """Return where to cut `text` so that no piece is wider than its cells, the first or the rest.
+    """Return the offsets at which to cut `text` so that each piece fits.
 
-    What is drawn as one character, such as an emoji of several, is not cut.
+    Characters that are drawn as one, such as an emoji with a skin tone, are not cut apart.
+
+    Args:
+        text: A line.
+        first: Maximum width of the first piece, in cells.
+        rest: Maximum width of the other pieces, in cells.
     """
     found = [len(chop_cells(text, first)[0])]
     for piece in chop_cells(text[found[0] :], rest):

@@ -1,4 +1,4 @@
-"""`diff`: two texts as one, line by line, with the words that changed."""
+"""`diff`: the changes between two texts, line by line, with the changed words marked."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from arp_terminal.drawing.props import label, line, lines
 from arp_terminal.options import Options
 
 CONTEXT = 3
-"""Unchanged lines that are shown around a change."""
+"""Number of unchanged lines that are shown around a change."""
 
 MAX_COMPARED = 4_000
-"""Lines of a side up to which lines are compared; longer texts are shown as removed and added,
-because the comparison can take the square of it."""
+"""Maximum number of lines of a text that is compared. The time of a comparison can be quadratic, so
+longer texts are shown as removed and added."""
 
 MAX_WORDS = 200
-"""Words of a line up to which words are compared."""
+"""Maximum number of words in a line for the comparison of its words."""
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 class _Line(Struct, frozen=True):
-    """One line as it is shown."""
+    """One line of the drawing."""
 
     sign: str
     before: int | None
@@ -40,7 +40,7 @@ class _Line(Struct, frozen=True):
 
 
 def diff(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `diff`: line numbers of both sides, `-` and `+`, unchanged stretches folded."""
+    """Draw `diff`: line numbers of both texts, `-` and `+`; long unchanged parts are folded."""
     before = lines(props.get("before")).split("\n")
     after = lines(props.get("after")).split("\n")
     language = line(props.get("language"))
@@ -101,7 +101,7 @@ def _opcodes(before: list[str], after: list[str]) -> list[tuple[str, int, int, i
 
 
 def _mark_words(old: Text, new: Text) -> None:
-    """Mark the words in which two lines differ; not if they have little in common."""
+    """Mark the words that differ in two lines, unless the lines have little in common."""
     one, other = _WORDS.findall(old.plain), _WORDS.findall(new.plain)
     if max(len(one), len(other), 1) > MAX_WORDS:
         return
@@ -115,7 +115,7 @@ def _mark_words(old: Text, new: Text) -> None:
 
 
 def _folded(found: Iterator[_Line], options: Options) -> Iterator[_Line]:
-    """Replace stretches of unchanged lines by one line that counts them."""
+    """Replace long sequences of unchanged lines with one line that counts them."""
     stretch: list[_Line] = []
     first = True
     for item in found:

@@ -1,10 +1,10 @@
-"""What the Markdown of models needs besides CommonMark: emphasis in CJK text, and formulas.
+"""Rules for the Markdown of models besides CommonMark: emphasis in CJK text, and formulas.
 
-CommonMark wants a space or punctuation beside `**` that touches punctuation. Chinese, Japanese and
-Korean (CJK) have no spaces there, so `これは**「重要」**な点` would keep its asterisks. Here their
-characters count as such a neighbour, and their punctuation as letters; the cases for all renderers
-are in `schemas/cases/emphasis.json`. A formula stays as it was written, with its backslashes:
-terminals cannot draw it.
+CommonMark requires a space or punctuation on the other side of `**` that touches punctuation.
+Chinese, Japanese and Korean (CJK) have no spaces there, so `これは**「重要」**な点` would keep its
+asterisks. Here CJK characters count as such a neighbour, and CJK punctuation counts as letters. The
+cases for all renderers are in `schemas/cases/emphasis.json`. A formula is shown as it is written,
+with its backslashes, because terminals cannot draw it.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ _CJK: Final = re.compile(
     "[\u1100-\u11ff\u2e80-\u2fff\u3001-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe10-\ufe6f"
     "\uff01-\uffee\U00016fe0-\U0001b2ff\U0001f200-\U0001f2ff\U00020000-\U0003fffd]"
 )
-"""As in `web/elements/src/markdown/flanking.ts`."""
+"""CJK characters; the same ranges as in `web/elements/src/markdown/flanking.ts`."""
 
 _ENDS: Final = {"$$": "$$", "\\(": "\\)", "\\[": "\\]"}
 _BLOCKS: Final = frozenset(("$$", "\\["))
 _DOLLAR_MATH: Final = re.compile(r"\$(?![\s$])(?=[^$\n]{0,500}\\)[^$\n]{1,500}(?<!\s)\$(?![\d$])")
-"""With one dollar on each side only if a command of TeX is between them: `$5` is a price."""
+"""A formula between single dollars; it needs a command of TeX, because `$5` is a price."""
 _OPENING: Final = re.compile(r"(\$\$|\\\(|\\\[)|\\.")
 
 LONGEST_MATH: Final = 5_000
-"""Characters after which a formula that has no end is text, as in the page."""
+"""Length after which a formula without an end is text, as on the page."""
 
 
 class CjkState(StateInline):
-    """Reads inline Markdown; differs only in which `*` and `~` may open and close."""
+    """State of the inline parser with CJK rules for the `*` and `~` that open and close."""
 
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:
-        """Return whether marks at a place may open and close, by what is on both sides."""
+        """Return whether marks at a place may open and close, by the characters on both sides."""
         scanned = super().scanDelims(start, canSplitWord)
         before = self.src[start - 1] if start else " "
         end = start + scanned.length
@@ -55,7 +55,7 @@ class CjkState(StateInline):
 
 
 def _is_sign(char: str) -> bool:
-    """Return whether a character is punctuation of no such script."""
+    """Return whether a character is punctuation, but not CJK."""
     return isPunctChar(char) and not _CJK.match(char)
 
 
@@ -76,12 +76,12 @@ def parser(*, is_growing: bool) -> MarkdownIt:
     """Return a parser of CommonMark with tables, strikethrough and math.
 
     Args:
-        is_growing: More text may follow: a formula without an end is a block that is not over.
+        is_growing: Whether more text may follow, so that a formula without an end is an open block.
     """
     made = MarkdownIt("commonmark")
     made.inline = _InlineParser()
     made.configure("commonmark").enable(["table", "strikethrough"]).disable("reference")
-    # Without `reference`: text comes in pieces, and a definition in a later one would be lost.
+    # No `reference`: text arrives in pieces, and a definition in a later piece would be lost.
     made.inline.ruler.before("escape", "math", _inline_math)
 
     def block_math(state: StateBlock, first: int, end: int, silent: bool) -> bool:
@@ -135,7 +135,7 @@ def _block_math(state: StateBlock, first: int, end: int, silent: bool, is_growin
 
 
 def has_open_math(source: str) -> bool:
-    """Return whether a formula in a paragraph is open that later text might close."""
+    """Return whether a paragraph has an open formula that later text may close."""
     place = 0
     while found := _OPENING.search(source, place):
         place = found.end()

@@ -1,4 +1,4 @@
-"""Components that hold others: group, tabs, split."""
+"""Components with children: group, tabs, split."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from arp_terminal.drawing.props import items, line, number, objects
 from arp_terminal.options import Options
 
 Draw = Callable[[Json, Options], RenderableType]
-"""Draws a child, given as it is in the props of its parent."""
+"""Function that draws a child from its JSON in the props of the parent."""
 
 GAPS = {"none": 0, "small": 0, "medium": 1, "large": 2}
 """Empty lines between the children of a group."""
 
 MIN_BESIDE = 24
-"""Cells that a column needs; with less, columns become rows."""
+"""Minimum width of a column in cells; narrower columns become rows."""
 
 
 def group(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
-    """Draw `group`: its children below each other, or side by side where there is room."""
+    """Draw `group`: its children below each other, or side by side if there is room."""
     children = items(props.get("children"))
     gap = GAPS.get(line(props.get("gap"), "medium"), 1)
     if props.get("direction") == "horizontal" and children:
@@ -37,7 +37,7 @@ def group(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
 
 
 def tabs(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
-    """Draw `tabs`: every tab under its label, since paper has no hidden pages."""
+    """Draw `tabs`: all tabs below each other, each under its label."""
     drawn = []
     for tab in objects(props.get("tabs")):
         icon = f"{line(tab.get('icon'))} " if tab.get("icon") else ""
@@ -49,7 +49,7 @@ def tabs(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
 
 
 def split(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
-    """Draw `split`: two components by their ratio, below each other where it is narrow."""
+    """Draw `split`: two components by their ratio, or below each other if there is no room."""
     both = [props.get("left"), props.get("right")]
     if props.get("direction", "horizontal") == "horizontal":
         widths = columns(ratio(props.get("ratio")), options.width)
@@ -59,7 +59,7 @@ def split(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
 
 
 def columns(shares: list[float], width: int) -> list[int] | None:
-    """Shares `width` out, with gaps; `None` if a column would be too narrow."""
+    """Return the widths of columns with gaps between; `None` if a column would be too narrow."""
     room = width - ColumnBlock.GAP * (len(shares) - 1)
     whole = sum(shares)
     widths = [int(room * share / whole) for share in shares]
@@ -68,7 +68,7 @@ def columns(shares: list[float], width: int) -> list[int] | None:
 
 
 def ratio(value: Json) -> list[float]:
-    """Read `"1:2"`; anything else is halves."""
+    """Return the ratio in `"1:2"` or `0.3`; halves for any other value."""
     parts = [part.strip() for part in value.split(":")] if isinstance(value, str) else []
     if len(parts) == 2 and all(part.isdecimal() and len(part) < 4 for part in parts):
         left, right = (float(part) for part in parts)
@@ -91,5 +91,5 @@ def _beside(
 
 
 def too_deep() -> RenderableType:
-    """Shown where components are nested too deep to be drawn."""
+    """Return the drawing that replaces components which are nested too deep."""
     return Text("… nested too deep to be shown", style=DIM)

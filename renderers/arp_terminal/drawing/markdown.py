@@ -1,7 +1,7 @@
 """Markdown (CommonMark with tables, strikethrough and `inline_rules`) as terminal text.
 
-Raw HTML is shown as it is written. A link is shown as its text and its true address, an image as
-its description and its address; nothing is fetched.
+Raw HTML is shown as text. A link is shown as its text and its address, an image as its description
+and its address. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -37,27 +37,26 @@ from arp_terminal.drawing.table import Grid
 from arp_terminal.options import Options
 
 MAX_SOURCE = 64 << 10
-"""Characters of one piece that are read as markdown; a longer piece is shown as it is written."""
+"""Maximum length of a piece that is parsed as markdown; a longer piece is shown as text."""
 
 _PARSER = parser(is_growing=False)
 
 _MARKS: dict[str, Style] = {"strong": BOLD, "em": ITALIC, "s": STRUCK}
 _CODES = {0x2400 + code: chr(code) for code in (0x07, 0x08, 0x0D, 0x0E, 0x0F, 0x1B)}
-"""Pictures that `sanitise` made of what `printed` reads, back as they were."""
+"""Control characters that `printed` reads, by the pictures that `sanitise` made of them."""
 _BULLETS = ("•", "◦", "▪")
 
 
 def markdown(
     source: str, options: Options, number: int | None = None, fence: str = ""
 ) -> RenderableType:
-    """Draw markdown from an agent; it need not be harmless yet.
+    """Draw markdown from an agent; it may have control characters.
 
     Args:
         source: The markdown, or a piece of it.
         options: How to draw.
-        number: If the piece begins with a numbered list that continues from the piece before: its
-        first number.
-        fence: If the piece begins inside a code block: the line that opened it.
+        number: First number of the numbered list that continues from the previous piece.
+        fence: Line that opened the code block that continues from the previous piece.
     """
     whole = fence + source
     safe = sanitise(whole).expandtabs(4)
@@ -76,13 +75,13 @@ def markdown(
 
 
 class _Blocks:
-    """Draws block nodes; knows how deep in lists it is."""
+    """Draws block nodes, with the depth of the list around them."""
 
     def __init__(self, options: Options, depth: int = 0, *, has_codes: bool = False) -> None:
         self._options = options
         self._depth = depth
         self._has_codes = has_codes
-        """Code may be the output of a program, with the codes of a terminal."""
+        """Whether code may be output of a program with control sequences of a terminal."""
 
     def stacked(self, nodes: list[SyntaxTreeNode], gap: int) -> RenderableType:
         return stack((self.block(node) for node in nodes), gap=gap)
@@ -125,7 +124,7 @@ class _Blocks:
         return stack([Text(language, style=DIM) if language else None, self.code(node)])
 
     def code(self, node: SyntaxTreeNode) -> RenderableType | None:
-        """Draw code without the name of its language; nothing if there is none."""
+        """Draw code without the name of its language; `None` if it is empty."""
         language = node.info.split()[0] if node.info.split() else ""
         if not node.content.strip():
             return None
@@ -178,7 +177,7 @@ def _is_tight(item: SyntaxTreeNode) -> bool:
 
 
 def _append_inline(text: Text, node: SyntaxTreeNode, style: Style, options: Options) -> None:
-    """Add one inline node with all that is in it."""
+    """Append an inline node with its children."""
     match node.type:
         case "text" | "html_inline":
             text.append(node.content, style=style)
@@ -217,27 +216,27 @@ def _plain(node: SyntaxTreeNode) -> str:
 
 
 def shown_address(address: str, options: Options) -> str:
-    """Return an address as a person can use it; for a `data:` address, the size of its data.
+    """Return an address that a user can open; for a `data:` address, the size of its data.
 
-    Agents write the files of a session without the server (`/_api/blobs/…`), which means nothing
-    outside of a browser.
+    Agents write the addresses of files of a session without the server (`/_api/blobs/…`). Such an
+    address means nothing outside a browser.
     """
     if not address.lower().startswith("data:"):
         if not options.server or address.startswith("#"):
             return line(address)
-        # The path of a file has no prefix, also where the server is mounted below one.
+        # The path of a file lacks the prefix of a mounted server; `options.server` has it.
         if address.startswith(FILES):
             return line(options.server + address)
         try:
             return line(urljoin(f"{options.server}/", address))
-        except ValueError:  # no address, whatever it is
+        except ValueError:  # not an address
             return line(address)
     kind, _, data = address[5:].partition(",")
     return line(f"embedded {kind.split(';')[0] or 'text/plain'}, {len(data):,} characters")
 
 
 def has_open_mark(source: str) -> bool:
-    """Return whether a mark in a paragraph is open that later text might close."""
+    """Return whether a paragraph has an open mark that later text may close."""
     if has_open_math(source):
         return True
     nodes = SyntaxTreeNode(_PARSER.parse(sanitise(source))).walk()
@@ -248,7 +247,7 @@ _OPEN_MARK = re.compile(r"[`\[<]|~~|\*(?!\s)|(?<!\w)_(?!\s)")
 
 
 def block_nodes(source: str) -> Iterator[SyntaxTreeNode]:
-    """Return the outermost blocks of markdown, their inline text not read."""
+    """Return the outermost blocks of markdown, without parsing their inline text."""
     yield from SyntaxTreeNode(_BLOCK_PARSER.parse(source)).children
 
 

@@ -1,7 +1,7 @@
-"""The styles, by what they mean.
+"""The styles, named after their meaning.
 
-Only the sixteen colours of the terminal's own theme, so that they fit a dark and a light one;
-nothing is shown by colour alone.
+They use only the sixteen colours of the terminal's theme, which fit a dark and a light background.
+Nothing is shown by colour alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GOOD_WORD = Style(color="green", reverse=True)
 BAND = Style(reverse=True)
 
 PROMPT_SIGN = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
-"""Before the input of the user."""
+"""Sign before the input of the user."""
 
 SERIES = (
     Style(color="cyan"),
@@ -56,10 +56,10 @@ TONES: dict[str, Style] = {
 
 
 def tone(name: str) -> Style:
-    """Return the style of a tone; plain for a word that is not known."""
+    """Return the style of a tone; plain for an unknown one."""
     return TONES.get(name, PLAIN)
 
 
 def series(index: int) -> Style:
-    """Return the style of a chart's series."""
+    """Return the style of a series of a chart."""
     return SERIES[index % len(SERIES)]

@@ -1,4 +1,11 @@
-"""Where growing markdown can be cut: the part before looks the same whatever follows."""
+"""Cuts of growing markdown: the part before a cut looks the same, whatever text follows.
+
+Theory of operation. A printed line cannot be changed, so text may be printed only when no later
+text can change its drawing. A block is over when its end was seen: a blank line after a paragraph,
+the closing fence of code, the next item of a list. `finished` returns the last such place.
+`lines_over` finds more places for outputs that print by line, inside a paragraph or code. The half
+after a cut is drawn on its own; `MarkdownCut` has what it must know of the first half.
+"""
 
 from __future__ import annotations
 
@@ -20,35 +27,35 @@ _ENDED_BY_BLANK_LINE = frozenset(
     ("paragraph", "blockquote", "table", "html_block", *_ENDED_BY_LINE)
 )
 _PLAIN_BEGINNING = re.compile(r"[^\W\d_]|\d+[^\W\d_]|\d+[ :,%/-]")
-"""Of a line that can only continue the paragraph: no list, heading, underline or table."""
+"""Beginning of a line that can only continue a paragraph: no list, heading, underline or table."""
 _BARE_MARKER = re.compile(r"(?<=\n)[ \t]*([*+-]+|\d+[.)]?)\Z")
-"""What looks like an empty item of a list, until more of its line is there."""
+"""End of a text that looks like an empty list item until more of its line arrives."""
 _LISTS = frozenset(("bullet_list", "ordered_list"))
 
 
 class MarkdownCut(Struct, frozen=True):
-    """A place in markdown, and what its second half must know of the first."""
+    """A place in markdown, and what the half after it must know of the half before it."""
 
     offset: int
-    """Characters before the cut; 0 = nothing is finished."""
+    """Number of characters before the cut; 0 if nothing is finished."""
     tight: bool = False
-    """The second half continues a list without empty lines."""
+    """Whether the second half continues without an empty line, such as a list."""
     number: int | None = None
-    """Of the item of a numbered list with which the second half begins."""
+    """Number of the list item at the beginning of the second half."""
     fence: str = ""
-    """What opened the block in which the second half begins: a fence, the head of a table."""
+    """Opening of the block that is cut: the line of a fence, or the head of a table."""
 
 
 def finished(source: str, number: int | None = None, fence: str = "") -> MarkdownCut:
-    """Return the last place such that later text cannot change the part before.
+    """Return the last place before which later text cannot change anything.
 
-    Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE`
-    only so much is looked at, and is finished in any case.
+    Before it are the blocks that are over, and all items of an open list except the last. Of a text
+    longer than `MAX_SOURCE`, only that many characters are parsed, and they count as finished.
 
     Args:
-        source: Markdown, from a cut on.
-        number: `MarkdownCut.number` of that cut.
-        fence: `MarkdownCut.fence` of that cut.
+        source: Markdown after the last cut.
+        number: `MarkdownCut.number` of the last cut.
+        fence: `MarkdownCut.fence` of the last cut.
     """
     if fence:
         cut = finished(fence + source)
@@ -71,14 +78,14 @@ def finished(source: str, number: int | None = None, fence: str = "") -> Markdow
 
 
 def lines_over(source: str, fence: str = "") -> MarkdownCut:
-    """Return the last line of an unfinished block that cannot change, for printing by line.
+    """Return the end of the lines of an open block that cannot change, for printing by line.
 
-    Lines of code, and lines of a paragraph after which another one has begun and in which no mark
-    is open. Of other blocks nothing is over before their end.
+    These are lines of code, and lines of a paragraph without an open mark that are followed by
+    another line. Lines of other blocks may change until the block is over.
 
     Args:
-        source: Markdown, from a cut on, with one block that is not `finished`.
-        fence: `MarkdownCut.fence` of that cut.
+        source: Markdown after the last cut, with one block that is not `finished`.
+        fence: `MarkdownCut.fence` of the last cut.
     """
     if len(source) > MAX_SOURCE or "\n" not in source:
         return MarkdownCut(0)
@@ -113,9 +120,9 @@ def _words_over(source: str) -> MarkdownCut:
 
 
 def _opening(source: str) -> str:
-    """Return what has to be before the rest of a block without which it would mean another one.
+    """Return the opening that the rest of a block needs in order to be read as the same block.
 
-    The line that opened a block of code, also in a quote; the head of a table.
+    It is the line that opened a block of code, also in a quote, or the head of a table.
     """
     nodes = list(block_nodes(sanitise(source)))
     node = nodes[-1] if nodes else None
@@ -131,7 +138,7 @@ def _opening(source: str) -> str:
 
 
 def draw_markdown(source: str, options: Options) -> RenderableType:
-    """Draw markdown of any length: piece by piece, cut where no block is torn."""
+    """Draw markdown of any length, in pieces that are cut between blocks."""
     drawn: list[RenderableType | None] = []
     number, fence = None, ""
     while len(source) > MAX_SOURCE:
@@ -143,7 +150,7 @@ def draw_markdown(source: str, options: Options) -> RenderableType:
 
 
 def is_open_fence(source: str) -> bool:
-    """Return whether the markdown ends inside of a code block, which nothing may interrupt."""
+    """Return whether the markdown ends inside a code block, which must not be interrupted."""
     if len(source) > MAX_SOURCE:
         return False
     nodes = list(block_nodes(sanitise(source)))
@@ -185,7 +192,7 @@ def _first_line(node: SyntaxTreeNode) -> int:
 
 
 def _offset(source: str, line: int) -> int:
-    """Return where a line begins."""
+    """Return the offset of the beginning of a line."""
     offset = 0
     for _ in range(line):
         offset = source.index("\n", offset) + 1

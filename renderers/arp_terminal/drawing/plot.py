@@ -1,4 +1,4 @@
-"""Lines, areas and points on a canvas of dots: 2 × 4 to a cell as braille, or one mark."""
+"""Lines, areas and points on a canvas of dots; a cell is 2 × 4 dots in braille, or one mark."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of the braille dots by row and column of a cell."""
 
 MAX_POINTS = 20_000
-"""Points of a series that are drawn; of more, evenly chosen ones."""
+"""Maximum number of points of a series that are drawn; from more, points are chosen evenly."""
 
 CELLS_A_TICK = 9
-"""Of the x axis of points, for each number under it."""
+"""Cells of the x axis for each number below it."""
 
 SMALLEST_STEP = 1e-200
-"""Between two ticks; below it floats run out of places."""
+"""Minimum distance between two ticks; below it, floats have no digits left."""
 
 
 class Plot(Struct, frozen=True):
-    """What is to be drawn."""
+    """The content and the options of a plot."""
 
     kind: str
     """`line`, `area` or `scatter`."""
     labels: list[str]
-    """Names of the x axis, evenly spread."""
+    """Names below the x axis, evenly spread."""
     lines: list[list[float | None]]
     """The y values of each series; `None` is a gap."""
     xs: list[list[float | None]]
-    """The x values of each series; empty = evenly spread."""
+    """The x values of each series; empty if its points are evenly spread."""
     styles: list[Style]
     marks: str
-    """Signs of the series; empty = braille."""
+    """Signs of the series; empty for braille."""
     width: int
     rows: int
     unicode: bool
     name: Callable[[float], str]
-    """Writes a number at an axis."""
+    """Function that returns the text of a number at an axis."""
     x_title: str = ""
-    """Shown in the middle under the axis."""
+    """Title below the middle of the x axis."""
     y_title: str = ""
-    """Shown above the axis."""
+    """Title above the y axis."""
 
 
 class Canvas:
-    """Dots that belong to series; the one that is drawn last owns a cell."""
+    """Dots of several series; a cell has the style of the series that drew in it last."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.columns, self.rows = columns, rows
@@ -63,7 +63,7 @@ class Canvas:
         self._owners = [[0] * columns for _ in range(rows)]
 
     def dot(self, x: int, y: int, owner: int) -> None:
-        """Set one dot; y counts from the bottom. Dots outside are dropped."""
+        """Set one dot; `y` counts from the bottom. Dots outside the canvas are dropped."""
         if not (0 <= x < self.width and 0 <= y < self.height):
             return
         top = self.height - 1 - y
@@ -154,7 +154,7 @@ def _fill_down(
 def _positions(
     plot: Plot, owner: int, line: list[float | None], width: int
 ) -> list[tuple[int, float | None]]:
-    """Return the column of dots and the value of each point."""
+    """Return the column and the value of each point; columns are counted in dots."""
     step = max(1, math.ceil(len(line) / MAX_POINTS))
     places = range(0, len(line), step)
     own = plot.xs[owner]
@@ -175,7 +175,7 @@ def _positions(
 
 
 def _x_ticks(plot: Plot, columns: int) -> list[float]:
-    """Return round x values from below the first point to above the last."""
+    """Return round x values that include the first and the last point."""
     known = [x for xs in plot.xs for x in xs if x is not None]
     low, high = _bounds(known, with_zero=False)
     return _ticks(low, high, max(2, columns // CELLS_A_TICK))
@@ -191,7 +191,7 @@ def _bounds(values: list[float], *, with_zero: bool) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float, wanted: int) -> list[float]:
-    """Return round numbers from below `low` to above `high`, about so many."""
+    """Return about `wanted` round numbers; they include `low` and `high`."""
     rough = (high - low) / wanted
     if rough < SMALLEST_STEP:
         return [low, high]
@@ -202,14 +202,14 @@ def _ticks(low: float, high: float, wanted: int) -> list[float]:
 
 
 def _row(value: float, low: float, high: float, rows: int) -> int:
-    """Return the row of cells, from the top, in which a value lies."""
+    """Return the row of cells of a value, from the top."""
     height = rows * 4
     y = round((value - low) / ((high - low) or 1.0) * (height - 1))
     return (height - 1 - y) // 4
 
 
 def _axis(plot: Plot, columns: int) -> str:
-    """Write as many names under the axis as have room, the first and the last among them."""
+    """Return the names below the axis: as many as have room, with the first and the last."""
     numbers = _x_ticks(plot, columns) if any(plot.xs) else []
     names = [f"{x:.12g}" for x in numbers] or plot.labels
     if not names:

@@ -1,7 +1,7 @@
-"""Reading props without trust: any JSON in, harmless text and lists of the wanted kind out.
+"""Read props without trust: accept any JSON, return safe text and lists of the wanted kind.
 
-The agent side has validated what it sends, but another agent side may not have; a drawing must
-never fail.
+*Safe* text has no control characters; they are made visible. Our agent side validates the props
+that it sends, but another one may not, and a drawing must never fail.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from arp_terminal.drawing.palette import PLAIN
 Number = int | float
 
 MAX_SHOWN_JSON = 2_000
-"""Characters of an object or array that is shown where a plain value belongs."""
+"""Maximum length of an object or array that is shown in place of a plain value."""
 
 
 def line(value: Json, absent: str = "") -> str:
-    """Return any JSON value as one harmless line; `absent` for null."""
+    """Return any JSON value as one safe line; `absent` for null."""
     if isinstance(value, str):
         return sanitise_line(value)
     if value is None:
@@ -38,24 +38,24 @@ def line(value: Json, absent: str = "") -> str:
 
 
 def lines(value: Json) -> str:
-    """Return any JSON value as harmless text in which newlines and tabs stay."""
+    """Return any JSON value as safe text that keeps its newlines; tabs become spaces."""
     return sanitise(value).expandtabs(4) if isinstance(value, str) else line(value)
 
 
 def output(value: Json) -> str:
-    """Return text that a program printed as harmless text of several lines; as `lines`."""
+    """Return text that a program printed as a terminal would show it, as safe text."""
     return lines(printed(value) if isinstance(value, str) else value)
 
 
 def figure(value: Number) -> str:
-    """Return a number as people write it: no exponent for whole numbers, no `.0`."""
+    """Return a number as text: no exponent for whole numbers, no `.0`."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
 
 
 def label(value: Json, style: Style = PLAIN) -> Text:
-    """Return a value as one line of styled text; what is added to it has a style of its own."""
+    """Return a value as one line of styled text; text that is appended has its own style."""
     return Text().append(line(value), style=style)
 
 
@@ -65,17 +65,17 @@ def paragraph(value: Json, style: Style = PLAIN) -> Text:
 
 
 def items(value: Json) -> list[Json]:
-    """Return a list as it is, anything else as an empty one."""
+    """Return a list unchanged, and an empty list for any other value."""
     return value if isinstance(value, list) else []
 
 
 def objects(value: Json) -> list[JsonObject]:
-    """Return the objects of a list; others are left out."""
+    """Return the objects in a list, without its other items."""
     return [item for item in items(value) if isinstance(item, dict)]
 
 
 def number(value: Json) -> Number | None:
-    """Return a finite number as it is, anything else as `None`."""
+    """Return a finite number unchanged, and `None` for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, int):

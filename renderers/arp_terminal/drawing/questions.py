@@ -1,6 +1,6 @@
-"""Input components in the conversation: the question, and how it ended.
+"""Input components in the conversation: an open question, or how it ended.
 
-How they are answered is in `dialogue`.
+`asking.dialogue` reads the answers.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from arp_terminal.drawing.blocks import HangingBlock, rail, stack
 from arp_terminal.drawing.palette import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, TITLE, WARN
 from arp_terminal.drawing.props import items, label, line, lines, objects, paragraph
 from arp_terminal.options import Options
+from arp_terminal.prompt import ActionReply, Option
 
 STATES = {"declined": "declined", "expired": "not answered in time", "cancelled": "withdrawn"}
-"""Shown with a question that ended without an answer."""
+"""Words for a question that ended without an answer, by its state."""
 
 MAX_NAMED = 5
-"""Selected rows that are named; more are counted."""
+"""Maximum number of selected rows that are named; the others are counted."""
 
 SECRET = "••••••"
-"""Shown for an answer that was typed unseen."""
+"""Text in place of a secret answer."""
 
 
 def is_open(props: JsonObject) -> bool:
@@ -31,7 +32,7 @@ def is_open(props: JsonObject) -> bool:
 
 
 def confirm(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `confirm`: the question, what it means, and the two answers or the one given."""
+    """Draw `confirm`: the question with its two answers, or the given answer."""
     if not is_open(props):
         answer = props.get("answer")
         yes = answer is True or answer == "confirm"
@@ -45,9 +46,24 @@ def confirm(props: JsonObject, options: Options) -> RenderableType:
         body.append(paragraph(props["message"]))
     if props.get("destructive"):
         body.append(Text("This cannot be undone.", style=BAD))
-    choices = label("[y] ", GOOD).append(line(props.get("confirm_label"), "Yes"), style=BOLD)
-    choices.append("   [n] ", style=BAD).append(line(props.get("deny_label"), "No"), style=BOLD)
-    return question_rail(stack([*body, choices]), style, options)
+    answers = Text("   ").join(option_text(option) for option in confirm_options(props))
+    return question_rail(stack([*body, answers]), style, options)
+
+
+def confirm_options(props: JsonObject) -> tuple[Option, ...]:
+    """Return the two answers to a `confirm`."""
+    yes = line(props.get("confirm_label"), "Yes")
+    no = line(props.get("deny_label"), "No")
+    return (
+        Option("y", yes, ActionReply("confirm"), words=("yes", yes.casefold())),
+        Option("n", no, ActionReply("deny"), words=("no", no.casefold())),
+    )
+
+
+def option_text(option: Option) -> Text:
+    """Return an answer that a question offers as its key and its label: `[y] Write`."""
+    style = BAD if option.is_denial else ACCENT if option.reply is None else GOOD
+    return label(f"[{option.letter}] ", style).append(option.label, style=BOLD)
 
 
 def choices(props: JsonObject, options: Options) -> RenderableType:
@@ -74,7 +90,7 @@ def choices(props: JsonObject, options: Options) -> RenderableType:
 
 
 def row_selection(props: JsonObject, options: Options, sheet: RenderableType) -> RenderableType:
-    """Draw a `table` whose rows can be selected: numbered rows, or the selected ones."""
+    """Draw a `table` for selecting rows: the numbered rows, or the selected ones."""
     if is_open(props):
         title = label(props["title"], TITLE) if props.get("title") else None
         return question_rail(stack([title, sheet]), ACCENT, options)
@@ -87,7 +103,7 @@ def row_selection(props: JsonObject, options: Options, sheet: RenderableType) ->
 
 
 def _row_name(rows: list[Json], place: Json) -> str:
-    """Return a row as its number, from 1, and its first cell."""
+    """Return the number of a row, from 1, and its first cell."""
     if not isinstance(place, int):
         return line(place)
     cells = items(rows[place]) if 0 <= place < len(rows) else []
@@ -95,7 +111,7 @@ def _row_name(rows: list[Json], place: Json) -> str:
 
 
 def text_input(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `text-input`: what is asked, or what was written."""
+    """Draw `text-input`: the question, or the written answer."""
     if not is_open(props):
         return _closed(props, options, lines(props.get("answer")), good=True)
     hint = Text(line(props.get("placeholder")), style=DIM) if props.get("placeholder") else None
@@ -104,7 +120,7 @@ def text_input(props: JsonObject, options: Options) -> RenderableType:
 
 
 def form(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `form`: its fields with their values, or with what was sent."""
+    """Draw `form`: its fields with their current values, or with the sent values."""
     fields = objects(props.get("fields"))
     if not is_open(props):
         answer = props.get("answer")
@@ -121,12 +137,12 @@ def form(props: JsonObject, options: Options) -> RenderableType:
 
 
 def field_label(field: JsonObject) -> str:
-    """Return what a field is called."""
+    """Return the label of a field, or its name."""
     return line(field.get("label")) or line(field.get("name")) or "field"
 
 
 def option_of(value: Json) -> JsonObject:
-    """Return an option as an object with a label and a value, however it was written."""
+    """Return an option as an object with a label and a value; it may be given as a plain value."""
     if not isinstance(value, dict):
         return {"label": value, "value": value}
     found = value.get("label") if value.get("label") is not None else value.get("value")
@@ -135,12 +151,12 @@ def option_of(value: Json) -> JsonObject:
 
 
 def name_of(options: list[JsonObject], value: Json) -> str:
-    """Return the label of the option that has this value."""
+    """Return the label of the option with this value; the value itself if there is none."""
     return next((line(one["label"]) for one in options if one["value"] == value), line(value))
 
 
 def _fields(fields: list[JsonObject], given: JsonObject | None) -> list[RenderableType]:
-    """Draw fields in two columns; with `given`, what was sent in place of what may be."""
+    """Draw fields in two columns: name and type, or name and sent value if `given` is set."""
     names = [field_label(field) for field in fields]
     width = min(30, max(map(cell_len, names), default=0))
     drawn: list[RenderableType] = []
@@ -172,12 +188,12 @@ def _field_value(field: JsonObject, given: JsonObject | None) -> Text:
 
 
 def question_rail(body: RenderableType, style: object, options: Options) -> RenderableType:
-    """Put the line of an open question before all lines of `body`."""
+    """Put the rail of an open question before all lines of `body`."""
     return rail(body, "┃" if options.unicode else "|", style)  # type: ignore[arg-type]  # a Style
 
 
 def _closed(props: JsonObject, options: Options, answer: str, *, good: bool) -> RenderableType:
-    """One line for a question that is over: sign, question, answer."""
+    """Draw a question that is over in one line: sign, question, answer."""
     state = line(props.get("state"))
     title = line(props.get("title")) or line(props.get("label")) or "Question"
     if state in STATES:

@@ -1,7 +1,7 @@
-"""`table`, what other components show as one, and the grid of cells below them.
+"""`table`, and the grid of cells that tables in markdown use as well.
 
-A grid is drawn as lines of text and not as a `rich.table.Table`, which measures every cell several
-times: 10,000 rows took it 19 s, and take this one less than a tenth of a second a hundred rows.
+A grid is drawn as lines of text. `rich.table.Table` measures each cell several times and took 19 s
+for 10,000 rows; this grid takes less than 0.1 s per 100 rows.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ GAP = 2
 """Cells between two columns."""
 
 MIN_COLUMN = 5
-"""The fewest cells of a column; if not all can, each row is shown as a record."""
+"""Minimum width of a column in cells; if there is no room for it, rows are shown as records."""
 
 READABLE = 12
-"""Cells of a column that can be read; a wide table is cut into blocks before it has less."""
+"""Width in cells that keeps a column readable; below it, a wide table is cut into blocks."""
 
 MIN_BLOCKED = 6
-"""Columns from which a table is cut into blocks; with fewer, each may be narrower, or a record."""
+"""Minimum number of columns of a table that is cut into blocks; smaller tables get narrower
+columns, or become records."""
 
 MIN_ROWS = 5
-"""Rows that are shown however many lines each needs."""
+"""Minimum number of rows that are shown, even if each needs many lines."""
 
 Row = Sequence[Text]
 
@@ -44,7 +45,7 @@ _PLAIN_NUMBER = re.compile(r"[-+]?[0-9]+(\.?[0-9]*)")
 
 
 class Grid:
-    """Headers over rows, in aligned columns; as records where the columns do not fit."""
+    """Headers above rows, in aligned columns; records if the columns do not fit."""
 
     def __init__(
         self,
@@ -56,15 +57,15 @@ class Grid:
         marked: frozenset[int] = frozenset(),
         total: int = 0,
     ) -> None:
-        """See the class.
+        """Create a grid.
 
         Args:
-            headers: Of the columns.
-            rows: Those that may be shown.
+            headers: Headers of the columns.
+            rows: Rows to show; some may be left out.
             options: How to draw.
-            right: Columns of numbers.
-            marked: Rows with a mark.
-            total: Rows of the table, if it has more than `rows`.
+            right: Indexes of columns of numbers, which are aligned to the right.
+            marked: Indexes of marked rows.
+            total: Number of rows of the table, if it has more than `rows`.
         """
         columns = max([len(headers), *(len(row) for row in rows)], default=0)
         self._headers = _filled(headers, columns)
@@ -97,7 +98,7 @@ class Grid:
             yield Text(f"{sign} {left:,} more row{'s' if left > 1 else ''}", style=DIM)
 
     def _most_rows(self, times: int) -> int:
-        """Return how many rows to show where each needs several lines: not more lines for that."""
+        """Return the number of rows to show if each row needs several lines."""
         most = self._options.max_rows
         return len(self._rows) if most is None else max(MIN_ROWS, most // max(1, times))
 
@@ -131,7 +132,7 @@ class Grid:
         )
         last = len(widths) - 1
         for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            if cell_len(cell.plain) > width:  # then drop the blanks after the number first
+            if cell_len(cell.plain) > width:  # drop the blanks that align decimal points first
                 cell = cell.copy()
                 cell.rstrip()
             shown = cut(cell, width, self._options.unicode)
@@ -173,10 +174,10 @@ class Grid:
 
 
 def in_blocks(wanted: list[int], room: int) -> list[list[int]] | None:
-    """Return which columns stand side by side; `None` if not even two do.
+    """Return blocks of columns that are side by side; `None` if not even two columns fit.
 
-    All of them, if few characters are cut; else as many as can be read, below each other, each
-    time after the first column, which says what a row is.
+    It is one block if few characters are cut. Otherwise each block has as many readable columns as
+    fit. All blocks begin with the first column, which says what a row is.
     """
     widths = fitted(wanted, room - GAP * (len(wanted) - 1))
     is_cut = widths is None or any(
@@ -199,7 +200,8 @@ def fitted(wanted: list[int], room: int) -> list[int] | None:
     """Shrink the widest columns until all fit into `room`.
 
     Returns:
-        The widths, none below `MIN_COLUMN` unless it wanted less; `None` if that cannot be.
+        The widths. None is below `MIN_COLUMN`, unless the column wants less. `None` if they do not
+        fit.
     """
     if sum(wanted) <= room:
         return wanted
@@ -223,7 +225,7 @@ def fitted(wanted: list[int], room: int) -> list[int] | None:
 
 
 def _at_their_points(rows: list[list[Text]], columns: frozenset[int]) -> list[list[Text]]:
-    """Fill the numbers of some columns up with blanks, so that their decimal points meet."""
+    """Add blanks after the numbers of some columns to align their decimal points."""
     shown = [[*row] for row in rows]
     for place in columns:
         tails = [_PLAIN_NUMBER.fullmatch(row[place].plain) for row in rows]
@@ -239,13 +241,13 @@ def _filled(row: Row, columns: int) -> list[Text]:
 
 
 MAX_COLUMNS = 200
-"""Columns that are drawn; more are counted."""
+"""Maximum number of columns that are drawn."""
 
 
 def table(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `table`: aligned columns, numbers to the right, marked rows, tabs under their names.
+    """Draw `table`: aligned columns, numbers on the right, marked rows, tabs below their names.
 
-    Rows that can be selected have their numbers before them.
+    Rows that can be selected have numbers.
     """
     title = line(props.get("title"))
     tabs = objects(props.get("tabs"))
@@ -277,7 +279,7 @@ def _sheet(props: JsonObject, options: Options) -> RenderableType:
 
 
 def _is_numeric(rows: list[list[Json]], place: int) -> bool:
-    """Return whether a column holds numbers and nothing else but gaps."""
+    """Return whether a column has only numbers and empty cells."""
     values = [row[place] for row in rows if place < len(row) and row[place] is not None]
     return bool(values) and all(
         number(value) is not None or is_large_integer(value) for value in values

@@ -1,9 +1,10 @@
-"""One use of a tool, drawn: its name, arguments, progress, result, error, and how long it ran."""
+"""Draw a tool call: its name, arguments, progress, result, error and duration."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -16,53 +17,71 @@ from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
 from arp.protocol.screen import ToolRun
 from arp_terminal.drawing.blocks import HangingBlock, cut, indented, stack
+from arp_terminal.drawing.markdown import shown_address
 from arp_terminal.drawing.palette import BAD, BOLD, DIM, GOOD, WARN
 from arp_terminal.drawing.props import label, line, lines, output, paragraph
 from arp_terminal.options import Options
 
 INDENT = 2
-"""Cells before it, and before what is below its name."""
+"""Cells before a call, and before the lines below its name."""
 
 INLINE_CHARACTERS = 100
-"""Arguments up to this length follow the tool's name, others are below it."""
+"""Maximum length of arguments on the line of the name; longer ones are below it."""
 
 LAID_OUT_CHARACTERS = 20_000
-"""Arguments or a result of more are not laid out: each frame of the spinner draws them again."""
+"""Maximum length of arguments or a result that are laid out. Longer ones would be slow, because
+each frame of the spinner draws them again."""
 
 MOST_ARGUMENTS = 20
-"""Arguments that are shown, a line or several for each."""
+"""Maximum number of arguments that are shown, each in one or several lines."""
 
 ARGUMENT_LINES = 12
-"""Lines of one argument that are shown."""
+"""Maximum number of lines of an argument."""
 
 RESULT_LINES = 8
-"""Lines of the result that are shown."""
+"""Maximum number of lines of the result."""
 
 SHOWN_MS = 100
-"""A tool that ran for less is not timed: everything quick would have a number."""
+"""Minimum duration that is shown; without it, each quick call would have a number."""
 
 BAR_CELLS = 12
 
 
-def draw_tool(
-    run: ToolRun, options: Options, spinner: str = "", *, is_asking: bool = False
-) -> RenderableType:
-    """Draw one use of a tool.
+Detail: TypeAlias = Literal["short", "whole"]
+"""How much of a call is drawn: a few lines of each part, or every character that the screen has."""
 
-    Short arguments are on the line of its name, long ones below it, line by line; so do the
-    progress of one that runs and the result of one that is done.
+
+def draw_tool(
+    run: ToolRun,
+    options: Options,
+    spinner: str = "",
+    *,
+    is_asking: bool = False,
+    number: int | None = None,
+    detail: Detail = "short",
+) -> RenderableType:
+    """Draw one tool call.
+
+    Short arguments are on the line of the name, long ones below it, line by line. Below them is the
+    progress while it runs, then the result.
 
     Args:
-        run: The use.
+        run: The call.
         options: How to draw.
-        spinner: The sign of one that runs, where it moves.
-        is_asking: It waits for permission, and the question below it shows its arguments.
+        spinner: Current sign of the spinner while the call runs.
+        is_asking: Whether an open question below it asks for permission and shows the arguments.
+        number: Its number in the conversation, for `/tool`; `None` shows none.
+        detail: `whole` cuts nothing: long lines are wrapped.
     """
+    is_whole = detail == "whole"
     width = max(8, options.width - 2 * INDENT)
-    heading, below = label(run.tool, BOLD), list[RenderableType]()
-    arguments = [] if is_asking else _arguments(run.args)
+    heading, below = label("" if number is None else f"#{number} ", DIM), list[RenderableType]()
+    heading.append(line(run.tool), style=BOLD)
+    arguments = [] if is_asking or is_whole else _arguments(run.args)
     inline = ", ".join(f"{name}: {value}" if name else value for name, value in arguments)
-    if "\n" in inline or len(inline) > INLINE_CHARACTERS:
+    if is_whole:
+        below += whole_arguments(run.args, DIM)
+    elif "\n" in inline or len(inline) > INLINE_CHARACTERS:
         for name, value in arguments[:MOST_ARGUMENTS]:
             below += _argument(name, value, width, options)
         if len(arguments) > MOST_ARGUMENTS:
@@ -74,11 +93,40 @@ def draw_tool(
     heading.append(took, style=DIM)
     if run.ok is None and run.progress is not None:
         below.append(cut(_progress(run.progress, options), width, options.unicode))
-    below += _result(run, width, options)
+    below += _whole_result(run, options) if is_whole else _result(run, width, options)
     if run.error:
         below.append(paragraph(sentence(output(run.error)), BAD))
     sign, style = _sign(run, options, spinner)
     return indented(HangingBlock(f"{sign} ", stack([heading, *below]), style=style), INDENT)
+
+
+def whole_arguments(args: str, style: Style) -> list[RenderableType]:
+    """Draw every character of the arguments of a call, each argument below the one before.
+
+    Args:
+        args: The arguments as JSON; a text that is not a JSON object is drawn as it is.
+        style: Style of the values.
+    """
+    named: list[tuple[str, str]] | None = None
+    try:
+        decoded: Json = json.loads(args)
+        if isinstance(decoded, dict):
+            named = [
+                (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+                for name, value in decoded.items()
+            ]
+    except (ValueError, RecursionError):  # not JSON, or nested too deep to be read or written
+        pass
+    if named is None:
+        return [paragraph(args, style)] if args.strip() else []
+    drawn: list[RenderableType] = []
+    for name, text in named:
+        head = label(f"{line(name)}:", DIM)
+        if "\n" in text:
+            drawn += [head, indented(paragraph(text.rstrip("\n"), style), INDENT)]
+        else:
+            drawn.append(head.append(" ").append(lines(text), style=style))
+    return drawn
 
 
 def _sign(run: ToolRun, options: Options, spinner: str) -> tuple[str, Style]:
@@ -100,7 +148,7 @@ def _took(duration_ms: int | None) -> str:
 
 
 def _arguments(args: str) -> list[tuple[str, str]]:
-    """Return the names and values of arguments; of what is no object, its text without a name."""
+    """Return the names and values of arguments; a text that is no object has an empty name."""
     if len(args) > LAID_OUT_CHARACTERS:
         return [("", args[:LAID_OUT_CHARACTERS])]
     try:
@@ -108,12 +156,12 @@ def _arguments(args: str) -> list[tuple[str, str]]:
         if isinstance(decoded, dict):
             return [(name, _text(value)) for name, value in decoded.items()]
         return [] if decoded is None else [("", _text(decoded))]
-    except (ValueError, RecursionError):  # no JSON, or too deep to be read or written
+    except (ValueError, RecursionError):  # not JSON, or nested too deep to be read or written
         return [("", args.strip())] if args.strip() else []
 
 
 def _text(value: Json) -> str:
-    """Return a text as it is, and any other value as JSON, laid out if it is long."""
+    """Return a text unchanged, and any other value as JSON, laid out if it is long."""
     if isinstance(value, str):
         return value
     compact = json.dumps(value, ensure_ascii=False)
@@ -148,15 +196,9 @@ def _progress(progress: ToolProgressPayload, options: Options) -> Text:
 def _result(run: ToolRun, width: int, options: Options) -> list[RenderableType]:
     if not run.result:
         return []
-    text = run.result[:LAID_OUT_CHARACTERS]
-    try:
-        decoded: Json = json.loads(text)
-        # A text that happens to be a JSON string keeps its quotes: the tool returned them.
-        text = text if isinstance(decoded, str) else _text(_printed(decoded))
-    except (ValueError, RecursionError):  # as with arguments
-        pass
-    arrow = "→ " if options.unicode else "> "
-    shown = _few(output(text).strip("\n").split("\n"), RESULT_LINES)
+    arrow = _arrow(options)
+    text = _laid_out(run.result[:LAID_OUT_CHARACTERS])
+    shown = _few(text.strip("\n").split("\n"), RESULT_LINES)
     body = stack(_dimmed(shown, width - len(arrow), options))
     parts: list[RenderableType] = [HangingBlock(arrow, body, style=DIM)]
     if run.result_ref:
@@ -164,8 +206,38 @@ def _result(run: ToolRun, width: int, options: Options) -> list[RenderableType]:
     return parts
 
 
+def _whole_result(run: ToolRun, options: Options) -> list[RenderableType]:
+    """Draw all of the result that the screen has, and the place of the rest if it was cut."""
+    parts: list[RenderableType] = []
+    if run.result:
+        body = Text(_laid_out(run.result).strip("\n"), style=DIM)
+        parts.append(HangingBlock(_arrow(options), body, style=DIM))
+    if run.result_ref:
+        # The terminal fetches nothing that an agent names; the user decides whether to open it.
+        rest = f"The result is cut after {len(run.result or ''):,} characters. Whole result: "
+        parts.append(
+            Text(rest, style=WARN).append(shown_address(run.result_ref, options), style=DIM)
+        )
+    return parts
+
+
+def _laid_out(result: str) -> str:
+    """Return a result as text of several lines; JSON is laid out."""
+    try:
+        decoded: Json = json.loads(result)
+        # A text that happens to be a JSON string keeps its quotes: the tool returned them.
+        text = result if isinstance(decoded, str) else _text(_printed(decoded))
+    except (ValueError, RecursionError):  # not JSON, or nested too deep to be read or written
+        text = result
+    return output(text)
+
+
+def _arrow(options: Options) -> str:
+    return "→ " if options.unicode else "> "
+
+
 def _printed(value: Json) -> Json:
-    """Return JSON of a result with each of its texts as `printed`."""
+    """Return JSON with `printed` applied to each of its texts."""
     match value:
         case str():
             return printed(value)
@@ -177,7 +249,7 @@ def _printed(value: Json) -> Json:
 
 
 def _few(all_lines: Sequence[str], most: int) -> list[str]:
-    """Return the first lines, and how many more there are; never one line for one line."""
+    """Return the first lines and the number of the others; a single line is never left out."""
     if len(all_lines) <= most + 1:
         return list(all_lines)
     return [*all_lines[:most], f"… {len(all_lines) - most:,} more lines"]

@@ -1,7 +1,7 @@
-"""Drawings of the parts of a turn: inputs, thinking, errors, and how the turn ended.
+"""Drawings of the parts of a turn: inputs, thinking, errors, and the end of the turn.
 
-Output of the agent is indented by two cells. The first column is reserved for this program, so
-nothing that an agent shows can look like the prompt, a note of this program, or the user's words.
+Output of the agent is indented by two cells. The first column is reserved for this program, so an
+agent cannot imitate the prompt, a note of this program, or the user's words.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ INDENT = 2
 SIZE_UNITS = ("kB", "MB", "GB")
 
 THOUGHT_LINES = 3
-"""Of what is being thought, the last lines are shown."""
+"""Number of lines of growing thinking that are shown: the last ones."""
 
 
 def is_said(turn: TurnScreen, place: int) -> bool:
     """Return whether an input is shown as the user's words."""
     echo = turn.inputs[place]
-    if echo.input_type == "event":  # of a turn that nobody typed
+    if echo.input_type == "event":  # it started a turn without words of the user
         return False
     return place == 0 or (echo.source_component is None and echo.input_type != "action")
 
 
 def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableType:
-    """Draw an input of the user, with a note after it."""
+    """Draw an input, with a note after it."""
     text = Text()
-    if echo.origin is not None:  # nobody typed it
+    if echo.origin is not None:  # another program sent it
         text.append(f"{line(echo.origin)}: ", style=DIM)
     text.append(input_words(echo), style=BOLD)
     if note:
@@ -49,7 +49,7 @@ def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableT
 
 
 def input_words(echo: InputEcho) -> str:
-    """Return an input in words."""
+    """Return an input as text."""
     data = echo.data
     match echo.input_type:
         case "text":
@@ -79,7 +79,7 @@ def _files(data: JsonObject) -> str:
 
 
 def _size(given: Json) -> str:
-    """Return a number of bytes as people read it: 78 bytes, 3.4 kB."""
+    """Return a number of bytes as text: 78 bytes, 3.4 kB."""
     size = number(given)
     if size is None or size < 1000:
         return f"{line(given)} {'byte' if size == 1 else 'bytes'}"
@@ -90,7 +90,7 @@ def _size(given: Json) -> str:
 
 
 def draw_thought(thinking: str, options: Options, *, live: bool = False) -> RenderableType:
-    """Draw thinking: while it grows its last lines, afterwards how it began."""
+    """Draw thinking: its last lines while it grows, its beginning afterwards."""
     sign = "∴ " if options.unicode else "~ "
     words = lines(thinking).strip()
     if live:
@@ -112,7 +112,8 @@ def draw_error(
     Args:
         error: The error; its `debug` is drawn as details below it.
         options: How to draw.
-        errors: All of its turn: where one of them says the same, only the details are drawn.
+        errors: All errors of its turn. If another one has the same message, only the details are
+            drawn.
     """
     sign = "✗ " if options.unicode else "! "
     text = Text(sentence(output(error.error)), style=BAD)
@@ -124,11 +125,12 @@ def draw_error(
 
 
 def draw_end(turn: TurnScreen, options: Options) -> RenderableType | None:
-    """Draw how a turn ended, unless it completed or its errors show it."""
+    """Draw the end of a turn; `None` if it completed or its errors show the end."""
     if turn.status == "cancelled":
         return indented(Text("■ Stopped" if options.unicode else "# Stopped", style=DIM), INDENT)
     if turn.status == "failed" and not turn.errors:
         return indented(Text("✗ Failed" if options.unicode else "! Failed", style=BAD), INDENT)
-    if turn.status == "waiting" and turn.final:  # it was cut off; the answer begins another turn
+    # A restart of the server cut the turn off; the answer will begin another turn.
+    if turn.status == "waiting" and turn.final:
         return indented(Text("? Waiting for your answer", style=DIM), INDENT)
     return None

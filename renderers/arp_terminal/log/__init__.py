@@ -1,4 +1,4 @@
-"""What is printed when: `entries` of a turn, `turn_log`, `transcript`, and `scroll`.
+"""The order of printing: `entries` of a turn, `turn_log`, `transcript`, and `scroll`.
 
-`scroll` prints each entry once and redraws only those that may still change.
+`scroll` prints each entry once and redraws only the entries that may still change.
 """

@@ -1,4 +1,8 @@
-"""What a turn shows, in order: items as they are stored, and entries as they are printed."""
+"""The output of a turn: items, which the log stores, and entries, which are drawn.
+
+An `Item` names one thing at its place in the turn. An `Entry` is made from it for each frame, with
+the current content and a version; the drawing of an unchanged version is not repeated.
+"""
 
 from __future__ import annotations
 
@@ -50,43 +54,45 @@ class Item(Struct):
 
     kind: Kind
     ref: str | int = 0
-    """The id of a component or text part, or the number of an input, tool or error of the turn, or
+    """Id of a component or text part; or the index of an input, tool call or error in its turn, or
     of a title of the surface."""
     start: int = 0
-    """Of a piece of text: its first character in the part."""
+    """Index in the text part of the first character of a piece of text."""
     end: int | None = None
-    """Of a piece of text: the place after its last character; `None` while it may grow."""
+    """Index after the last character of a piece of text; `None` while the piece may grow."""
     tight: bool = False
-    """Of a piece of text: it continues a list without an empty line before it."""
+    """Whether a piece of text continues a list without an empty line before it."""
     number: int | None = None
-    """Of a piece of text: the number of the list item that it begins with."""
+    """Number of the list item that a piece of text begins with."""
     fence: str = ""
-    """Of a piece of text that begins inside a code block: the line that opened the block."""
+    """Line that opened the code block, if a piece of text continues one."""
+    tool_number: int | None = None
+    """Number of a tool call in the conversation; `None` if tool calls are not numbered."""
 
 
 class Entry(Struct, frozen=True):
-    """One item as it is to be drawn now."""
+    """One item with its current content."""
 
     log: str
-    """Which turn or surface it belongs to."""
+    """Key of the log of its turn or surface."""
     kind: Kind
     ref: str | int
     start: int
     version: object
-    """Equal versions of one entry look equal."""
+    """Version of the content; two entries of one item with equal versions look equal."""
     draw: Callable[[Options], RenderableType]
     is_fixed: bool
-    """Nothing of it will change (or only as an update)."""
+    """Whether it is final; a later change of a component is printed as an update."""
     growing: bool = False
-    """More of it is coming; it cannot be printed before that."""
+    """Whether more of it is coming, so that it cannot be printed yet."""
     tight: bool = False
-    """No empty line before it."""
+    """Whether it has no empty line before it."""
     is_code: bool = False
-    """It is a block of code: no character of it can turn out to be a mark."""
+    """Whether it is a block of code, so that no character can turn out to be a mark."""
     asks: bool = False
-    """It is a question that is open."""
+    """Whether it is an open question."""
     fingerprint: int = 0
-    """Of a component: what `fingerprint` returns for it."""
+    """Result of `fingerprint` for a component."""
 
     @property
     def key(self) -> tuple[str, str, str | int, int]:
@@ -95,23 +101,29 @@ class Entry(Struct, frozen=True):
 
 
 class EntrySource(Struct, frozen=True):
-    """What the entries of one turn are made from."""
+    """The content of one turn, from which its entries are made."""
 
     key: str
     turn: TurnScreen
     components: Mapping[str, Component]
     over: bool
-    """The agent is done with the turn."""
+    """Whether the turn is over."""
     hold: bool
-    """Components stay live while the turn runs."""
+    """Whether components stay live while the turn runs."""
     spinner: str = ""
-    """The sign of what runs, if it moves."""
+    """Current sign of the spinner; empty if nothing is animated."""
     titles: Sequence[str] = ()
-    """Those that the surface has had, the last one may say that it is closed."""
+    """Titles that the surface has had, oldest first; the last one may say that it is closed."""
 
 
 def entry_of(item: Item, source: EntrySource, *, last: bool) -> Entry:
-    """Return the entry of an item; `last`: nothing follows it yet."""
+    """Return the entry of an item.
+
+    Args:
+        item: The item.
+        source: The content of its turn.
+        last: Whether nothing follows it yet.
+    """
     match item.kind:
         case "input":
             return _input(item, source)
@@ -142,7 +154,7 @@ def _heading(title: str, options: Options) -> RenderableType:
 
 
 def update_of(component: Component, source: EntrySource) -> Entry:
-    """Return the entry that shows a printed component again, as an update."""
+    """Return the entry that shows a printed component again, marked as an update."""
 
     def draw(options: Options) -> RenderableType:
         head = Text("↻ updated" if options.unicode else "(updated)", style=DIM)
@@ -215,14 +227,16 @@ def _tool(item: Item, source: EntrySource) -> Entry:
         item.ref,
         0,
         (run.ok, run.error, spinner, run.progress, run.result, is_asking),
-        lambda options: draw_tool(run, options, spinner, is_asking=is_asking),
+        lambda options: draw_tool(
+            run, options, spinner, is_asking=is_asking, number=item.tool_number
+        ),
         is_fixed=not runs,
         growing=runs,
     )
 
 
 def _asks_permission(run: ToolRun, source: EntrySource) -> bool:
-    """Return whether an open question below it asks for permission, with its arguments."""
+    """Return whether an open question below a tool call asks for permission and shows its input."""
     asked = [
         one.component for one in source.turn.permissions.values() if one.call_id == run.call_id
     ]
@@ -237,7 +251,9 @@ def _text(item: Item, source: EntrySource) -> Entry:
     if not item.fence:
         piece = piece.lstrip("\r\n")
     if item.start and content[item.start - 1] != "\n":
-        piece = piece.lstrip(" ")  # after a tool; this is not the indent of a code block
+        # A tool call cut the text in the middle of a line. The space that follows would be read
+        # as the indent of a code block.
+        piece = piece.lstrip(" ")
     return Entry(
         source.key,
         "text",
@@ -285,5 +301,5 @@ def _component(item: Item, source: EntrySource, *, is_fixed: bool) -> Entry:
 
 
 def fingerprint(component: Component) -> int:
-    """Return a number that differs if what is shown differs."""
+    """Return a number that differs if the component looks different."""
     return hash(msgspec.json.encode(component))

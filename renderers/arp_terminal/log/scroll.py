@@ -1,4 +1,11 @@
-"""The transcript as lines: those that are printed for good, and those that are redrawn."""
+"""The transcript as lines: printed lines, which stay, and the tail, which is redrawn.
+
+Theory of operation. `advance` prints the entries that are final and draws the others as the tail.
+A tail that does not fit into the terminal is printed early from the top, because lines above the
+window cannot be redrawn. If a smaller window pushes part of the tail out of sight, `leave` counts
+all of it as printed. For text that still grows, `_left` then remembers which characters are
+printed, so that the next drawing begins after them.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +23,21 @@ from arp_terminal.painter import Painter
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _TABLE = re.compile(r"[|─━│┃]")
-"""Drawn for tables: the next row may change the widths of all."""
+"""Characters that are drawn for tables; the next row may change the width of a whole table."""
 _CONTINUED = re.compile(r"^\s*[↪>] ")
-"""Before what continues a line of code that was too long: where that is, differs by the width."""
+"""Sign before the rest of a line of code that was too long; its place depends on the width."""
 _MARK = re.compile(r"[*_`~<\[]")
-"""In drawn text that grows: what may begin a mark that is not closed yet."""
+"""Characters in growing text that may begin a mark that is not closed yet."""
 
 
 class Tail(Struct, frozen=True):
-    """What is live, as it was drawn by one `advance`."""
+    """The live entries as one `advance` has drawn them."""
 
     lines: tuple[str, ...] = ()
     entries: tuple[tuple[Entry, tuple[str, ...]], ...] = ()
-    """Each with its own lines."""
+    """Each entry with its own lines."""
     is_whole: bool = True
-    """Nothing was cut from above."""
+    """Whether nothing was cut from the top."""
 
 
 class Scroll:
@@ -39,25 +46,25 @@ class Scroll:
     def __init__(self, transcript: Transcript, options: Options) -> None:
         self.transcript = transcript
         self.live = Tail()
-        """What is live, as of the last `advance`."""
+        """The tail of the last `advance`."""
         self._painter = Painter(options)
         self._drawn: dict[tuple[str, str, str | int, int], tuple[object, list[str]]] = {}
         self._last_kind: str | None = None
         self._left: dict[tuple[str, str, str | int, int], str] = {}
-        """Characters of live text that stay where they were drawn; what follows them is live."""
+        """Characters of growing text that are printed already; the text after them is live."""
 
     @property
     def tail(self) -> list[str]:
-        """The lines of what is live, as of the last `advance`."""
+        """The lines of the tail of the last `advance`."""
         return list(self.live.lines)
 
     @property
     def options(self) -> Options:
-        """How it is drawn."""
+        """How to draw."""
         return self._painter.options
 
     def resize(self, options: Options) -> None:
-        """Redraw what is live with these options; what is printed stays as it is."""
+        """Redraw the tail with these options from now on; printed lines stay as they are."""
         self._painter = Painter(options)
         self._drawn.clear()
 
@@ -65,15 +72,17 @@ class Scroll:
         """Return the lines to print now, and set `tail`.
 
         Args:
-            room: Lines that the tail may have. What does not fit is printed; what grows is printed
-                but for its last lines, or cut from above while its first lines may still change.
-                `None` = without bound.
-            spinner: The sign of what runs.
+            room: Maximum number of lines of the tail; `None` means no limit. Entries that do not
+                fit are printed. Growing text is printed except for its last lines; while its first
+                lines may still change, they are cut from the tail instead.
+            spinner: Current sign of the spinner.
         """
         entries = self.transcript.entries(spinner)
         printed: list[str] = []
         while entries and entries[0].is_fixed:
             printed += self._print(entries.pop(0))
+        # Lines above the window cannot be redrawn: terminals would keep a stale copy of each frame.
+        # So entries at the top are printed early, although they may still change.
         while room is not None and entries and not entries[0].growing:
             if len(self._tail(entries)) <= room:
                 break
@@ -89,23 +98,25 @@ class Scroll:
         return printed
 
     def leave(self, tail: Tail) -> bool:
-        """Let a tail stay where it was drawn: what it shows is printed, and only more is drawn.
+        """Count a tail as printed where it was drawn; only what follows is drawn from now on.
 
-        Text that is being written goes on after what is there of it. If it later turns out to begin
-        with something else, such as a word that became bold, all of it is printed again.
+        Growing text continues after its characters in the tail. If its beginning changes later,
+        such as a word that becomes bold, all of it is printed again.
 
         Args:
-            tail: What is on the screen.
+            tail: The tail that is on the screen.
 
         Returns:
-            `False` if something of it cannot stay: it was cut from above, has changed since, or
-            will change. Nothing has happened then.
+            `False` if part of it cannot stay, because it was cut from the top, has changed since,
+            or will change. Nothing has changed then.
         """
         entries = self.transcript.entries()
         if not tail.is_whole or len(entries) < len(tail.entries):
             return False
         last = len(tail.entries) - 1
         for place, ((drawn, lines), entry) in enumerate(zip(tail.entries, entries, strict=False)):
+            # A drawing that has changed since, or a table that may get other widths, must not stay.
+            # The terminal would show both the old and the new drawing.
             is_same = drawn.version == entry.version and not drawn.growing
             is_text = drawn.kind == "text" and (drawn.is_code or not _TABLE.search("".join(lines)))
             is_open = is_text and place == last
@@ -122,7 +133,7 @@ class Scroll:
         return True
 
     def finish(self) -> list[str]:
-        """Return the lines of all that is left, as it is now; the tail is empty afterwards."""
+        """Return the lines of everything that is not printed; the tail is empty afterwards."""
         printed = self.advance()
         for entry in self.transcript.entries():
             printed += self._print(entry)
@@ -130,7 +141,7 @@ class Scroll:
         return printed
 
     def note(self, lines: Iterable[str]) -> list[str]:
-        """Return the lines of a note, with an empty line before it where that is due."""
+        """Return the lines of a note, after an empty line unless it follows another note."""
         found = list(lines)
         return self._spaced("note", found, tight=self._last_kind == "note")
 
@@ -146,12 +157,13 @@ class Scroll:
         return self._spaced(entry.kind, lines, tight=tight)
 
     def _print_top(self, entry: Entry, rest: int) -> list[str]:
-        """Print the first lines of text that is being written, if they will stay as they are."""
+        """Print the first lines of growing text if they cannot change any more."""
         lines = self._lines(entry)
         top = lines[: max(0, len(lines) - max(1, rest))]
         while top and not top[-1]:
             top.pop()
         shown = _characters(entry, top)
+        # A table may get other widths, and an open mark may turn the words after it bold.
         is_sure = entry.is_code or not (_TABLE.search("".join(lines)) or _MARK.search(shown))
         if not top or entry.kind != "text" or not is_sure:
             return []
@@ -201,13 +213,13 @@ class Scroll:
         return lines
 
     def _after(self, lines: list[str], entry: Entry) -> list[str]:
-        """Return what follows in lines after the characters that stay; all if they do not match."""
+        """Return the lines after the characters that are printed already; all if they differ."""
         left, seen = self._left[entry.key], 0
         for number, line in enumerate(lines):
             found = _characters(entry, [line])
             same = left[seen : seen + len(found)]
             if not found.startswith(same):
-                break
+                break  # the beginning has changed: to continue after it would lose words
             seen += len(same)
             if seen == len(left):
                 if same or not found:
@@ -217,7 +229,7 @@ class Scroll:
         return lines
 
     def _end_of(self, line: str, count: int) -> list[str]:
-        """Return the last characters of a line as a line, indented as it is."""
+        """Return the last characters of a line as a line with the same indent."""
         if not count:
             return []
         text = Text.from_ansi(line)
@@ -230,7 +242,7 @@ class Scroll:
         return self._painter.lines(indented(text[start:], indent))
 
     def _forget(self, entries: list[Entry]) -> None:
-        """Drop drawings of what is no longer live."""
+        """Drop the drawings of entries that are no longer live."""
         keys = {entry.key for entry in entries}
         for known in (self._drawn, self._left):
             for key in known.keys() - keys:
@@ -238,7 +250,7 @@ class Scroll:
 
 
 def _characters(entry: Entry, lines: Iterable[str]) -> str:
-    """Return what lines of an entry show, without what differs by the width."""
+    """Return the characters that lines of an entry show, without those that depend on the width."""
     plain = [_STYLE.sub("", line) for line in lines]
     if entry.is_code:
         plain = [_CONTINUED.sub("", line) for line in plain]

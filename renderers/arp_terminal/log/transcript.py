@@ -1,20 +1,20 @@
-"""What has happened, in order, and how much of it is printed.
+"""The turns of a session in order, and how much of each is printed.
 
-Theory of operation. What a terminal has printed stays. Each turn is a list of
-items: inputs, reasoning, uses of tools, pieces of text, components, errors, the end. From
-the front, items that can no longer change are printed, once; the others are *live* and are
-redrawn. Text is cut into pieces where a block of markdown is over. A component
-stays live while its turn runs, as long as there is room for it; if it changes after it was
-printed, it is printed again, marked as an update.
+Theory of operation. A terminal cannot change what it has printed. Each turn is a list of items:
+inputs, reasoning, tool calls, pieces of text, components, errors, the end. From the front, items
+that can no longer change are printed, once. The other items are *live* and are redrawn. Text is cut
+into pieces at the end of each block of markdown. A component stays live while its turn runs and
+there is room for it. If it changes after it was printed, it is printed again, marked as an update.
 
-The screen itself is the client's. Messages arrive here after they were applied to it, and it may
-be several messages ahead by then. So they only say what changed: the content and its order are read
-from the screen (`Screen.story`), which is right at any moment.
+The client owns the screen. A message arrives here after it was applied to the screen, which may be
+several messages ahead by then. So a message only says what changed. The content and its order are
+read from the screen (`Screen.story`), which is complete at any moment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from arp.protocol.messages import (
     Commit,
@@ -30,30 +30,34 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import Insert, Replace
-from arp.protocol.screen import Screen
+from arp.protocol.screen import Screen, ToolRun
 from arp_terminal.log.entries import Entry
 from arp_terminal.log.turn_log import TurnLog
 
 
 class Transcript:
-    """All turns of a session as a terminal shows them."""
+    """All turns and surfaces of a session, as a terminal shows them."""
 
-    def __init__(self, screen: Screen, *, hold: bool = True) -> None:
+    def __init__(self, screen: Screen, *, hold: bool = True, numbered: bool = False) -> None:
         """Begin with nothing printed.
 
         Args:
-            screen: What is shown; the client keeps it up to date.
-            hold: Whether components of a running turn stay live, for a terminal that can redraw;
-                without it they are printed when they are committed, and text line by line.
+            screen: The screen; the client keeps it up to date.
+            hold: Whether components of a running turn stay live, for a terminal that can redraw.
+                Otherwise components are printed when they are committed, and text line by line.
+            numbered: Whether tool calls have numbers, for `tool`.
         """
         self.screen = screen
         self._hold = hold
         self._logs: dict[str, TurnLog] = {}
         self._open: dict[str, TurnLog] = {}
         self._touched: set[tuple[str, str]] = set()
+        self._numbered = numbered
+        self._tools: list[tuple[str, int]] = []
+        """Turn and place of each numbered tool call, in the order of the numbers."""
 
     def adopt(self, screen: Screen) -> None:
-        """Continue with a new screen; show what is missing or has changed."""
+        """Continue with a new screen: print what is missing or has changed."""
         self.screen = screen
         surfaces = {f"@{name}": name for name in screen.surfaces if name != "main"}
         wanted = dict.fromkeys(screen.turns, "main") | surfaces
@@ -91,7 +95,10 @@ class Transcript:
                 self._log(message.turn_id or "")
 
     def entries(self, spinner: str = "") -> list[Entry]:
-        """Return what is not yet printed, in order; the first `is_fixed` ones may be printed."""
+        """Return the entries that are not printed yet, in order.
+
+        The entries at the front that are `is_fixed` may be printed.
+        """
         order = {turn_id: place for place, turn_id in enumerate(self.screen.turns)}
         found: list[Entry] = []
         for key in sorted(self._open, key=lambda key: order.get(key, len(order))):
@@ -104,13 +111,40 @@ class Transcript:
         return found
 
     def printed(self, entry: Entry) -> None:
-        """Record that the first of the entries is on paper."""
+        """Record that the first of the entries is printed."""
         self._open[entry.log].printed(entry)
+
+    @property
+    def tool_count(self) -> int:
+        """The number of the last tool call; 0 if there was none."""
+        return len(self._tools)
+
+    def tool(self, number: int) -> ToolRun | None:
+        """Return the tool call with a number; `None` if there is none on the screen."""
+        if not 1 <= number <= len(self._tools):
+            return None
+        turn_id, place = self._tools[number - 1]
+        turn = self.screen.turns.get(turn_id)
+        return turn.tools[place] if turn is not None and place < len(turn.tools) else None
+
+    def _number_tool(self, turn_id: str, place: int) -> int | None:
+        """Return the number of a new tool call.
+
+        A number is never used again: what is printed cannot be changed, and `/tool 3` must mean the
+        call that is printed with it.
+        """
+        if not self._numbered:
+            return None
+        self._tools.append((turn_id, place))
+        return len(self._tools)
 
     def _log(self, key: str, surface: str = "main") -> TurnLog:
         log = self._logs.get(key)
         if log is None:
-            log = self._logs[key] = TurnLog(key, surface, by_line=not self._hold)
+            number_tool = partial(self._number_tool, key)
+            log = self._logs[key] = TurnLog(
+                key, surface, by_line=not self._hold, number_tool=number_tool
+            )
         self._open[key] = log
         return log
 
@@ -135,7 +169,7 @@ class Transcript:
         self._touched.clear()
 
     def _changed(self, places: Iterable[tuple[str, str]]) -> None:
-        """Mark components as changed, whichever turn they are in."""
+        """Mark components as changed; each may be in any turn."""
         for surface, component_id in places:
             tree = self.screen.surfaces.get(surface)
             if tree is not None and component_id in tree.nodes:

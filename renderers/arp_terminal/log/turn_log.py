@@ -1,9 +1,14 @@
-"""One turn (or another surface): its items in order, and how many are printed."""
+"""The log of one turn, or of another surface: its items in order, and how many are printed.
+
+Theory of operation. `sync` compares the screen with the items and adds what is new, at its place in
+the story of the turn. The items before `front` are printed and never change. Text grows: the last
+piece of a text part has no `end` until a block of markdown is over or something else follows it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from arp.protocol.components import AUTHOR, Component
@@ -26,45 +31,57 @@ from arp_terminal.log.entries import (
 from arp_terminal.options import Options
 
 OUTPUT_KINDS = ("text", "component", "author")
-"""Kinds that follow the order of the output."""
+"""Kinds of items that follow the order of the output."""
 
 
 Reached: TypeAlias = Mapping[str, int]
-"""How many characters of each text part are before the current place."""
+"""Number of characters of each text part that are before the current place in the story."""
 
 
 class TurnLog:
-    """The items of one turn: `sync` reads the screen, `entries` returns what is not printed."""
+    """The items of one turn. `sync` reads the screen, `entries` returns what is not printed."""
 
-    def __init__(self, key: str, surface: str = "main", *, by_line: bool = False) -> None:
+    def __init__(
+        self,
+        key: str,
+        surface: str = "main",
+        *,
+        by_line: bool = False,
+        number_tool: Callable[[int], int | None] = lambda _: None,
+    ) -> None:
         """Begin without items.
 
         Args:
-            key: The turn's id, or `@` and the surface's name.
-            surface: Where it shows.
+            key: Id of the turn, or `@` and the name of the surface.
+            surface: Name of the surface.
             by_line: Whether to print lines of unfinished text, for an output that cannot redraw.
+            number_tool: Returns the number in the conversation of a new tool call, from its index
+                in the turn.
         """
         self.key = key
         self.surface = surface
         self._by_line = by_line
+        self._number_tool = number_tool
         self.items: list[Item] = []
         self.front = 0
-        """Items that are printed."""
+        """Number of items that are printed."""
         self._changed: set[str] = set()
+        """Printed components that may have changed since."""
         self._printed: dict[str, object] = {}
-        """What was drawn of each component, as its fingerprint."""
+        """Fingerprint of each printed component, as it was printed."""
         self._asked: set[str] = set()
         """Questions that were printed while they were open."""
         self._answered: set[str] = set()
-        """Those whose answer is shown with an input that `sync` has still to read."""
-        self._taken: Counter[str] = Counter()
+        """Questions with an answer that is shown at the place of an input still to be read."""
+        self._read_counts: Counter[str] = Counter()
+        """Number of inputs, tool calls, errors and so on that have been read from the screen."""
         self._titles: list[str] = []
-        """Of the surface, each as it was when it was shown."""
+        """Titles that the surface has had, oldest first; empty after it was closed."""
 
     # -- what happened ---------------------------------------------------------------------------
 
     def change(self, component_id: str, screen: Screen) -> None:
-        """Record that a commit changed a component; `sync` finds answers."""
+        """Record that a commit changed a component; answers to questions are found by `sync`."""
         if component_id not in self._printed:
             return
         component = next(one for one in self.output(screen) if one.id == component_id)
@@ -72,12 +89,16 @@ class TurnLog:
             self._changed.add(component_id)
 
     def adopt(self, screen: Screen) -> None:
-        """Read all of a new screen; what is printed may have changed in it."""
+        """Read a new screen; any printed component may have changed in it."""
         self._changed.update(self._printed)
         self.sync(screen)
 
     def close(self) -> None:
-        """Record that the surface is closed: a later one of this name has nothing to do with it."""
+        """Record that the surface is closed.
+
+        A later surface with this name is another one. Without this it would be compared with the
+        components of the closed one, and equal ids would be shown as updates.
+        """
         was_seen = self.front > 0
         self.items = self.items[self.front :]
         self.front = 0
@@ -93,12 +114,12 @@ class TurnLog:
         self.items.append(Item("title", len(self._titles) - 1))
 
     def sync(self, screen: Screen) -> None:
-        """Read what the screen shows of the turn, in the order in which it happened."""
+        """Read the turn from the screen, in the order of its story."""
         title = screen.info(self.surface).title
         if title and (not self._titles or self._titles[-1] != title):
             self._add_title(title)
         turn, output = self.turn(screen), self.output(screen)
-        self._take_answers(output, screen)
+        self._add_answers(output, screen)
         components = {item.ref for item in self.items if item.kind in ("component", "author")}
         reached: Counter[str] = Counter()
         for piece in self._story(screen, output):
@@ -106,25 +127,25 @@ class TurnLog:
                 case "text":
                     part, is_last = output[piece.number], piece.number == len(output) - 1
                     reached[part.id] += len(piece.text)
-                    self._take_text(part, reached[part.id], last=is_last)
+                    self._add_text(part, reached[part.id], last=is_last)
                 case "component":
                     component = output[piece.number]
                     if component.id not in components:
                         kind: Kind = "author" if component.type == AUTHOR else "component"
                         self.items.append(Item(kind, component.id))
                 case _:
-                    self._take_mark(piece, turn, output, reached)
+                    self._add_mark(piece, turn, output, reached)
         if self.is_over(screen):
             self._close(output)
-        self._drop_and_sort(turn, [component.id for component in output])
-        if not self._taken["end"] and draw_end(turn, Options()) is not None:
-            self._taken["end"] = 1
+        self._follow_order(turn, [component.id for component in output])
+        if not self._read_counts["end"] and draw_end(turn, Options()) is not None:
+            self._read_counts["end"] = 1
             self.items.append(Item("end"))
 
     # -- what to print ---------------------------------------------------------------------------
 
     def entries(self, screen: Screen, *, hold: bool, spinner: str = "") -> Iterator[Entry]:
-        """Return what is not printed, in order, then what was printed and has changed since."""
+        """Return what is not printed, in order, and then the printed components that changed."""
         source = EntrySource(
             key=self.key,
             turn=self.turn(screen),
@@ -144,7 +165,7 @@ class TurnLog:
                 yield update_of(component, source)
 
     def printed(self, entry: Entry) -> None:
-        """Record that the first of the entries is on paper."""
+        """Record that the first of the entries is printed."""
         if entry.kind != "update":
             self.front += 1
         if entry.kind in ("component", "author", "update", "answer"):
@@ -154,25 +175,25 @@ class TurnLog:
                 self._asked.add(str(entry.ref))
 
     def is_over(self, screen: Screen) -> bool:
-        """Return whether the agent is done with it."""
+        """Return whether the turn is over."""
         turn = self.turn(screen)
         return turn.final or turn.status in FINAL_STATUSES
 
     def is_done(self, screen: Screen) -> bool:
-        """Return whether it is over and all of it is on paper."""
+        """Return whether the turn is over and all of it is printed."""
         return self.is_over(screen) and self.front == len(self.items) and not self._changed
 
     def turn(self, screen: Screen) -> TurnScreen:
-        """Return the turn; another surface is a turn that is over at any time."""
+        """Return the turn; another surface counts as a turn that is over."""
         if self.surface != "main":
             return TurnScreen(self.key, final=True)
         return screen.turns.get(self.key) or TurnScreen(self.key)
 
     def output(self, screen: Screen) -> list[Component]:
-        """Return what it shows."""
+        """Return its components."""
         return screen.output(self.key, self.surface)
 
-    # -- taking in -------------------------------------------------------------------------------
+    # -- reading the screen ----------------------------------------------------------------------
 
     def _story(self, screen: Screen, output: Sequence[Component]) -> Iterable[Piece]:
         if self.surface == "main":
@@ -180,8 +201,14 @@ class TurnLog:
         parts = frozenset(one.id for one in output if "/" in one.id and one.type == "text")
         return pieces_of(output, parts, ())
 
-    def _take_text(self, part: Component, reached: int, *, last: bool) -> None:
-        """Add a text part up to a place; what a mark does not cut is cut into blocks."""
+    def _add_text(self, part: Component, reached: int, *, last: bool) -> None:
+        """Add a text part up to a place, cut into blocks of markdown.
+
+        Args:
+            part: The text part.
+            reached: Number of its characters before the next mark of the story.
+            last: Whether nothing follows it in the output, so that it may grow.
+        """
         content = part.props["content"]
         item = next((one for one in reversed(self.items) if one.ref == part.id), None)
         if item is None or (item.end is not None and item.end < reached):
@@ -197,14 +224,14 @@ class TurnLog:
         if not last:
             item.end = len(content)
 
-    def _take_mark(
+    def _add_mark(
         self, piece: Piece, turn: TurnScreen, output: Sequence[Component], reached: Reached
     ) -> None:
-        """Put an input, the thinking, a tool or an error where it happened, if it is new."""
+        """Add an input, the thinking, a tool call or an error at its place, if it is new."""
         kind: Kind = "thought" if piece.kind == "thinking" else piece.kind
-        if piece.number < self._taken[kind]:
+        if piece.number < self._read_counts[kind]:
             return
-        self._taken[kind] = piece.number + 1
+        self._read_counts[kind] = piece.number + 1
         match kind:
             case "input" if not is_said(turn, piece.number):
                 answered = turn.inputs[piece.number].source_component
@@ -213,15 +240,22 @@ class TurnLog:
                     self._place(Item("answer", answered), output, reached)
             case "error" if turn.errors[piece.number].id is not None:
                 pass
+            case "tool":
+                number = self._number_tool(piece.number)
+                self._place(Item(kind, piece.number, tool_number=number), output, reached)
             case _:
                 self._place(Item(kind, piece.number), output, reached)
 
-    def _take_answers(self, output: Sequence[Component], screen: Screen) -> None:
-        """Find answers to printed questions; they are shown here unless their input is to come."""
+    def _add_answers(self, output: Sequence[Component], screen: Screen) -> None:
+        """Add the answers to printed questions.
+
+        An answer is shown at the place of its input. If that input has not been read from the
+        screen yet, the answer waits for it.
+        """
         turn = self.turn(screen)
         to_come = {
             turn.inputs[place].source_component
-            for place in range(self._taken["input"], len(turn.inputs))
+            for place in range(self._read_counts["input"], len(turn.inputs))
             if not is_said(turn, place)
         }
         for question in output:
@@ -239,7 +273,7 @@ class TurnLog:
                 self._place(Item("answer", question.id), output, {})
 
     def _place(self, new: Item, output: Sequence[Component], reached: Reached) -> None:
-        """Append an item, but not inside a block of code."""
+        """Append an item, but never inside a block of code: the block would be torn apart."""
         last = self.items[-1] if self.items else None
         place = len(self.items)
         if last is not None and last.kind == "text" and last.end is None:
@@ -259,7 +293,7 @@ class TurnLog:
         return lines_over(source, item.fence) if self._by_line and not cut.offset else cut
 
     def _is_answered_inside(self, component_id: str, screen: Screen) -> bool:
-        """Return whether an answer belongs to this turn: otherwise a new turn begins with it."""
+        """Return whether an answer belongs to this turn; otherwise a new turn begins with it."""
         inputs = self.turn(screen).inputs
         return not self.is_over(screen) or any(
             echo.source_component == component_id for echo in inputs
@@ -270,13 +304,13 @@ class TurnLog:
             if item.kind == "text" and item.end is None:
                 item.end = len(_content(output, item))
 
-    def _drop_and_sort(self, turn: TurnScreen, order: list[str]) -> None:
-        """Let what is not printed follow the screen: removed, moved."""
+    def _follow_order(self, turn: TurnScreen, order: list[str]) -> None:
+        """Drop the unprinted items that the screen no longer has, and sort the others like it."""
         places = {component_id: place for place, component_id in enumerate(order)}
         live = [
             item
             for item in self.items[self.front :]
-            if (item.ref in places if isinstance(item.ref, str) else _stands(item, turn))
+            if (item.ref in places if isinstance(item.ref, str) else _is_present(item, turn))
         ]
         slots = [place for place, item in enumerate(live) if item.kind in OUTPUT_KINDS]
         wanted = sorted(
@@ -288,12 +322,12 @@ class TurnLog:
 
 
 def _content(output: Sequence[Component], item: Item) -> str:
-    """Return the whole text part of which an item is a piece."""
+    """Return the text of the part that an item is a piece of."""
     return next((str(one.props["content"]) for one in output if one.id == item.ref), "")
 
 
-def _stands(item: Item, turn: TurnScreen) -> bool:
-    """Return whether the input, tool or error that an item names is (still) there."""
+def _is_present(item: Item, turn: TurnScreen) -> bool:
+    """Return whether the turn still has the input, tool call or error that an item names."""
     lists: dict[str, Sequence[object]] = {
         "input": turn.inputs,
         "tool": turn.tools,

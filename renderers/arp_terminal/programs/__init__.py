@@ -1,4 +1,4 @@
-"""Parts of the programs that run: `conversation`, and what reads keys and writes to a terminal.
+"""Parts of the programs: `conversation`, and the modules that read keys and write to a terminal.
 
 The programs are `arp_terminal.chat`, `arp_terminal.connect` and `arp_terminal.pipe`.
 """

@@ -1,13 +1,13 @@
-"""What a chat needs of the terminal: frames written whole, reflow, the clipboard, the history.
+"""The terminal of a chat: frames that are written whole, reflow, the clipboard, the history.
 
-**Frames.** What is printed above the prompt takes three steps, each of which would be written by
-itself: the lines below are erased, the new ones printed, and those below drawn again. Terminals
-that know synchronised output (DEC private mode 2026) show nothing of it before its end; for the
-others it is one write.
+**Frames.** Printing above the prompt takes three steps: erase the lines below, print the new lines,
+draw the lines below again. Each step would be a write of its own, and the prompt would flicker. A
+terminal with synchronised output (DEC private mode 2026) shows nothing before the end of the frame;
+for other terminals the frame is one write.
 
 **Reflow.** Most terminals break the lines on the screen again when they get narrower. The cursor is
-then further below the first of our lines than it was drawn; going up by the old distance would
-leave the rest on the screen.
+then further below our first line than it was drawn. If we moved it up by the old distance, the
+first lines would stay on the screen.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class FrameOutput(Vt100_Output):
-    """Writes everything of an open frame at its end."""
+    """An output that writes everything of an open frame at its end."""
 
     _is_open = False
 
     @contextmanager
     def frame(self) -> Iterator[None]:
-        """Open a frame; it is written also where an exception ends it."""
+        """Open a frame; it is written even if an exception ends it."""
         self.flush()
         self._is_open = True
         self.write_raw(BEGIN)
@@ -50,24 +50,27 @@ class FrameOutput(Vt100_Output):
     def erase_down(self) -> None:
         """Erase from the first cell of a line to the end of the screen.
 
-        The first cell by itself: what tmux erases from the first cell of the screen on, it keeps
-        among what has scrolled away, as if somebody had asked for an empty screen.
+        The first cell is erased on its own. tmux treats an erase from the first cell of the screen
+        as a request for an empty screen, and keeps the erased lines in its history.
         """
         self.write_raw("\x1b[K\x1b[C\x1b[J\x1b[D")
 
     def flush(self) -> None:
-        """As `Output.flush`; nothing within a frame."""
+        """Flush the output, except within a frame."""
         if not self._is_open:
             super().flush()
 
 
 def frame(output: Output) -> AbstractContextManager[None]:
-    """Open a frame, where the output knows them."""
+    """Open a frame if the output has frames."""
     return output.frame() if isinstance(output, FrameOutput) else nullcontext()
 
 
 def terminal_output() -> Output:
-    """Return the terminal. It is never asked for its cursor: some answer late or not at all."""
+    """Return the output to the terminal.
+
+    It never asks the terminal for its cursor, because some answer late or not at all.
+    """
     output = create_output(stdout=sys.stdout)
     if isinstance(output, Vt100_Output):
         output = FrameOutput(
@@ -82,9 +85,9 @@ def terminal_output() -> Output:
 
 
 def reflows(environ: Mapping[str, str]) -> bool:
-    """Return whether the terminal breaks its lines again when it gets narrower; most do.
+    """Return whether the terminal breaks its lines again when it gets narrower, as most do.
 
-    A wrong yes would erase what was printed above.
+    A wrong yes would erase printed lines above the prompt.
     """
     if environ.get("TMUX"):
         return True
@@ -93,11 +96,11 @@ def reflows(environ: Mapping[str, str]) -> bool:
 
 
 def cursor_after(screen: Screen, cursor: Point, columns: int) -> Point:
-    """Return where the cursor is, from the first line drawn, when there are fewer columns.
+    """Return the position of the cursor, from the first drawn line, after a reflow.
 
     Args:
-        screen: What was drawn, each line ended.
-        cursor: Where it was then.
+        screen: The drawn lines.
+        cursor: Its position when they were drawn.
         columns: Cells of a line now.
     """
     above = sum(_rows(screen, row, columns) for row in range(cursor.y))
@@ -105,21 +108,21 @@ def cursor_after(screen: Screen, cursor: Point, columns: int) -> Point:
 
 
 def erase_reflowed(renderer: Renderer, output: Output, columns: int, first: int = 0) -> None:
-    """Erase what was drawn, now that it has fewer columns; the cursor is then at its first line.
+    """Erase the drawn lines after a reflow; the cursor is then at the first of them.
 
-    Line by line: a terminal such as tmux keeps what is erased all at once, from its very first line
-    on, among what has scrolled away.
+    They are erased line by line. A terminal such as tmux keeps lines in its history that are erased
+    at once, from its first line on.
 
     Args:
-        renderer: What drew it.
+        renderer: The renderer that drew them.
         output: The terminal.
         columns: Cells of a line now.
-        first: So many of the lines stay, and are ours no longer.
+        first: Number of lines at the top that stay, and are no longer ours.
     """
     screen = renderer.last_rendered_screen
     if screen is None:
         return
-    # The library has no public way: it assumes that terminals do not break lines again.
+    # The library has no public way, because it assumes that terminals do not reflow.
     rows = cursor_after(screen, renderer._cursor_pos, columns).y
     rows -= sum(_rows(screen, row, columns) for row in range(first))
     output.write_raw("\r\x1b[2K" + "\x1b[A\x1b[2K" * rows)
@@ -127,7 +130,7 @@ def erase_reflowed(renderer: Renderer, output: Output, columns: int, first: int 
 
 
 def _rows(screen: Screen, row: int, columns: int) -> int:
-    """Return how many lines a line becomes; a wide character is never split."""
+    """Return the number of lines that a line becomes; a wide character is never split."""
     cells = screen.data_buffer[row]
     last = max((place for place, cell in cells.items() if cell.char.strip(" ")), default=-1)
     rows, used, place = 1, 0, 0
@@ -141,16 +144,16 @@ def _rows(screen: Screen, row: int, columns: int) -> int:
 
 
 MAX_COPIED = 74_000
-"""Bytes that terminals accept: xterm reads 100,000 characters of base64."""
+"""Maximum size in bytes that terminals accept: xterm reads 100,000 characters of base64."""
 
 
 def copy_sequence(text: str, environ: Mapping[str, str]) -> str | None:
     """Return the sequence (OSC 52) that puts `text` into the clipboard.
 
-    Inside of tmux it is wrapped so that it gets through.
+    Inside tmux it is wrapped, so that tmux passes it to the terminal.
 
     Returns:
-        `None` if there is nothing to copy or more than a terminal accepts.
+        The sequence; `None` if the text is empty or larger than terminals accept.
     """
     data = text.encode(errors="replace")
     if not data or len(data) > MAX_COPIED:
@@ -170,7 +173,7 @@ def history_path(environ: Mapping[str, str]) -> Path:
 
 
 def open_history(path: Path) -> History:
-    """Open a history for its owner's eyes; one in memory where the file cannot be written."""
+    """Open a history that only its owner can read; in memory if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))

@@ -1,4 +1,9 @@
-"""The lines at the bottom of the screen: what is live, the status, the prompt and what is typed."""
+"""The lines at the bottom of the screen: the tail, the status, the prompt and the typed line.
+
+Theory of operation. No key answers a question by accident. When another question appears, the typed
+text is set aside as a draft, so that none of it can be the answer. Keys that answer without Enter
+work only after `READING_S`, only in an empty line, and not at all if the user was typing.
+"""
 
 from __future__ import annotations
 
@@ -36,18 +41,18 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 from rich.cells import cell_len
 
-from arp_terminal.asking.dialogue import Prompt
 from arp_terminal.drawing.palette import PROMPT_SIGN
+from arp_terminal.prompt import Prompt
 
 MAX_INPUT_LINES = 8
-"""Of what is typed, so many lines are in sight."""
+"""Maximum height of the typed text; longer text scrolls."""
 
 READING_S = 0.5
-"""A question that has just appeared is answered by a letter and Enter: nobody has read it yet."""
+"""Time after a question appears before keys answer it, so that the user can read it first."""
 
 MAX_HINT_LINES = 5
 MAX_LABEL = 120
-"""Characters of a question before the line that is typed; the conversation shows all of it."""
+"""Maximum length of the label before the typed line; the conversation shows the whole question."""
 
 STYLE = Style.from_dict(
     {
@@ -62,7 +67,7 @@ STYLE = Style.from_dict(
 
 
 class Composer:
-    """The editable line and the lines around it; it knows nothing of sessions."""
+    """The editable line and the lines around it; it is independent of sessions."""
 
     def __init__(
         self,
@@ -87,14 +92,14 @@ class Composer:
         self._draft = ""
         self._clock = clock
         self._keys_from = float("inf")
-        """When the letters of the question answer it without Enter."""
+        """Time from which the keys of the question answer without Enter."""
 
     def show(self, tail: list[str]) -> None:
-        """Show painted lines above the prompt, in place of the ones before."""
+        """Show painted lines above the prompt, in place of the last ones."""
         self._tail = to_formatted_text(ANSI("\n".join(tail))) if tail else []
 
     def height(self, columns: int) -> int:
-        """Return the most lines that everything but the tail needs, and one to spare."""
+        """Return the maximum number of lines without the tail, and one to spare."""
         typed = min(MAX_INPUT_LINES, self.buffer.document.line_count)
         hint = min(MAX_HINT_LINES, cell_len(self.hint) // columns + 1)
         return 3 + len(self.flash) + hint + typed
@@ -103,9 +108,9 @@ class Composer:
         """Show another prompt.
 
         Args:
-            prompt: Shown before the line that is typed.
-            changed: It is another question: what is being typed was not meant for it; it is put
-                aside and comes back at the free prompt.
+            prompt: The prompt.
+            changed: Whether it is another question. Text in the line was not meant for it, so it is
+                set aside and comes back at the prompt for any text.
         """
         was_free = self._is_free()
         begins = prompt.initial != self.prompt.initial
@@ -118,7 +123,7 @@ class Composer:
             return
         if was_free:
             self._draft = self.buffer.text
-        # Whoever is typing has not read the question: what they type next is no answer to it.
+        # A user who is typing has not read the question, so the next key must not answer it.
         self._keys_from = float("inf") if self.buffer.text else self._clock() + READING_S
         self.buffer.reset()
         if self._is_free():
@@ -127,11 +132,11 @@ class Composer:
 
     @property
     def hint(self) -> str:
-        """What is to be said besides; where letters answer, the question says it all."""
+        """The explanation above the line; empty if the drawing of the question has it already."""
         return "" if self.prompt.keys else self.prompt.hint
 
     def take(self) -> str:
-        """Return and clear what is typed; the history gets text for the agent, not answers."""
+        """Return the typed text and clear the line; answers are not added to the history."""
         text = self.buffer.text
         if self._is_free() and text.strip():
             self.buffer.append_to_history()
@@ -139,7 +144,7 @@ class Composer:
         return text
 
     def layout(self) -> Layout:
-        """Return the lines for an application."""
+        """Return the layout for an application."""
         search = SearchToolbar()
         control = BufferControl(
             self.buffer,
@@ -174,7 +179,7 @@ class Composer:
         leave: Callable[[], None],
         complete: Callable[[], None],
     ) -> KeyBindings:
-        """Return the keys that mean something here; all others edit the line."""
+        """Return the bindings of the keys that do not edit the line."""
         keys = KeyBindings()
         typing = has_focus(self.buffer)
 
@@ -183,7 +188,7 @@ class Composer:
         def _enter(event: KeyPressEvent) -> None:
             enter()
 
-        @keys.add(Keys.Any, filter=typing & Condition(lambda: self._takes_keys()))
+        @keys.add(Keys.Any, filter=typing & Condition(lambda: self._keys_answer()))
         def _key(event: KeyPressEvent) -> None:
             self.buffer.insert_text(event.data)
             if event.data in self.prompt.keys:
@@ -214,15 +219,16 @@ class Composer:
     def _is_free(self) -> bool:
         return not self.prompt.label or self.prompt.offered
 
-    def _takes_keys(self) -> bool:
+    def _keys_answer(self) -> bool:
         is_due = self._clock() >= self._keys_from
         return bool(self.prompt.keys) and is_due and not self.buffer.text
 
     def _before(self) -> AnyFormattedText:
         if not self.prompt.label:
             return [("class:prompt", f"{self._sign} ")]
-        is_long = len(self.prompt.keys) > 2  # then the question above says what is asked
-        label = f"[{'/'.join(self.prompt.keys)}]" if is_long else self.prompt.label
+        prompt = self.prompt
+        is_long = len(prompt.options) > 2  # the form above it says what is asked
+        label = f"{prompt.letters}{prompt.count}" if is_long else prompt.label
         label = label[:MAX_LABEL]
         return [("class:question", f"? {label} "), ("class:prompt", f"{self._sign} ")]
 
@@ -233,7 +239,13 @@ class Composer:
 def _shown(
     text: Callable[[], AnyFormattedText], when: Callable[[], bool], wrapped: int = 0
 ) -> ConditionalContainer:
-    """Return lines that are shown at times; wrapped ones need at most so many lines."""
+    """Return a container that is visible under a condition.
+
+    Args:
+        text: Returns its text.
+        when: Whether it is visible.
+        wrapped: Maximum number of lines after wrapping; 0 wraps nothing.
+    """
     window = Window(
         FormattedTextControl(text),
         dont_extend_height=True,

@@ -1,12 +1,13 @@
-"""A session as a person at a terminal has it: what to type now, and what becomes of a line.
+"""A conversation: the current prompt, and the effect of each line that the user types.
 
-Nothing here draws or reads a terminal, so that a screen with a cursor (`chat`) and a pipe
-(`line_mode`) share it.
+Nothing here draws or reads a terminal, so a screen with a cursor (`chat`) and a pipe (`line_mode`)
+share it.
 
-Theory of operation. The client's screen may be ahead of the events that were heard. What a line
-that is typed now would mean (which question is asked, whether an answer is awaited, whether all is
-done) is therefore found in one look at the screen, when an event is heard, and stays as it is until
-the next look: it is never put together from two moments.
+Theory of operation. The client's screen may be ahead of the events that were received. What a typed
+line means depends on the current question, on whether an answer is awaited, and on whether anything
+runs. All three are read from the screen at once, in `_refresh`, after each event, and stay the same
+until the next event. They are never combined from two moments: a line could then answer a question
+that the user has not seen.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentHello, Delta, ErrorMessage
 from arp.protocol.messages import Command as Offered
-from arp.protocol.screen import Screen, TurnScreen
+from arp.protocol.screen import Screen, ToolRun, TurnScreen
 from arp_terminal.asking.commands import (
     Command,
     completed,
@@ -32,36 +33,41 @@ from arp_terminal.asking.commands import (
     parse_command,
 )
 from arp_terminal.asking.dialogue import (
-    ActionReply,
     Dialogue,
     FormDialogue,
-    FormReply,
     PermissionDialogue,
+    dialogue_for,
+)
+from arp_terminal.asking.in_flight import InFlight
+from arp_terminal.asking.open_questions import Question, find, open_questions, permission_of
+from arp_terminal.drawing.notes import Note
+from arp_terminal.drawing.questions import STATES
+from arp_terminal.log.transcript import Transcript
+from arp_terminal.prompt import (
+    ActionReply,
+    FormReply,
     Problem,
     Prompt,
     Reply,
     SelectionReply,
     TextReply,
-    dialogue_for,
 )
-from arp_terminal.asking.in_flight import InFlight
-from arp_terminal.asking.open_questions import Question, find, next_question, permission_of
-from arp_terminal.drawing.notes import Note
-from arp_terminal.drawing.questions import STATES
-from arp_terminal.log.transcript import Transcript
 
 FREE = Prompt("")
-"""Any text may be typed."""
+"""Prompt for any text."""
 
 MAX_COMPLETIONS = 20
-"""So many are listed at the prompt."""
+"""Maximum number of completions that are listed at the prompt."""
+
+MAX_DIGITS = 7
+"""Digits of a number after `/tool`; a longer one names no tool call."""
 
 CONFIRM_LEAVE_S = 2.0
-"""A second Ctrl-C within this time quits."""
+"""Maximum time between two Ctrl-C that quit."""
 
 
 class Client(Protocol):
-    """What a chat needs of `ArpClient`."""
+    """The part of `ArpClient` that a chat uses."""
 
     @property
     def screen(self) -> Screen: ...  # noqa: D102
@@ -89,28 +95,28 @@ class Client(Protocol):
 
 
 class ExpectedInput(Struct, frozen=True):
-    """What the screen showed last about input."""
+    """What the screen says about input, as of the last event."""
 
     is_awaited: bool = False
-    """The agent waits for an answer."""
+    """Whether the agent waits for an answer."""
     is_idle: bool = True
-    """Nothing runs."""
+    """Whether no turn runs or is queued."""
 
 
 class CurrentQuestion(Struct, frozen=True):
-    """The current question, and how far its dialogue is."""
+    """The current question with its dialogue."""
 
     question: Question
     dialogue: Dialogue
 
     @property
     def id(self) -> str:
-        """The component's id."""
+        """Id of the component that asks."""
         return self.question.component.id
 
 
 def resumed(begun: Dialogue | None, question: Question, screen: Screen) -> Dialogue:
-    """Return the dialogue of a question; what was typed into a form so far stays."""
+    """Return the dialogue of a question; a form that was begun keeps its values."""
     if isinstance(begun, FormDialogue):
         return begun
     found = permission_of(screen, question.component.id)
@@ -122,30 +128,32 @@ def resumed(begun: Dialogue | None, question: Question, screen: Screen) -> Dialo
 
 
 class Conversation:
-    """Listens to a client, knows what may be typed, and sends what was typed."""
+    """One session: receives the events of a client, and sends what the user types."""
 
     def __init__(self, client: Client, *, hold: bool) -> None:
         self.client = client
-        self.transcript = Transcript(client.screen, hold=hold)
+        self.transcript = Transcript(client.screen, hold=hold, numbered=True)
         self._hold = hold
         self._shown_input = ""
-        """The id of the question whose input was printed as a note."""
+        """Id of the last question whose input was printed as a note."""
         self.notes: list[Note] = []
-        """To be printed, then removed, by the program that shows the conversation."""
+        """Notes to be shown; the program that shows the conversation removes them."""
         self.ended: Literal["quit", "new", "interrupted", "lost"] | None = None
         """Why it ended; `None` while it runs."""
         self._asking: CurrentQuestion | None = None
         self._passed: set[str] = set()
-        """Questions that are not asked: skipped, or an answer is on its way."""
+        """Ids of questions that are not asked: skipped ones, and ones with a sent answer."""
         self._in_flight: InFlight[CurrentQuestion] = InFlight()
         self._is_lost = False
         self._expected = ExpectedInput()
+        self._open_questions = 0
+        """Number of questions that can be asked now."""
         self._interrupted_at = float("-inf")
-        self._look()
+        self._refresh()
 
     @property
     def running(self) -> TurnScreen | None:
-        """The turn that the agent works on; `None` when it is idle."""
+        """The turn that runs or waits; `None` if there is none."""
         for turn in reversed(self.client.screen.turns.values()):
             if turn.status in ("running", "waiting") and not turn.final:
                 return turn
@@ -153,31 +161,31 @@ class Conversation:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing runs and nothing that was sent is on its way."""
+        """Whether no turn runs and the server has answered all inputs."""
         return self._expected.is_idle and self._in_flight.is_empty
 
     @property
     def is_awaited(self) -> bool:
-        """Whether the agent waits for an answer, be it to a question that came as text."""
+        """Whether the agent waits for an answer, also to a question that was shown as text."""
         return self._expected.is_awaited and self._in_flight.is_empty
 
     @property
     def prompt(self) -> Prompt:
-        """Shown before the line that is typed next."""
+        """The prompt for the next line."""
         if self._asking is None:
             return FREE
-        prompt = self._asking.dialogue.prompt
+        prompt = replace(self._asking.dialogue.prompt, open_questions=self._open_questions)
         if not self._may_decline(self._asking):
             return prompt
-        hint = f"{prompt.hint}, /decline" if prompt.hint else "/decline"
-        return replace(prompt, hint=hint)
+        note = f"{prompt.note}, /decline" if prompt.note else "/decline"
+        return replace(prompt, note=note)
 
     @property
     def question_id(self) -> str | None:
-        """The id of the current question."""
+        """Id of the current question; `None` if there is none."""
         return self._asking.id if self._asking is not None else None
 
-    # -- what happened ---------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------
 
     def receive(self, event: Event) -> None:
         """Handle an event of the client, after it was applied to the screen."""
@@ -197,7 +205,7 @@ class Conversation:
         if isinstance(event, ErrorMessage):
             self._error(event)
         if not isinstance(event, Delta):
-            self._look()
+            self._refresh()
 
     def _connected(self) -> None:
         if self._is_lost:
@@ -224,50 +232,54 @@ class Conversation:
         elif event.turn_id is None or payload.id is not None:
             self.notes.append(Note("bad", payload.error, lasting=True))
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         """Read from the screen what may be typed now."""
         screen = self.client.screen
         in_flight = self._in_flight
         self._expected = ExpectedInput(in_flight.is_awaited(screen), in_flight.is_idle(screen))
-        self._look_for_question()
+        self._update_question()
 
-    def _look_for_question(self) -> None:
-        """Ask the question that is due; add a note if the one before was answered elsewhere."""
-        asking, due = self._asking, next_question(self.client.screen, self._passed)
+    def _update_question(self) -> None:
+        """Ask the question that is due; add a note if the last one was answered elsewhere."""
+        waiting = open_questions(self.client.screen, self._passed)
+        self._open_questions = len(waiting)
+        asking, due = self._asking, waiting[0] if waiting else None
         is_same = asking is not None and due is not None and due.component.id == asking.id
         if asking is not None and not is_same:
-            self._tell_closed(asking)
+            self._note_closed(asking)
         if due is None:
             self._asking = None
-        elif asking is None or not is_same or self._is_other(asking, due):
+        elif asking is None or not is_same or self._needs_other_dialogue(asking, due):
             begun = asking.dialogue if asking is not None and is_same else None
             self._asking = CurrentQuestion(due, resumed(begun, due, self.client.screen))
-            self._show_input(due)
+            if not self._hold:
+                self._print_input(due.component.id)
 
-    def _is_other(self, asking: CurrentQuestion, due: Question) -> bool:
-        """Return whether a question is now asked in another way than before."""
+    def _needs_other_dialogue(self, asking: CurrentQuestion, due: Question) -> bool:
+        """Return whether the current question needs another dialogue than before."""
         if due.offered != asking.question.offered:
             return True
-        # That it asks for permission comes behind the component.
+        # The permission arrives after the component. Until then the question has the dialogue of a
+        # plain confirm. Its answer has no digest, so it would not be bound to the input.
         is_known = isinstance(asking.dialogue, PermissionDialogue)
         return not is_known and permission_of(self.client.screen, due.component.id) is not None
 
-    def _show_input(self, due: Question) -> None:
-        """Print the whole of what is to be approved, where the question is printed without it."""
-        found = permission_of(self.client.screen, due.component.id)
-        if found is not None and found[1] and not self._hold:
-            self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
-
     def show_input(self) -> None:
-        """Print the whole of what is to be approved now, once, where not all of it is in sight."""
-        if self._asking is None or self._asking.id == self._shown_input:
-            return
-        found = permission_of(self.client.screen, self._asking.id)
-        if found is not None and found[1]:
-            self._shown_input = self._asking.id
-            self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
+        """Print the whole input to be approved, once, because not all of it is in sight."""
+        if self._asking is not None and self._asking.id != self._shown_input:
+            self._print_input(self._asking.id)
 
-    def _tell_closed(self, asking: CurrentQuestion) -> None:
+    def _print_input(self, question_id: str) -> None:
+        """Print the whole input that a question asks permission for, if it asks for one."""
+        found = permission_of(self.client.screen, question_id)
+        if found is None or not found[1]:
+            return
+        permission, shown = found
+        self._shown_input = question_id
+        call = ToolRun(permission.call_id, permission.tool, shown)
+        self.notes.append(Note("info", "To be allowed:", lasting=True, tool=call))
+
+    def _note_closed(self, asking: CurrentQuestion) -> None:
         component = find(self.client.screen, asking.id)
         state = component.props.get("state") if component is not None else None
         if state == "answered":
@@ -275,19 +287,19 @@ class Conversation:
         elif state in ("declined", "expired"):
             self.notes.append(Note("info", f"The question is over: {STATES[state]}."))
 
-    # -- what the user does ----------------------------------------------------------------------
+    # -- input of the user -----------------------------------------------------------------------
 
     async def enter(self, typed: str) -> Command | None:
         """Handle a line: an answer to the current question, a command, or text for the agent.
 
         Returns:
-            A command that only a terminal can do (`/copy`); `None` if all is done.
+            A command that only a terminal can run (`/copy`); `None` if the line is handled.
         """
         command = parse_command(typed)
         asking = self._asking
         try:
             if command is not None and not (command.name == "/back" and asking is not None):
-                return await self._obey(command)
+                return await self._run_command(command)
             if asking is not None:
                 await self._answer(asking, typed)
             elif is_misspelt(typed, self._offered()):
@@ -298,13 +310,13 @@ class Conversation:
                     )
                 )
             elif typed.strip():
-                await self._say(typed)
+                await self._send_text(typed)
         except (ArpError, OSError, ValueError) as error:
             self.notes.append(Note("bad", str(error)))
         return None
 
     async def interrupt(self, now: float) -> None:
-        """Handle Ctrl-C: it stops the running turn; the second one within two seconds quits.
+        """Handle Ctrl-C: stop the running turn; quit if it is the second one within two seconds.
 
         Args:
             now: Seconds of a monotonic clock.
@@ -320,10 +332,10 @@ class Conversation:
         await self.enter("/cancel")
 
     def complete(self, typed: str) -> str:
-        """Return what Tab adds to a line; a note says what there is to choose from.
+        """Return the text that Tab adds to a line; a note lists several candidates.
 
         Args:
-            typed: What stands before the cursor.
+            typed: Text before the cursor.
         """
         line, choices = completed(typed, self._offered())
         if choices:
@@ -332,10 +344,10 @@ class Conversation:
         return line[len(typed) :] if line.startswith(typed) else ""
 
     def _offered(self) -> Sequence[Offered]:
-        """Return the commands of the app and the session; none before the `hello`."""
+        """Return the commands of the app and the session; empty before the `hello`."""
         return self.client.commands
 
-    async def _say(self, typed: str) -> None:
+    async def _send_text(self, typed: str) -> None:
         text = typed.removeprefix("/") if typed.startswith("//") else typed
         self._in_flight.add(await self.client.send_text(text))
         if not self.client.connected:
@@ -348,12 +360,12 @@ class Conversation:
         if isinstance(result, Problem):
             self.notes.append(Note("bad", result.message))
         elif isinstance(result, TextReply) and not result.answers:
-            await self._say(typed)
+            await self._send_text(typed)
         elif result is not None:
             self._in_flight.add(await self._send(asking.id, result), asking)
             self._passed.add(asking.id)
             self._asking = None
-            self._look_for_question()
+            self._update_question()
 
     async def _send(self, source: str, reply: Reply) -> str:
         match reply:
@@ -366,7 +378,7 @@ class Conversation:
             case TextReply():
                 return await self.client.send_text(reply.text, source=source)
 
-    async def _obey(self, command: Command) -> Command | None:
+    async def _run_command(self, command: Command) -> Command | None:
         match command.name:
             case "/help":
                 self.notes.append(Note("info", help_text(self._offered())))
@@ -383,11 +395,26 @@ class Conversation:
             case "/file":
                 paths, text = file_arguments(command.rest)
                 self._in_flight.add(await self.client.send_files(paths, text))
+            case "/tool":
+                self._print_tool(command.rest)
             case "/back":
                 self.notes.append(Note("bad", "/back goes back in a form. No form is open now."))
             case _:
                 return command
         return None
+
+    def _print_tool(self, typed: str) -> None:
+        """Print a tool call with all of its arguments and its result."""
+        digits = typed.removeprefix("#")
+        number = int(digits) if digits.isdecimal() and len(digits) <= MAX_DIGITS else 0
+        call = self.transcript.tool(number)
+        if call is not None:
+            note = Note("info", "Tool call:", lasting=True, tool=call, tool_number=number)
+            self.notes.append(note)
+            return
+        last = self.transcript.tool_count
+        known = f"the numbers are 1 to {last}" if last else "no tool was called yet"
+        self.notes.append(Note("bad", f"/tool NUMBER shows a tool call; {known}."))
 
     async def _decline(self) -> None:
         asking = self._asking
@@ -397,7 +424,7 @@ class Conversation:
         self._in_flight.add(await self._send(asking.id, ActionReply("decline")), asking)
         self._passed.add(asking.id)
         self._asking = None
-        self._look_for_question()
+        self._update_question()
 
     @staticmethod
     def _may_decline(asking: CurrentQuestion) -> bool:
@@ -409,4 +436,4 @@ class Conversation:
             self._asking = None
         elif not skip:
             self._passed = {asking.id for asking in self._in_flight.subjects()}
-        self._look_for_question()
+        self._update_question()

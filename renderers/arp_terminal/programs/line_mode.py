@@ -1,7 +1,7 @@
-r"""The conversation line by line, for pipes and for terminals without a cursor: append only.
+r"""A conversation line by line, for pipes and terminals without a cursor: it only appends.
 
-From a pipe the next line is read when the agent has done with the last one or asks something, so
-that `printf 'show the sales\n2\n' | arp connect URL` says the second line to the question.
+The next line of a pipe is read when the agent has finished or asks a question. So in
+`printf 'show the sales\n2\n' | arp connect URL` the second line answers the question.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from typing import Literal, TextIO
 from rich.text import Text
 
 from arp.client.events import Event
-from arp_terminal.asking.dialogue import Prompt
 from arp_terminal.drawing.notes import Note, draw_note
 from arp_terminal.log.scroll import Scroll
 from arp_terminal.options import Options
 from arp_terminal.programs.conversation import Client, Conversation
 from arp_terminal.programs.terminal import is_terminal, write_lines
+from arp_terminal.prompt import Prompt
 
 
 async def line_chat(client: Client, options: Options, source: TextIO, out: TextIO) -> str:
-    """Talks until the input ends and the agent is done, or the connection is gone for good.
+    """Run a chat until the input ends and the agent has finished, or the connection is lost.
 
     Args:
-        client: Connected.
+        client: A connected client.
         options: How to draw.
-        source: Lines to send; read by a thread of its own.
-        out: Where the conversation is printed.
+        source: Lines to send; a thread of its own reads them.
+        out: Stream to print the conversation to.
 
     Returns:
-        As `chat`; besides, `unanswered` if the input ended at a question.
+        The reason of the end, as for `chat`; also `unanswered` if the input ended at a question.
     """
     lines = LineChat(Conversation(client, hold=False), options, source, out)
     with lines.signals():
@@ -56,8 +56,8 @@ class LineChat:
         self._lines: deque[str] = deque()
         self._is_ended = False
         self._changed = asyncio.Event()
-        self._wanted = threading.Semaphore(1)
-        self._asked: Prompt | None = None
+        self._line_requests = threading.Semaphore(1)
+        self._last_prompt: Prompt | None = None
 
     async def run(self, events: AsyncIterator[Event]) -> str:
         """Run to the end; return why it ended."""
@@ -68,7 +68,7 @@ class LineChat:
         try:
             while conversation.ended is None:
                 self._changed.clear()
-                if self._lines and self._takes_a_line():
+                if self._lines and self._is_line_due():
                     self._show()
                     await self._enter(self._lines.popleft())
                 elif self._is_ended and not self._lines and (why := self._is_over()):
@@ -103,12 +103,12 @@ class LineChat:
             with suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.remove_signal_handler(signal.SIGINT)
 
-    # -- what comes in ---------------------------------------------------------------------------
+    # -- input -----------------------------------------------------------------------------------
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Read line after line, each when the one before was used; runs in a thread."""
+        """Read each line after the last one was used; runs in a thread."""
         with suppress(RuntimeError, ValueError):  # the loop or the stream is closed
-            while self._wanted.acquire() and (line := self._source.readline()):
+            while self._line_requests.acquire() and (line := self._source.readline()):
                 loop.call_soon_threadsafe(self._arrived, line.rstrip("\r\n"))
             loop.call_soon_threadsafe(self._arrived, None)
 
@@ -131,16 +131,20 @@ class LineChat:
         self._changed.set()
 
     async def _enter(self, line: str) -> None:
-        self._wanted.release()
-        self._asked = None
+        self._line_requests.release()
+        self._last_prompt = None
         command = await self._conversation.enter(line)
         if command is not None:
             note = Note("bad", f"{command.name} needs a terminal with a cursor.")
             self._conversation.notes.append(note)
         self._show()
 
-    def _takes_a_line(self) -> bool:
-        """Return whether a line would be used as it was meant; a person sees that."""
+    def _is_line_due(self) -> bool:
+        """Return whether the next line may be used.
+
+        A pipe is written in advance. A line that is used while the agent works would become an
+        input, although it was meant for the next question. A person sees what is asked.
+        """
         conversation = self._conversation
         person = is_terminal(self._source)
         asked = conversation.question_id is not None or conversation.is_awaited
@@ -153,18 +157,18 @@ class LineChat:
             return "unanswered"
         return "quit" if conversation.is_idle else None
 
-    # -- what goes out ---------------------------------------------------------------------------
+    # -- output ----------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """Print what is new, and the prompt once."""
+        """Print new output, and each prompt once."""
         lines = self._scroll.advance()
         notes, self._conversation.notes = self._conversation.notes, []
         for note in notes:
             lines += self._scroll.note(self._scroll.paint(draw_note(note, self._scroll.options)))
         prompt = self._conversation.prompt
         answerable = bool(self._lines) or not self._is_ended
-        if prompt.label and prompt != self._asked and answerable:
+        if prompt.label and prompt != self._last_prompt and answerable:
             hint = f"  ({prompt.hint})" if prompt.hint else ""
             lines += self._scroll.note(self._scroll.paint(Text(f"? {prompt.label}{hint}")))
-        self._asked = prompt
+        self._last_prompt = prompt
         write_lines(self._out, lines)

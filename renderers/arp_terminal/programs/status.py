@@ -11,17 +11,17 @@ from arp_terminal.programs.conversation import Conversation
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ASCII_SPINNER = "|/-\\"
 TURNS_PER_S = 8
-"""Steps of the spinner in a second."""
+"""Steps of the spinner per second."""
 
 
 def spinner(now: float, unicode: bool) -> str:
-    """Return the sign of what runs at a time, in seconds."""
+    """Return the sign of the spinner at a time, in seconds."""
     signs = SPINNER if unicode else ASCII_SPINNER
     return signs[int(now * TURNS_PER_S) % len(signs)]
 
 
 class Status:
-    """Knows since when the running turn runs."""
+    """The status line; measures how long the current turn runs."""
 
     def __init__(self, conversation: Conversation, *, unicode: bool) -> None:
         self._conversation = conversation
@@ -30,7 +30,7 @@ class Status:
         self._since = 0.0
 
     def fragments(self, now: float) -> StyleAndTextTuples:
-        """Return the line as it is now, empty if the agent is idle.
+        """Return the current line; empty if the agent is idle.
 
         Args:
             now: Seconds of a monotonic clock.

@@ -1,4 +1,4 @@
-"""What kind of terminal a stream is, and writing to it."""
+"""The kind of terminal that a stream is, and writing to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TextIO
 from arp_terminal.options import MIN_WIDTH, Options
 
 PIPE_WIDTH = 80
-"""Cells of a line where there is no terminal to ask."""
+"""Cells of a line if there is no terminal."""
 
 
 def options_for(
@@ -23,8 +23,8 @@ def options_for(
 ) -> Options:
     """Return the options that fit a stream.
 
-    Without a terminal nothing is styled and no row is left out; `NO_COLOR`, `TERM=dumb` and
-    `FORCE_COLOR` are obeyed; without UTF-8 only ASCII is drawn.
+    Without a terminal, nothing is styled and no row is left out. `NO_COLOR`, `TERM=dumb` and
+    `FORCE_COLOR` are obeyed. Without UTF-8, only ASCII is drawn.
     """
     env = os.environ if environ is None else environ
     terminal = is_terminal(out)
@@ -39,7 +39,7 @@ def options_for(
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal: a person reads it or types into it."""
+    """Return whether a stream is a terminal; a closed stream is not."""
     try:
         return stream.isatty()
     except ValueError:
@@ -52,7 +52,7 @@ def is_dumb(environ: Mapping[str, str]) -> bool:
 
 
 def wants_colour(terminal: bool, environ: Mapping[str, str]) -> bool:
-    """Decide about styles: `NO_COLOR` wins, then `FORCE_COLOR`, then the terminal."""
+    """Return whether to send styles, by `NO_COLOR`, then `FORCE_COLOR`, then the terminal."""
     if environ.get("NO_COLOR"):
         return False
     if environ.get("FORCE_COLOR", "0") not in ("", "0"):
@@ -75,7 +75,7 @@ def columns(out: TextIO) -> int:
 
 
 def write_lines(out: TextIO, lines: Sequence[str]) -> None:
-    r"""Write painted lines; what the stream's encoding does not have is written as `\u…`."""
+    r"""Write painted lines; characters that the encoding lacks are written as `\u…`."""
     if not lines:
         return
     text = "\n".join(lines) + "\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prompt_toolkit.history import InMemoryHistory
 
-from arp_terminal.asking.dialogue import Prompt
 from arp_terminal.programs.composer import Composer
+from arp_terminal.prompt import Prompt
 
 FREE = Prompt("")
 OFFERED = Prompt("Next? [1–2]", offered=True)

@@ -93,7 +93,7 @@ def test_a_session_from_the_first_word_to_the_last(server: Serving, tmp_path: Pa
             "",
             "  Let me look.",
             "",
-            "  ✓ query  sql: SELECT 1",
+            "  ✓ #1 query  sql: SELECT 1",
             "",
             "  █ Rain",
             "  Jan  " + "█" * 51 + " 3",
@@ -206,7 +206,7 @@ def test_a_pipe_says_its_lines_one_after_the_other(server: Serving) -> None:
     done = piped(command(server.http), "export\ny\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
-    assert done.stdout.startswith(f"{PROMPT} export\n\n  Let me look.\n\n  ✓ query")
+    assert done.stdout.startswith(f"{PROMPT} export\n\n  Let me look.\n\n  ✓ #1 query")
     assert done.stdout.endswith("\n\n  Written.\n")
 
 

@@ -21,11 +21,11 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.messages import Command as Offered
-from arp.protocol.screen import Screen
+from arp.protocol.screen import Screen, ToolRun
 from arp_terminal.asking.commands import Command
-from arp_terminal.asking.dialogue import Prompt
 from arp_terminal.drawing.notes import Note
 from arp_terminal.programs.conversation import Conversation
+from arp_terminal.prompt import Prompt
 from tests.renderers.terminal.fake_client import FakeClient
 
 
@@ -67,7 +67,10 @@ async def test_a_permission_shows_its_input_whole_and_is_answered_with_its_diges
     assert talk.notes() == []  # the question shows it
     talk.conversation.show_input()  # but not all of it is in sight
     talk.conversation.show_input()
-    assert talk.notes() == [f"To be allowed: {args}"]
+    (note,) = talk.conversation.notes
+    assert note.text == "To be allowed:"
+    assert note.tool == ToolRun("t1.1", "shell", args)
+    talk.conversation.notes.clear()
     assert talk.conversation.prompt.label == "Sure? [y/n]"
     await talk.conversation.enter("n not now")
     payload = {"reason": "not now", "digest": "0a"}
@@ -89,11 +92,76 @@ async def test_a_permission_that_outlives_its_turn_is_asked_behind_a_newer_turn(
     talk.turn("completed", "t2")
     talk.tell(Commit(session_id="s1", turn_id="t2", final=True, seq=95))
     talk.conversation.show_input()
-    assert talk.notes() == ['To be allowed: {"command": "ls"}']
+    (note,) = talk.conversation.notes
+    assert note.tool == ToolRun("t1.1", "shell", '{"command": "ls"}')
     assert talk.conversation.prompt.label == "Sure? [y/s/n]"
     await talk.conversation.enter("s")
     payload = {"scope": "session"}
     assert talk.sent == [("action", {"action": "confirm", "payload": payload}, "q-t1")]
+
+
+async def test_the_prompt_counts_the_open_questions() -> None:
+    talk = Talk()
+    talk.question()
+    assert talk.conversation.prompt.label == "Sure? [y/n]"
+    talk.show(Component("q2", "confirm", {"title": "Really?"}))
+    talk.show(Component("q3", "confirm", {"title": "Really?"}))
+    assert talk.conversation.prompt.label == "Sure? [y/n] (question 1 of 3)"
+    await talk.conversation.enter("y")
+    assert talk.conversation.prompt.label == "Really? [y/n] (question 1 of 2)"
+    await talk.conversation.enter("/skip")
+    assert talk.conversation.prompt.label == "Really? [y/n]"
+
+
+async def test_a_question_for_which_nobody_waits_is_not_counted() -> None:
+    talk = Talk()
+    talk.question()
+    talk.show(Component("q2", "confirm", {"title": "Really?"}))
+    talk.end()
+    assert talk.conversation.prompt.label == "Really? [y/n]"
+
+
+async def test_a_tool_call_is_shown_by_its_number() -> None:
+    """The numbers count on from turn to turn; what has none is a problem and is not sent."""
+    talk = Talk()
+    await talk.conversation.enter("/tool 1")
+    assert talk.notes() == ["/tool NUMBER shows a tool call; no tool was called yet."]
+    for turn, tool in (("t1", "read"), ("t1", "write"), ("t2", "plot")):
+        talk.turn("running", turn)
+        talk.tell(talk.tool_start(tool, turn=turn))
+        talk.conversation.transcript.entries()
+    for typed, name in (("/tool 1", "read"), ("/tool #2", "write"), ("/tool 3", "plot")):
+        await talk.conversation.enter(typed)
+        (note,) = talk.conversation.notes
+        assert note.lasting
+        assert note.tool is talk.conversation.transcript.tool(note.tool_number or 0)
+        assert note.tool is not None
+        assert note.tool.tool == name
+        talk.conversation.notes.clear()
+    for wrong in ("/tool", "/tool 0", "/tool 4", "/tool read", f"/tool {'9' * 5000}"):
+        await talk.conversation.enter(wrong)
+        assert talk.notes() == ["/tool NUMBER shows a tool call; the numbers are 1 to 3."]
+    assert talk.sent == []
+
+
+async def test_a_number_means_the_same_tool_call_after_a_catch_up() -> None:
+    talk = Talk()
+    talk.turn("running", "t2")
+    talk.tell(talk.tool_start("read", turn="t2"))
+    transcript = talk.conversation.transcript
+    transcript.entries()
+    screen = Screen()
+    for message in (
+        talk.turn_message("running", "t2"),
+        talk.tool_start("read", turn="t2"),
+        talk.tool_start("write", turn="t2"),
+    ):
+        screen.apply(message)
+    transcript.adopt(screen)
+    calls = [transcript.tool(number) for number in (1, 2, 3)]
+    assert [call and call.tool for call in calls] == ["read", "write", None]
+    transcript.adopt(Screen())
+    assert transcript.tool(1) is None
 
 
 async def test_words_are_sent_as_text() -> None:
@@ -150,11 +218,11 @@ async def test_tab_completes_a_command_and_its_choices(
 
 
 async def test_a_long_list_of_commands_is_cut() -> None:
-    talk = coder(*[Offered(f"tool-{number:02}") for number in range(30)])
-    assert talk.conversation.complete("/to") == "ol-"
+    talk = coder(*[Offered(f"task-{number:02}") for number in range(30)])
+    assert talk.conversation.complete("/ta") == "sk-"
     (note,) = talk.notes()
-    assert note.startswith("/tool-00  /tool-01")
-    assert note.endswith("/tool-19  …")
+    assert note.startswith("/task-00  /task-01")
+    assert note.endswith("/task-19  …")
 
 
 async def test_help_shows_choices_and_which_of_them_holds() -> None:
@@ -205,7 +273,7 @@ async def test_help_without_commands_of_the_agent_lists_those_of_this_program() 
     await talk.conversation.enter("/help")
     (shown,) = talk.notes()
     assert shown.splitlines()[0] == "/help    shows this"
-    assert len(shown.splitlines()) == 10
+    assert len(shown.splitlines()) == 11
 
 
 async def test_a_question_is_asked_when_it_appears_and_answered_with_its_id() -> None:

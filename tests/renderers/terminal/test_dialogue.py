@@ -10,17 +10,16 @@ import pytest
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Permission
-from arp_terminal.asking.dialogue import (
+from arp_terminal.asking.dialogue import Dialogue, PermissionDialogue, dialogue_for
+from arp_terminal.prompt import (
     ActionReply,
-    Dialogue,
     FormReply,
-    PermissionDialogue,
+    Option,
     Problem,
     Prompt,
     Reply,
     SelectionReply,
     TextReply,
-    dialogue_for,
 )
 
 
@@ -50,7 +49,12 @@ def test_only_input_components_are_asked() -> None:
 )
 def test_a_confirmation_is_typed_out(typed: str, reply: Reply) -> None:
     dialogue = ask("confirm", title="Write?", confirm_label="Write", deny_label="Leave it")
-    assert dialogue.prompt == Prompt("Write? [y/n]", "y = Write, n = Leave it", keys="yn")
+    prompt = dialogue.prompt
+    assert (prompt.label, prompt.hint, prompt.keys) == (
+        "Write? [y/n]",
+        "y = Write, n = Leave it",
+        "yn",
+    )
     assert dialogue.take(typed) == reply
 
 
@@ -76,6 +80,10 @@ ALL: dict[str, Any] = {"scopes": ["once", "session"], "session_rule": "ls *", "e
 @pytest.mark.parametrize(
     ("typed", "action", "payload"),
     [
+        ("1", "confirm", {"scope": "once"}),
+        ("2", "confirm", {"scope": "session"}),
+        ("3", "deny", {"reason": ""}),
+        ("3 not now", "deny", {"reason": "not now"}),
         ("y", "confirm", {"scope": "once"}),
         (" YES ", "confirm", {"scope": "once"}),
         ("s", "confirm", {"scope": "session"}),
@@ -92,15 +100,41 @@ def test_a_permission_is_bound_to_what_was_shown(
 def test_the_prompt_of_a_permission_says_what_is_offered() -> None:
     ends = "2026-01-02T03:04:05.000000Z"
     asked = permission(**ALL, expires_at=ends).prompt
-    assert asked.label == "Run it? [y/s/e/n]"
-    assert "s = for this session: ls *" in asked.hint
+    assert asked.label == "Run it? [y/s/n/e]"
+    assert asked.keys == "y1s2n3e"
+    assert asked.hint.startswith(
+        "y or 1 = allow once, s or 2 = for this session: ls *, n or 3 = no"
+    )
     assert asked.hint.endswith("until 2026-01-02T03:04:05Z")
     assert permission().prompt.label == "Run it? [y/n]"
 
 
-@pytest.mark.parametrize("typed", ["", "s", "e", "session", "yes please", "ls"])
+def test_numbers_of_a_permission_are_those_of_the_page() -> None:
+    """The page numbers its buttons: once, for the session if that is offered, no."""
+    numbers = [(one.number, one.letter) for one in permission(**ALL).prompt.options]
+    assert numbers == [(1, "y"), (2, "s"), (3, "n"), (None, "e")]
+    assert [one.number for one in permission().prompt.options] == [1, 2]
+    assert permission().take("2") == ActionReply("deny", {"reason": "", "digest": "0a"})
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "s", "e", "session", "yes please", "ls", "0", "3", "12", "1,2", "y1", "1 please"]
+)
 def test_what_a_permission_does_not_offer_is_no_answer(typed: str) -> None:
-    assert permission().take(typed) == Problem("type y/n")
+    assert permission().take(typed) == Problem("type y or n")
+
+
+def test_a_permission_refuses_a_wrong_line_with_all_that_it_offers() -> None:
+    assert permission(**ALL).take("ok") == Problem("type y, s, n or e")
+
+
+def test_a_prompt_says_how_many_questions_are_open() -> None:
+    answers = (Option("y", "Yes"), Option("n", "No"))
+    assert Prompt("Sure?", options=answers).label == "Sure? [y/n]"
+    assert (
+        Prompt("Sure?", options=answers, open_questions=3).label == "Sure? [y/n] (question 1 of 3)"
+    )
+    assert Prompt("", open_questions=3).label == ""
 
 
 def test_an_input_is_edited_as_json() -> None:
@@ -122,7 +156,7 @@ def test_an_edit_can_be_given_up(back: str) -> None:
     dialogue = permission(**ALL)
     dialogue.take("e")
     assert dialogue.take(back) is None
-    assert dialogue.prompt.label == "Run it? [y/s/e/n]"
+    assert dialogue.prompt.label == "Run it? [y/s/n/e]"
 
 
 def test_where_nobody_waits_other_words_are_for_the_agent() -> None:

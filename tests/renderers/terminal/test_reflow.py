@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,9 +13,8 @@ from prompt_toolkit.data_structures import Point
 from prompt_toolkit.layout.screen import Char, Screen
 
 from arp_terminal.programs.chat_terminal import cursor_after, reflows
-from tests.renderers.terminal.pseudo_terminal import ROOT, SCRIPTED
-
-WAIT_S = 10
+from tests.renderers.terminal.pseudo_terminal import SCRIPTED
+from tests.renderers.terminal.tmux import Tmux
 
 
 def drawn(*lines: str) -> Screen:
@@ -70,46 +65,6 @@ def test_terminals_that_leave_their_lines_alone_are_known(
     assert reflows(environ) is expected
 
 
-class Tmux:
-    """A window of a terminal that breaks lines anew."""
-
-    def __init__(self, socket: Path) -> None:
-        self._call = ["tmux", "-S", str(socket), "-f", "/dev/null"]
-
-    def do(self, *words: str) -> str:
-        done = subprocess.run(
-            [*self._call, *words], capture_output=True, text=True, timeout=WAIT_S, check=True
-        )
-        return done.stdout
-
-    def until_shown(self, text: str) -> str:
-        """Return all lines, those that have scrolled away too, as they were before any break."""
-        return self.until(lambda shown: text in shown)
-
-    def until(self, is_so: Callable[[str], bool]) -> str:
-        end = time.monotonic() + WAIT_S
-        while not is_so(shown := self.do("capture-pane", "-p", "-J", "-S", "-")):
-            assert time.monotonic() < end, shown
-        return shown
-
-    def start(self, script: str, state: Path) -> None:
-        chat = f"cd {ROOT} && XDG_STATE_HOME={state} exec {' '.join(SCRIPTED)} {script}"
-        self.do("new-session", "-d", "-x", "100", "-y", "30", chat)
-        self.until_shown("/help")
-        self.do("send-keys", "go", "Enter")
-
-
-@pytest.fixture
-def tmux(tmp_path: Path) -> Iterator[Tmux]:
-    if shutil.which("tmux") is None:
-        pytest.skip("no tmux here")
-    window = Tmux(tmp_path / "tmux")
-    try:
-        yield window
-    finally:
-        window.do("kill-server")
-
-
 def words(shown: str) -> list[str]:
     return re.findall(r"word\d+", shown)
 
@@ -120,7 +75,8 @@ def test_window_that_gets_smaller_leaves_no_cut_copy_of_the_running_answer(
     tmux: Tmux, tmp_path: Path, size: tuple[int, int]
 ) -> None:
     """T3: what the terminal has pushed out of sight stays, and the answer goes on after it."""
-    tmux.start("long_line_in_halves", tmp_path)
+    tmux.start([*SCRIPTED, "long_line_in_halves"], tmp_path)
+    tmux.type("go")
     drawn = tmux.until_shown("word120")
     tmux.until(lambda shown: shown != drawn)  # the sign of what runs: the frame before is settled
     columns, rows = map(str, size)
@@ -137,7 +93,8 @@ def test_window_that_changes_again_and_again_while_text_streams_loses_no_word(
     tmux: Tmux, tmp_path: Path
 ) -> None:
     """T3: as a drag does; what has scrolled away may be there twice then."""
-    tmux.start("long_line", tmp_path)
+    tmux.start([*SCRIPTED, "long_line"], tmp_path)
+    tmux.type("go")
     number = 40
     for columns, rows in [(97, 30), (94, 30), (40, 30), (40, 12), (45, 14)]:
         tmux.until_shown(f"word{number} ")

@@ -108,6 +108,38 @@ def test_a_result_that_was_cut_is_text() -> None:
     assert drawn(run(ok=True, result='[{"region":"nor…')).endswith('→ [{"region":"nor…')
 
 
+def whole(one: ToolRun, width: int = 60, server: str = "") -> str:
+    options = Options(width=width, colour=False, server=server)
+    drawing = draw_tool(one, options, number=3, detail="whole")
+    lines = Painter(options).lines(drawing)
+    assert widest(lines) <= width
+    return "\n".join(lines)
+
+
+def test_a_whole_call_loses_no_character_of_its_arguments_and_its_result() -> None:
+    script = "\n".join(f"line {n}" for n in range(40))
+    result = "\n".join(f"row {n} " + "x" * 80 for n in range(30))
+    text = whole(run({"script": script, "n": 1}, ok=True, result=result))
+    assert text.startswith("  ✓ #3 query\n    script:\n      line 0\n")
+    assert "      line 39\n    n: 1\n    → row 0\n" in text
+    assert text.count("x") == 30 * 80
+    assert "more lines" not in text
+
+
+def test_a_whole_call_says_where_the_rest_of_a_cut_result_is() -> None:
+    one = run({"n": 1}, ok=True, result="[1, 2", result_ref="/_api/blobs/s/1/q.txt")
+    assert whole(one, 80, "https://host").split("\n")[-2:] == [
+        "    The result is cut after 5 characters. Whole result:",
+        "    https://host/_api/blobs/s/1/q.txt",
+    ]
+
+
+@pytest.mark.parametrize("levels", [300, 900, 5_000])
+def test_a_whole_call_that_is_nested_too_deep_is_drawn_as_it_came(levels: int) -> None:
+    nested = "[" * levels + "]" * levels
+    assert "[" in whole(ToolRun("c", "query", f'{{"a": {nested}}}', ok=True, result=nested))
+
+
 def test_ascii_has_signs_of_its_own() -> None:
     one = run({"n": 1}, progress=ToolProgressPayload("c", "reading", 1, 2))
     assert drawn(one, unicode=False) == "  * query  n: 1\n    reading  ######...... 1 of 2"
@@ -130,8 +162,9 @@ def test_many_and_large_arguments_are_bounded() -> None:
 def test_nothing_of_a_tool_moves_the_cursor() -> None:
     evil = "\x1b[2J\x9b5A\u202e"
     one = run({evil: evil}, ok=False, error=evil, result=evil, result_ref=evil)
-    text = drawn(one)
-    assert not set(text) & set("\x1b\x9b\u202e")
+    for text in (drawn(one), whole(one)):
+        assert not set(text) & set("\x1b\x9b\u202e")
+        assert all(shown.startswith("  ") for shown in text.split("\n"))
 
 
 app = App(title="Tools")
@@ -160,7 +193,7 @@ def test_a_person_sees_progress_then_the_result_and_how_long_it_took(tmp_path: P
     assert "reading" not in paper
     assert "\n      GROUP BY region\n" in paper
     assert '    → [{"region": "north", "total": 12.5}]' in paper
-    assert "✓ query  1." in paper
+    assert "✓ #1 query  1." in paper
 
 
 OUTPUT = (

@@ -317,6 +317,56 @@ test("the network that is back, and a page that is looked at, end the wait at on
   }
 });
 
+test("connect, and a window that gets the focus, end the wait at once", async () => {
+  const window = new EventTarget();
+  vi.stubGlobal("addEventListener", window.addEventListener.bind(window));
+  try {
+    const client = await online();
+    const focus = () => window.dispatchEvent(new Event("focus"));
+    for (const [made, begin] of [() => client.connect(), focus].entries()) {
+      FakeSocket.last.close(1006);
+      expect(phase(client)).toBe("waiting");
+      begin();
+      await waitUntilDrawn();
+      expect(FakeSocket.made).toHaveLength(made + 2);
+      expect(phase(client)).toBe("connecting");
+      FakeSocket.last.welcome({ resume: "replay" });
+    }
+    client.disconnect();
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+test("a network that is back while a link opens replaces the link, which may have died with the network", async () => {
+  const window = new EventTarget();
+  vi.stubGlobal("addEventListener", window.addEventListener.bind(window));
+  try {
+    const client = made();
+    client.connect();
+    await waitUntilDrawn();
+    window.dispatchEvent(new Event("online"));
+    await waitUntilDrawn();
+    expect(FakeSocket.made.map((socket) => socket.closed)).toEqual([true, false]);
+    client.disconnect();
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+test("another session while the first one connects is asked for on a new link", async () => {
+  const client = made({ sessionId: "first" });
+  client.connect();
+  await waitUntilDrawn();
+  client.setSessionId("other");
+  await waitUntilDrawn();
+  expect(FakeSocket.made.map((socket) => socket.closed)).toEqual([true, false]);
+  FakeSocket.last.welcome({ session_id: "other" });
+  expect(FakeSocket.last.of("hello")).toMatchObject([{ session_id: "other" }]);
+  expect(phase(client)).toBe("online");
+  client.disconnect();
+});
+
 test("a token may be a function, asked again for each connection", async () => {
   let count = 0;
   const client = await online({ token: async () => `token ${(count += 1)}` });

@@ -1,4 +1,4 @@
-/** Where a server is: one address in, the URLs of each transport out. Source: protocol.md 6. */
+/** The address of a server, and the URLs of its transports. Source: protocol.md 6. */
 
 export type Transport = "websocket" | "sse";
 
@@ -7,21 +7,21 @@ export interface Address {
   readonly transports: readonly Transport[];
   readonly socket: string;
   readonly events: string;
-  /** Takes input over HTTP, and files whatever the transport. */
+  /** URL for inputs over HTTP, and for files over any transport. */
   readonly input: string;
-  /** The root of the HTTP API, without a slash at its end. */
+  /** Root of the HTTP API, without a slash at its end. */
   readonly base: string;
 }
 
 const ENDPOINT = "/_arp/v1";
 
 /**
- * The ways to reach a server.
+ * Returns the URLs of a server.
  *
- * @param url `ws:`, `wss:`, `http:` or `https:`; the WebSocket itself (`…/_arp/v1`), or a server's
- *   root, or the prefix under which it is mounted; relative to `document.baseURI` in a browser.
- * @param only One transport, to take no other.
- * @throws TypeError It is no such address.
+ * @param url `ws:`, `wss:`, `http:` or `https:`; the WebSocket (`…/_arp/v1`), the root of the server, or the prefix
+ *   below which it is mounted. In a browser it may be relative to `document.baseURI`.
+ * @param only The only transport to use.
+ * @throws TypeError The URL has another scheme.
  */
 export function parseAddress(url: string, only: Transport | "auto" = "auto"): Address {
   const { document } = globalThis as { document?: { baseURI: string } };

@@ -1,19 +1,27 @@
 /**
- * Keeps one session connected: opens links, comes back when one is lost, by another way if need be.
+ * Keeps one session connected: opens links, and reconnects after a loss, over another transport if necessary.
  *
- * Theory of operation. Phases: `idle` (not asked to connect), `connecting` (a link is opening, or
- * the server has not answered our hello yet), `online`, `waiting` (until the next try) and `refused`
- * (the server does not want us: only the user tries again). After the last try it is `idle` with a
- * `reason`, until something gives hope: the network is back, somebody looks at the page. Each try goes through the transports in
- * turn, those first that have worked; a link that never was leads to the next at once. The wait
- * before try n is a random part of 1, 2, 4, 8, 16 s, so that clients of a server that went away do
- * not all come back at once. A connection that held for a while starts the steps again.
+ * Theory of operation. There is one link at a time. The phases are:
+ *
+ * - `idle`: not asked to connect. After the last try it is `idle` with a `reason`, and a sign of hope (the
+ *   network is back, the page is visible again) starts the tries again.
+ * - `connecting`: a link is opening, or the server has not answered our hello yet.
+ * - `online`: the server has answered. It stays `online` while another session is opened.
+ * - `waiting`: until the next try.
+ * - `refused`: the server refuses this renderer, so only the user tries again.
+ *
+ * What each command does in each phase is in the table at the end. Three events change the phase as well: `welcome`,
+ * `lose` and `disconnect`.
+ *
+ * A try goes through all transports; those that have worked are first. If a link was never open, the next transport
+ * follows at once. The wait before try n is a random part of 1, 2, 4, 8, 16 s, so that the clients of a server that went
+ * away do not all return at once. A connection that held for a while starts the steps again.
  */
 
 import type { Address, Transport } from "./address.js";
 import type { ErrorPayload, RendererHello, RendererMessage } from "../protocol/generated/wire.js";
-import { newId } from "../protocol/new_id.js";
 import type { Link, Listener, Loss, Surroundings } from "./link.js";
+import { createSignsOfLife } from "./signs_of_life.js";
 import { openSocket } from "./websocket_link.js";
 
 export type Phase = "idle" | "connecting" | "online" | "waiting" | "refused";
@@ -24,11 +32,11 @@ export interface LinkState {
   readonly transport: Transport | null;
   /** Tries since a connection held. */
   readonly attempt: number;
-  /** When the next try is due, in ms since the epoch; while `waiting`. */
+  /** Time of the next try in ms since the epoch, while `waiting`. */
   readonly retryAt: number | null;
-  /** How the last connection ended; `null` while `idle` by the user's own wish. */
+  /** How the last connection ended; `null` if the user has disconnected or never connected. */
   readonly reason: string | null;
-  /** Why the server does not want us; while `refused`. */
+  /** Why the server refuses this renderer, while `refused`. */
   readonly refusal: ErrorPayload | null;
 }
 
@@ -38,34 +46,24 @@ export interface DriverOptions {
   /** A random number from 0 to 1. */
   readonly random: () => number;
   readonly maxAttempts: number;
-  /** The first message of a link: made for each try, since it names the place to continue from. */
+  /** Returns the first message of a link; it names the place to continue from, so each try needs a new one. */
   hello(): RendererHello;
   token(): string | null | Promise<string | null>;
   /** Whether the server answers pings. */
   answers(): boolean;
-  /** Takes a frame. */
+  /** Receives a frame. */
   frame(text: unknown): void;
   changed(state: LinkState): void;
 }
 
 const FIRST_STEP_MS = 1000;
 const LAST_STEP_MS = 16_000;
-/** The number of tries after which the steps get no longer. */
+/** Number of tries after which the steps do not get longer. */
 const LONGEST_AT = 4;
+/** Time for the answer to a hello. */
 const HANDSHAKE_MS = 10_000;
+/** Time after which a connection has held. */
 const STABLE_MS = 5000;
-/** A server that answers pings is asked for a sign of life after a silence of so long. */
-const ASK_MS = 10_000;
-/** Without one for so long the link is dead. */
-const ANSWER_MS = 10_000;
-const MOST_ANSWER_MS = 80_000;
-/** A timer that is so much too late means nothing about the server: the machine slept, or the page is in the background. */
-const LATE_MS = 2000;
-/** A connection that was silent for so long when the machine woke up may be dead without our knowing. */
-const QUIET_MS = 30_000;
-/** Then somebody waits in front of it. */
-const WAKE_MS = 3000;
-
 const IDLE: LinkState = {
   phase: "idle",
   transport: null,
@@ -82,64 +80,100 @@ export interface Driver {
   readonly isWelcome: boolean;
   /** Whether the link can say which renderer displayed what (feature `frame-ack`). */
   readonly isSocket: boolean;
-  /** Connects now, unless there is a link already. */
+  /** Connects now, unless there is already a link. */
   connect(): void;
-  /** Ends the connection for good; `connect` begins a new one. */
+  /** Ends the connection; only `connect` begins a new one. */
   disconnect(): void;
-  /** Drops the link, if there is one, and comes back at once. */
-  restart(): void;
   /**
-   * Says the hello of another session: on the link that is open if `canStay`, else on a new one. In both cases
-   * the phase stays `online` as long as nothing fails. After a refusal it connects again.
+   * Sends the hello of another session: on the open link if `canStay`, otherwise on a new one. In both cases the
+   * phase stays `online` as long as nothing fails. After a refusal it connects again.
    */
   turn(canStay: boolean): void;
-  /** Drops the link and comes back after a wait, or not at all if the server does not want us. */
+  /** Drops the link, and connects again after a wait unless the server refuses this renderer. */
   lose(loss: Loss): void;
-  /** The server has answered our hello. */
+  /** Records that the server has answered our hello. */
   welcome(): void;
-  /** Ends a wait, also the one after the last try. */
+  /** Ends a wait, also the rest after the last try. */
   resume(): void;
   /**
-   * The machine woke up or the network is back: a wait ends, and a connection that was silent for
-   * long may have died unseen, so the server is pinged; a link to one without pings is replaced by a new one.
+   * Handles a machine that woke up, or a network that is back. A wait ends. A connection that was silent for long may
+   * have died unseen, so the server is pinged; if it does not answer pings, the link is replaced by a new one.
    */
   wake(): void;
-  /** The network is gone, as the browser says; tries continue, since a server on this machine needs none. */
+  /** Handles the loss of the network. Tries continue, because a server on this machine needs none. */
   unplug(): void;
-  /** Sends if the session is up; `false` if it is not, and then nothing has been sent. */
+  /** Sends a message if the server has answered our hello; returns `false` if nothing was sent. */
   send(message: RendererMessage): boolean;
 }
 
-/** Loaded only where WebSocket does not get through. */
+/** Loaded only if WebSocket does not get through. */
 const sseOpener = async () => (await import("./sse_link.js")).openEvents;
 
-/** Makes a driver; it connects when asked to. */
+/** Creates a driver; it connects when asked to. */
 export function createDriver(options: DriverOptions): Driver {
   let state = IDLE;
   let link: Link | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  /** Counts links, so that late events of an old one are ignored. */
+  /** Counts links, so that late events of an old link are ignored. */
   let round = 0;
   let untried: Transport[] = [];
-  /** Another transport failed in this try in a way that may pass. */
+  /** Whether another transport failed in this try in a way that may pass. */
   let mayReturn = false;
   const worked = new Set<Transport>();
   let onlineSince = 0;
   let isWelcome = false;
-  let receivedAt = 0;
-  /** A ping was sent, and nothing has come. */
-  let isPinged = false;
-  /** How long that may take, if it is more than `ANSWER_MS`: twice as long after each link that died so, until one answers. */
-  let patience = ANSWER_MS / 2;
 
   const enter = (change: Partial<LinkState>) => {
     state = { ...state, ...change };
     options.changed(state);
   };
 
+  // -- the timer: of the handshake, of the next try, or of the signs of life; never two at once ----------------------
+
   const after = (ms: number, action: () => void) => {
     clearTimeout(timer);
     timer = setTimeout(action, ms);
+  };
+
+  const awaitAnswer = () => after(HANDSHAKE_MS, () => lose({ reason: "no answer", unavailable: true }));
+
+  // -- one link ------------------------------------------------------------------------------------------------------
+
+  const open = async (phase: Phase = "connecting") => {
+    const transport = untried.shift() as Transport;
+    const ours = ++round;
+    enter({ phase, transport, retryAt: null });
+    awaitAnswer();
+    const listener: Listener = {
+      frame(text) {
+        record();
+        if (ours === round) options.frame(text);
+      },
+      alive: record,
+      lost(loss) {
+        if (ours === round) lose(loss);
+      },
+    };
+    try {
+      const token = await options.token();
+      const opener = transport === "websocket" ? openSocket : await sseOpener();
+      if (ours !== round) return; // meanwhile the link was dropped; a new one would never be closed
+      link = opener({ ...options, token, listener });
+    } catch (error) {
+      listener.lost({ reason: String(error), unavailable: true });
+    }
+  };
+
+  const send = (message: RendererMessage) => {
+    try {
+      if (isWelcome && link) {
+        link.send(message);
+        return true;
+      }
+    } catch (error) {
+      lose({ reason: String(error) });
+    }
+    return false;
   };
 
   const drop = () => {
@@ -151,126 +185,67 @@ export function createDriver(options: DriverOptions): Driver {
     old?.close();
   };
 
-  const lose = ({ reason, unavailable = false, refusal }: Loss) => {
+  // -- transitions ---------------------------------------------------------------------------------------------------
+
+  const begin = (phase?: Phase) => {
+    const known = (transport: Transport) => Number(worked.has(transport));
+    untried = [...options.address.transports].sort((a, b) => known(b) - known(a));
+    mayReturn = false;
+    void open(phase);
+  };
+
+  const replace = (phase?: Phase) => {
+    drop();
+    begin(phase);
+  };
+
+  const lose = ({ reason, unavailable, refusal }: Loss) => {
     const { phase, attempt } = state;
     drop();
     if (unavailable && phase === "connecting" && untried.length > 0) {
-      mayReturn ||= refusal === undefined;
+      mayReturn ||= !refusal;
       void open();
-    } else if (refusal !== undefined && !(unavailable && mayReturn)) {
+    } else if (refusal && !(unavailable && mayReturn)) {
       enter({ phase: "refused", reason, refusal, retryAt: null });
     } else {
-      // A server that answered can be reached: however often such links break, that alone is no reason to give up.
+      // A server that has answered can be reached. Links to it that break soon, however often, must not lead to the last
+      // try; they only make the waits longer.
       const held = Date.now() - onlineSince >= STABLE_MS;
       const tries = phase !== "online" ? attempt : held ? 0 : Math.min(attempt, LONGEST_AT);
       if (tries >= options.maxAttempts) return enter({ ...IDLE, reason });
       const step = Math.min(LAST_STEP_MS, FIRST_STEP_MS * 2 ** tries);
       const wait = Math.round(options.random() * step);
-      after(wait, connect);
+      after(wait, begin);
       enter({ phase: "waiting", reason, attempt: tries + 1, retryAt: Date.now() + wait });
     }
   };
 
-  const awaitAnswer = () => after(HANDSHAKE_MS, () => lose({ reason: "no answer", unavailable: true }));
+  const [record, listen, isQuiet, ask] = createSignsOfLife(after, send, lose);
 
-  const open = async () => {
-    const transport = untried.shift() as Transport;
-    const ours = ++round;
-    const { address, world, hello } = options;
-    enter({ phase: state.phase === "online" ? "online" : "connecting", transport, retryAt: null });
-    awaitAnswer();
-    const listener: Listener = {
-      frame(text) {
-        listener.alive();
-        if (ours === round) options.frame(text);
-      },
-      alive() {
-        receivedAt = Date.now();
-        isPinged = false;
-      },
-      lost(loss) {
-        if (ours === round) lose(loss);
-      },
-    };
-    try {
-      const token = await options.token();
-      const opener = transport === "websocket" ? openSocket : await sseOpener();
-      if (ours !== round) return;
-      link = opener({ address, world, token, listener, hello });
-    } catch (error) {
-      listener.lost({ reason: String(error), unavailable: true });
-    }
+  const offline = () => lose({ reason: "offline" });
+
+  /** Begins again after the last try. Without a reason the user does not want a link, and a wake-up must not open one. */
+  const again = () => {
+    if (state.reason !== null) begin();
   };
 
-  const connect = () => {
-    if (state.phase !== "connecting" && state.phase !== "online") begin();
-  };
-
-  const begin = () => {
-    const known = (transport: Transport) => Number(worked.has(transport));
-    untried = [...options.address.transports].sort((a, b) => known(b) - known(a));
-    mayReturn = false;
-    void open();
-  };
-
-  const restart = () => {
-    const { phase } = state;
-    if (phase !== "online" && phase !== "connecting") return;
-    drop();
-    state = { ...state, phase: "idle" };
-    connect();
-  };
-
-  const send = (message: RendererMessage) => {
-    if (!isWelcome || link === null) return false;
-    try {
-      link.send(message);
-      return true;
-    } catch (error) {
-      lose({ reason: String(error) });
-      return false;
-    }
-  };
-
-  /** Waits for a silence, and asks then; one timer for all frames, of which there may be many. */
-  const listen = () => {
-    const silent = Math.abs(Date.now() - receivedAt); // clocks are set back, too
-    if (silent >= ASK_MS) ask(Math.max(ANSWER_MS, patience));
-    else after(ASK_MS - silent, listen);
-  };
-
-  const ask = (wait: number) => {
-    const due = Date.now() + wait;
-    isPinged = true;
-    if (!send({ type: "ping", v: 1, id: newId() })) return;
-    after(wait, () => {
-      if (!isPinged) {
-        patience = ANSWER_MS / 2;
-        listen();
-      } else if (Math.abs(Date.now() - due) > LATE_MS) ask(wait);
-      else {
-        // One large message on a slow way is silence too: it must get through some time.
-        patience = Math.min(MOST_ANSWER_MS, 2 * patience);
-        lose({ reason: "no sign of life" });
-      }
-    });
+  /** Checks a link that may have died while the machine slept. */
+  const check = () => {
+    if (!isQuiet()) return;
+    if (state.phase === "online" && options.answers()) ask();
+    else replace();
   };
 
   const turn = (canStay: boolean) => {
-    const { phase } = state;
-    if (phase === "refused") connect();
-    else if (phase !== "online") restart();
-    else if (canStay && isWelcome && link?.isSocket) {
+    if (canStay && isWelcome && link?.isSocket) {
       isWelcome = false;
       awaitAnswer();
       link.send(options.hello());
-    } else {
-      drop();
-      begin();
-    }
+    } else replace("online");
   };
 
-  const isLost = () => state.phase === "waiting" || (state.phase === "idle" && state.reason !== null);
+  /** Returns a command from its row of the table: the transition of each phase. In other phases it does nothing. */
+  const when = (byPhase: Partial<Record<Phase, () => void>>) => () => byPhase[state.phase]?.();
 
   return {
     get state() {
@@ -282,37 +257,27 @@ export function createDriver(options: DriverOptions): Driver {
     get isSocket() {
       return link?.isSocket ?? false;
     },
-    connect,
+    connect: when({ idle: begin, waiting: begin, refused: begin }),
+    turn: (canStay) => when({ connecting: replace, online: () => turn(canStay), refused: begin })(),
+    resume: when({ idle: again, waiting: begin }),
+    wake: when({ idle: again, waiting: begin, connecting: check, online: check }),
+    unplug: when({ connecting: offline, online: offline }),
     disconnect() {
       drop();
       enter(IDLE);
     },
-    restart,
-    turn,
     lose,
     welcome() {
       const { phase, transport } = state;
-      if (isWelcome || link === null || transport === null) return;
+      if (isWelcome || !link) return;
       clearTimeout(timer);
       isWelcome = true;
-      worked.add(transport);
+      worked.add(transport as Transport);
       if (phase !== "online") {
         onlineSince = Date.now();
         enter({ phase: "online", reason: null, refusal: null });
       }
       if (options.answers()) listen();
-    },
-    resume() {
-      if (isLost()) connect();
-    },
-    wake() {
-      if (isLost()) connect();
-      else if (Date.now() - receivedAt <= QUIET_MS) return;
-      else if (state.phase === "online" && options.answers()) ask(WAKE_MS);
-      else restart();
-    },
-    unplug() {
-      if (state.phase === "online" || state.phase === "connecting") lose({ reason: "offline" });
     },
     send,
   };

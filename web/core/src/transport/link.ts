@@ -1,6 +1,6 @@
 /**
- * One way to the agent side and back, from its opening to its loss. A link knows frames and how it
- * was lost, but no message type; after `close` it reports nothing any more.
+ * A link: one connection to the agent side, from its opening to its loss. It transports frames and does not know the
+ * types of messages. After `close` it reports nothing.
  */
 
 import type { Address } from "./address.js";
@@ -15,88 +15,90 @@ import type { ErrorPayload, RendererHello, RendererMessage } from "../protocol/g
 import { readFrame } from "../protocol/shape.js";
 
 export interface Link {
-  /** Whether it can say which renderer displayed what (feature `frame-ack`). */
+  /** Whether it is a WebSocket, over which a renderer can acknowledge displayed frames (feature `frame-ack`). */
   readonly isSocket: boolean;
   send(message: RendererMessage): void;
   close(): void;
 }
 
-/** What a link reports. */
+/** Receiver of the events of a link. */
 export interface Listener {
-  /** A frame came. */
+  /** Receives a frame. */
   frame(text: unknown): void;
-  /** Bytes came that are no frame: the other side lives. */
+  /** Records bytes that are not a frame; they show that the other side is alive. */
   alive(): void;
+  /** Handles the end of the link. */
   lost(loss: Loss): void;
 }
 
 /** How a link ended. */
 export interface Loss {
   readonly reason: string;
-  /** It never was; another transport may be tried. */
+  /** Whether the link was never open, so that another transport may work. */
   readonly unavailable?: boolean;
-  /** Why coming back makes no sense. */
+  /** Why it makes no sense to connect again. */
   readonly refusal?: ErrorPayload;
 }
 
-/** What the platform provides; each can be replaced. */
+/** Functions of the platform; each can be replaced. */
 export interface Surroundings {
   readonly WebSocket?: (new (url: string, protocols?: string) => WebSocket) | undefined;
   readonly fetch: typeof fetch;
 }
 
+/** Arguments for opening a link. */
 export interface Opening {
   readonly address: Address;
-  /** Made when it is sent: what it takes is not needed to begin. */
+  /** Returns the hello; it is called when the hello is sent. */
   readonly hello: () => RendererHello;
-  /** A token, if there is one. */
   readonly token: string | null;
   readonly world: Surroundings;
   readonly listener: Listener;
 }
 
-/** The header that lets us in. */
+/** Returns the header with the token. */
 export function authorization(token: string | null): { Authorization?: string } {
   return token === null ? {} : { Authorization: `Bearer ${token}` };
 }
 
-/** Close codes after which coming back makes no sense, as errors. */
-const REFUSALS = new Map<number, number>([
-  [1000, SESSION_NOT_FOUND],
-  [1003, INVALID_MESSAGE],
-  [1008, PERMISSION_DENIED],
-  [1009, RESOURCE_LIMIT],
-]);
+/** Error codes of the close codes after which it makes no sense to connect again. */
+const REFUSALS: Readonly<Record<number, number>> = {
+  1000: SESSION_NOT_FOUND,
+  1003: INVALID_MESSAGE,
+  1008: PERMISSION_DENIED,
+  1009: RESOURCE_LIMIT,
+};
 
-/** What it means that the server closed a connection. */
+/** Returns the loss for a connection that the server closed. */
 export function lossByClose(code: number, reason: string): Loss {
   const problem = reason || `closed with ${code}`;
-  const refused = REFUSALS.get(code);
+  const refused = REFUSALS[code];
   return refused === undefined ? { reason: problem } : { reason: problem, refusal: { error: problem, code: refused } };
 }
 
-const CODES = new Map<number, number>([
-  [401, UNAUTHENTICATED],
-  [403, PERMISSION_DENIED],
-  [413, RESOURCE_LIMIT],
-]);
+/** Error codes of HTTP answers without an error of the protocol. */
+const CODES: Readonly<Record<number, number>> = {
+  401: UNAUTHENTICATED,
+  403: PERMISSION_DENIED,
+  413: RESOURCE_LIMIT,
+};
 
-/** The error in an HTTP answer; one is made where it has none. */
+/** Returns the error in an HTTP answer, or one for its status. */
 export async function errorOf(response: Response): Promise<ErrorPayload> {
   const { status } = response;
   const { messages } = readFrame(await response.text());
   const problem = messages.find((message) => message.type === "error");
-  return problem?.payload ?? { error: `HTTP ${status}`, code: CODES.get(status) ?? INVALID_MESSAGE };
+  return problem?.payload ?? { error: `HTTP ${status}`, code: CODES[status] ?? INVALID_MESSAGE };
 }
 
-/** Another try may meet another answer. */
+/** Returns whether another try may get another answer. */
 export function isPassing({ status }: Response): boolean {
   return status >= 500 || status === 408 || status === 425 || status === 429;
 }
 
 /**
- * The answer to a POST, as a frame. Where the server sent none, one is made: an error
- * that names the input. `null` if it is worth trying again.
+ * Returns the answer to a POST as a frame. If the server sent none, it is an error with the id of the input. `null` if
+ * the input should be sent again.
  */
 export async function answerOf(response: Response, id: string | null): Promise<string | null> {
   if (response.ok) return response.text();

@@ -1,7 +1,6 @@
 /**
- * Server-sent events one way, POST the other. The hello travels in the query, the token in a
- * header. Inputs are posted one after the other, so that they arrive in order.
- * Source: protocol.md 6.
+ * A link over server-sent events, with a POST request for each input. The hello is in the query, the token in a header.
+ * Inputs are posted one after the other, so that they arrive in order. Source: protocol.md 6.
  */
 
 import type { RendererHello, RendererMessage } from "../protocol/generated/wire.js";
@@ -17,8 +16,9 @@ import {
 } from "./link.js";
 import { readEvents } from "./sse_parser.js";
 
-/** A comment of the server is due every 15 s, or a ping before; 10 more mean a dead stream. */
+/** Silence after which the stream is dead: the server sends a comment or a ping at least every 15 s. */
 const SILENCE_MS = 25_000;
+/** Delay of a timer that shows that the machine slept. */
 const LATE_MS = 1000;
 
 /** Opens a stream that begins with a hello. */
@@ -39,7 +39,7 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
     const due = Date.now() + SILENCE_MS;
     watchdog = setTimeout(() => {
       if (Date.now() - due > LATE_MS)
-        watch(); // the machine slept: what came is yet to be read
+        watch(); // the machine slept; there may be data that has not been read yet
       else lose({ reason: "the server fell silent" });
     }, SILENCE_MS);
   };
@@ -99,7 +99,7 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
   };
 }
 
-/** The server's last event carries what a WebSocket says in its close. */
+/** Returns the loss in the last event of the server, which has the code and reason of a WebSocket's close. */
 function lossByEvent(data: string): Loss {
   try {
     const { code, reason } = JSON.parse(data) as { code: number; reason?: string };
@@ -109,7 +109,7 @@ function lossByEvent(data: string): Loss {
   }
 }
 
-/** The address of a renderer's stream; a POST could not report which renderer displayed what. */
+/** Returns the URL of a stream, without the feature `frame-ack`: a POST does not say which renderer sent it. */
 export function streamUrl(url: string, hello: RendererHello): string {
   const { capabilities = {} } = hello;
   const features = (capabilities.features ?? []).filter((name) => name !== "frame-ack");
@@ -122,11 +122,11 @@ export function streamUrl(url: string, hello: RendererHello): string {
   return `${url}${url.includes("?") ? "&" : "?"}${query}`;
 }
 
-/** What an answer that is no stream means. */
+/** Returns the loss for an answer that is not a stream. */
 async function lossOf(response: Response): Promise<Loss> {
   const error = await errorOf(response);
   const { status } = response;
-  // No other transport finds an agent that is not there.
+  // A missing agent or a missing right is the same over any transport.
   const isFinal = status === 401 || status === 403 || error.detail === "workflow";
   const loss = { reason: error.error, unavailable: !isFinal };
   return isPassing(response) ? loss : { ...loss, refusal: error };

@@ -1,17 +1,17 @@
 /**
- * Server-sent events out of text, as the HTML standard has it: lines end in CR, LF or CRLF; several
- * `data` lines are joined; comments and unknown fields are ignored; a blank line ends an event.
+ * A parser of server-sent events, by the HTML standard: lines end with CR, LF or CRLF; several `data` lines are joined;
+ * comments and unknown fields are ignored; a blank line ends an event.
  */
 
 export interface SseEvent {
-  /** Its name; `message` unless the stream gave one. */
+  /** Name of the event; `message` unless the stream has another name. */
   readonly event: string;
   readonly data: string;
-  /** The last `id` up to here. */
+  /** The last `id` in the stream so far. */
   readonly id: string;
 }
 
-/** Takes a stream in any pieces. */
+/** Parses a stream, which may arrive in any pieces. */
 export class SseParser {
   #buffer = "";
   #event = "";
@@ -20,7 +20,7 @@ export class SseParser {
   #isFirst = true;
   #skipLf = false;
 
-  /** Takes some text and returns the events that it completes. */
+  /** Parses some text, and returns the events that it completes. */
   feed(text: string): SseEvent[] {
     if (this.#isFirst && text !== "") {
       this.#isFirst = false;
@@ -55,7 +55,7 @@ export class SseParser {
   }
 }
 
-/** Reads a body to its end; reports each event as it comes. */
+/** Reads a body to its end, and reports each event when it is complete. */
 export async function readEvents(
   body: ReadableStream<Uint8Array>,
   receive: (event: SseEvent) => void,

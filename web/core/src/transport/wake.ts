@@ -1,10 +1,12 @@
-/** When the network goes and comes back, or the page is looked at again; nothing outside of browsers. */
+/** Events of a browser that affect the connection: the network, and whether the user looks at the page. */
 
 import type { Driver } from "./driver.js";
 
 /**
- * Wakes a driver when the network is back or the page shows again, ends its wait when somebody turns
- * to its window, and notifies it when the network is gone; returns a function that stops this.
+ * Wakes a driver when the network is back or the page becomes visible, ends its wait when its window gets the focus, and
+ * notifies it when the network is gone. Outside of browsers it does nothing.
+ *
+ * @returns A function that stops this.
  */
 export function onWake(driver: Pick<Driver, "wake" | "resume" | "unplug">): () => void {
   const { document, addEventListener } = globalThis as Partial<typeof globalThis>;

@@ -1,7 +1,7 @@
 /**
- * A WebSocket as a link: one text frame is one frame. It offers no subprotocol: without one a server speaks JSON in the
- * session dialect, and a browser gives up on a server that selects none of those offered, as one of the v0.1 draft
- * does. Source: protocol.md 1 and 6.
+ * A link over a WebSocket: each text message is a frame. It offers no subprotocol. A server then uses JSON in the session
+ * dialect. A browser would close the connection to a server that selects none of the offered ones, such as a server of
+ * the v0.1 draft. Source: protocol.md 1 and 6.
  */
 
 import type { RendererMessage } from "../protocol/generated/wire.js";
@@ -18,7 +18,8 @@ export function openSocket({ address, hello, token, world, listener }: Opening):
     send({ ...hello(), ...(token !== null && { token }) });
   };
   socket.onmessage = (event) => listener.frame(event.data);
-  // Its close says all there is to know. But in Node.js 20 and 22 none follows where there was no connection.
+  // Usually `close` follows and says why. In Node.js 20 and 22 it does not if there was never a connection, and the
+  // driver would wait for the timeout of the handshake.
   socket.onerror = () => {
     if (socket.readyState === 0) listener.lost({ ...lossByClose(1006, ""), unavailable: true });
   };
