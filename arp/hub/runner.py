@@ -467,7 +467,7 @@ class Runner:
 
     def forget(self, live: LiveSession) -> None:
         """Stop the agent of a session that left memory."""
-        live.session.leave()
+        live.session.turns.leave()
         host = self._turns.get(live)
         if host is not None:
             host.stop(EndCause.SESSION_LEFT)

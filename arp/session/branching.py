@@ -21,9 +21,10 @@ from arp.session.inputs import (
     NewTurnOptions,
     acknowledge,
     check_beginning,
-    first_fact,
     input_of,
     new_turn,
+    next_turn_id,
+    turn_submitted,
 )
 from arp.session.session import Session
 from arp.session.turn_end import end_turn
@@ -119,11 +120,11 @@ def turn_back(
     version = NewTurnOptions(edits=target, traceparent=traceparent, thread=thread, origin=origin)
     effects = new_turn(session, message, renderer, version)
     for moved, sender, particulars in queued:
-        turn_id, submitted, ids = first_fact(session, moved, sender, particulars)
-        session.in_turn("turn.submitted", turn_id, submitted, **ids)
+        turn_id = next_turn_id(session)
+        session.record_step([turn_submitted(session, turn_id, moved, sender, particulars)])
     if queued:
         session.record_queue()
-    session.show_versions()
+    _show_versions(session)
     return effects
 
 
@@ -174,8 +175,14 @@ def _switch(session: Session, message: Input, survey: Survey, branch: Session) -
         removed: JsonObject = {"removedTurns": gone, "restoredTurns": back}
         to = survey.begun.get(gone[0], 1) - 1 if gone else 0
         _record_rollback(session, to, "branch", removed, survey.threads.of(target))
-        session.show_versions()
+        _show_versions(session)
     return acknowledge(message, None)
+
+
+def _show_versions(session: Session) -> None:
+    """Show the versions of each turn, after a change of branch."""
+    if session.branches is not None:
+        session.branches.show_versions(session.screen.turns.values())
 
 
 def _record_rollback(

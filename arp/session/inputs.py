@@ -58,6 +58,7 @@ from arp.session.effects import (
 )
 from arp.session.input_log import GivenAnswer, files_named
 from arp.session.questions import Question
+from arp.session.recorded import RecordedFact
 from arp.session.session import Session
 from arp.session.surfaces import close_surface
 from arp.session.turn_end import cancel_turn
@@ -299,8 +300,9 @@ def push(
     _check_files(session, message)
     _check_room(session)
     particulars = NewTurnOptions(origin=origin)
-    turn_id, submitted, ids = first_fact(session, message, UNKNOWN, particulars)
-    return turn_id, session.enqueue(turn_id, submitted, ids, resume=False)
+    turn_id = next_turn_id(session)
+    submitted = turn_submitted(session, turn_id, message, UNKNOWN, particulars)
+    return turn_id, session.enqueue(turn_id, submitted, resume=False)
 
 
 def check_beginning(session: Session, message: Input) -> None:
@@ -400,7 +402,8 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
         return _close_surface(session, message)
     if action == CONTINUE:
         session.record("run.status", intent, status="queued")
-        return [*acknowledge(message, None), *session.resume_queue()]
+        session.turns.resume()
+        return [*acknowledge(message, None), *session.begin_next()]
     if action != CANCEL:
         raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
     turn_id = named if isinstance(named, str) else session.turns.running
@@ -670,7 +673,8 @@ def new_turn(
     """
     _check_accepts_turn(session)
     running = session.turns.running
-    turn_id, submitted, ids = first_fact(session, message, renderer, particulars)
+    turn_id = particulars.turn_id or next_turn_id(session)
+    submitted = turn_submitted(session, turn_id, message, renderer, particulars)
     if particulars.answers is not None:
         session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
@@ -678,7 +682,7 @@ def new_turn(
     is_answer = particulars.answers is not None
     if running is not None and session.rules.policy == "interrupt" and not is_answer:
         effects.append(StopTurn(running))
-    return [*effects, *session.enqueue(turn_id, submitted, ids, resume=True)]
+    return [*effects, *session.enqueue(turn_id, submitted, resume=True)]
 
 
 def is_only_greeted(session: Session) -> bool:
@@ -689,14 +693,22 @@ def is_only_greeted(session: Session) -> bool:
     return [echo.origin for echo in first.inputs] == [SESSION_START]
 
 
-def first_fact(
-    session: Session, message: Input, renderer: RendererInfo, particulars: NewTurnOptions
-) -> tuple[str, JsonObject, dict[str, Json]]:
-    """Return the id of a new turn, and the payload and ids of its first fact.
+def next_turn_id(session: Session) -> str:
+    """Return the next free id of a turn."""
+    return f"t{session.turn_count + 1}"
+
+
+def turn_submitted(
+    session: Session,
+    turn_id: str,
+    message: Input,
+    renderer: RendererInfo,
+    particulars: NewTurnOptions,
+) -> RecordedFact:
+    """Return the first fact of a new turn.
 
     The caller has validated the input and records the fact next.
     """
-    turn_id = particulars.turn_id or f"t{session.turn_count + 1}"
     submitted: JsonObject = {"input": _stored_input(message)}
     if particulars.edits is not None:
         submitted["edits"] = particulars.edits
@@ -713,12 +725,13 @@ def first_fact(
         session.input_log.traceparents[turn_id] = outside
     else:
         outside = None
-    ids: dict[str, Json] = {**particulars.ids}
+    thread = session.threads.of(turn_id)
+    ids: dict[str, Json] = {**particulars.ids, "thread_id": thread, "turn_id": turn_id}
     # The fact names the trace if tracing is on, or if the turn has an external span.
     if session.rules.traced or outside is not None:
         ids |= turn_ids(session.head.session_id, session.head.epoch, turn_id, outside)
     session.input_log.typed[turn_id] = message.data
-    return turn_id, submitted, ids
+    return RecordedFact("turn.submitted", submitted, ids, turn_id=turn_id)
 
 
 def _check_accepts_turn(session: Session) -> None:

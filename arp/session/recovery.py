@@ -56,8 +56,8 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
         turn_id = fact.turn_id
         if fact.type in TURN_FACTS:
             session.turns.follow(fact.type, turn_id, _payload(fact))
-        if fact.type in FACT_HANDLERS:
-            session.follow(_recorded(fact))
+        if (apply := FACT_HANDLERS.get(fact.type)) is not None:
+            apply(session, _recorded(fact))
         if fact.type == "turn.submitted" and (outside := traceparent_of(fact)) is not None:
             session.input_log.traceparents[turn_id or ""] = outside
         if session.settings.shows(turn_id):
@@ -67,8 +67,10 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
 
 def end_plan(session: Session) -> None:
     """Finish building a session with a plan, after all its facts were applied."""
-    session.settings.plan = None
-    session.show_versions()
+    settings = session.settings
+    settings.plan = None
+    if settings.branches is not None:
+        settings.branches.show_versions(session.screen.turns.values())
 
 
 def _show(session: Session, fact: Fact) -> None:

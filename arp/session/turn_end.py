@@ -82,7 +82,8 @@ def close_turn(
     session.in_turn(type_name, turn_id, ended, status=recorded, **ids)
     if not waits:
         failed = None if status == "completed" else reason or status
-        session.end_attempt(turn_id, attempt, failed)
+        thread = session.threads.of(turn_id)
+        session.record_step(session.attempts.end_facts(attempt, turn_id, thread, failed))
     session.evict()
     if was_queued:
         session.record_queue()

@@ -143,6 +143,20 @@ class TurnQueue:
         self.is_paused, self._is_waiting = is_paused, is_waiting
         self._update()
 
+    def payload(self, queue: list[str], pause: bool = False) -> JsonObject:
+        """Return the payload of a `queue.changed`.
+
+        Args:
+            queue: The queue after this fact.
+            pause: Whether to pause the queue; a paused queue stays paused.
+        """
+        is_paused = bool(queue) and (pause or self.is_paused)
+        return {"queued": list(queue), "paused": True} if is_paused else {"queued": list(queue)}
+
+    def leave(self) -> None:
+        """Clear the running turn without a fact, because the session has left memory."""
+        self.set(None, self.queue, self.is_paused, is_waiting=False)
+
     def resume(self) -> None:
         """Resume a paused queue, so that its first turn may start."""
         if self.is_paused:

@@ -14,7 +14,7 @@ from arp.session.attempts import TurnAttempt, TurnAttempts
 from arp.session.inputs import submit
 from arp.session.recorded import RecordedFact
 from arp.session.recovery import recover
-from arp.session.session import Head, Session
+from arp.session.session import FACT_HANDLERS, Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import end_turn
@@ -109,10 +109,12 @@ def test_a_turn_that_is_shown_as_waiting_keeps_its_attempt() -> None:
     begin(session)
     for ended in ({"status": "waiting"}, {"decision": "expired"}):
         type_name = "turn.failed" if "status" in ended else "action.resolved"
-        session.follow(RecordedFact(type_name, ended, {"action_id": "a"}, turn_id="one"))
+        fact = RecordedFact(type_name, ended, {"action_id": "a"}, turn_id="one")
+        FACT_HANDLERS[type_name](session, fact)
         assert "one" in session.attempts
     ended = {"decision": "expired", "ends": "completed"}
-    session.follow(RecordedFact("action.resolved", ended, {"action_id": "a"}, turn_id="one"))
+    fact = RecordedFact("action.resolved", ended, {"action_id": "a"}, turn_id="one")
+    FACT_HANDLERS[fact.type](session, fact)
     assert session.attempts == {}
 
 

@@ -60,7 +60,7 @@ def test_turns_without_the_fact_that_began_them_have_no_versions() -> None:
     screen = talk.session.screen
     screen.turn("lost")
     screen.turn("t1").inputs.clear()
-    talk.session.show_versions()
+    talk.session.branches.show_versions(talk.session.screen.turns.values())
     assert (screen.turn("lost").inputs, screen.turn("t1").inputs) == ([], [])
     assert screen.turn("t3").inputs[0].versions == ["t2", "t3"]
 

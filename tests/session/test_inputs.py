@@ -105,7 +105,7 @@ def test_turn_names_no_trace_until_somebody_wants_one() -> None:
 
 def test_turn_names_its_trace_where_traces_are_wanted() -> None:
     session = new()
-    session.settings.rules = Rules(session.rules.limits, traced=True)
+    session.rules = Rules(session.rules.limits, traced=True)
     user(session, "one")
     user(session, "two")
     told = {fact.turn_id: fact for fact in facts(session) if fact.type == "turn.submitted"}
@@ -131,7 +131,7 @@ def test_turn_is_a_part_of_the_trace_that_asked_for_it(way: str) -> None:
 def test_turn_has_the_trace_of_its_first_fact_until_it_is_over() -> None:
     """Also one that waits in a session that is restored."""
     session, asks = new(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-    session.settings.rules = Rules(session.rules.limits, traced=True)
+    session.rules = Rules(session.rules.limits, traced=True)
     user(session, "one")
     submit(session, Input(input_type="text", data={"text": "two"}), traceparent=asks)
     log = facts(session)

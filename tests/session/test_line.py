@@ -155,7 +155,7 @@ def test_turn_that_does_not_wait_is_neither_put_first_nor_changed(payload: Any) 
 def test_session_that_leaves_the_memory_runs_no_turn_and_keeps_its_line() -> None:
     session = begun()
     user(session, "two")
-    session.leave()
+    session.turns.leave()
     assert (session.running, session.queue) == (None, ["t2"])
 
 

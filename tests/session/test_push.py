@@ -52,7 +52,8 @@ def test_turn_that_is_pushed_leaves_a_paused_queue_paused() -> None:
     session = failed("two")
     assert push(session, "three", {}, "app") == ("t3", [])
     assert line(session)["t3"] == ("queued", 2, True)
-    assert session.resume_queue() == [RunTurn("t2")]
+    session.turns.resume()
+    assert session.begin_next() == [RunTurn("t2")]
 
 
 def test_same_id_is_one_turn_also_behind_a_restart() -> None:

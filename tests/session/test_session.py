@@ -20,7 +20,7 @@ from arp.session.approval import ApprovalRequest, ApprovalTerms, Grant
 from arp.session.asking import answer_question, ask_question, cancel_question, mark_input
 from arp.session.effects import RunTurn, StopTurn
 from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
-from arp.session.session import QuestionOptions, Session
+from arp.session.session import FACT_HANDLERS, QuestionOptions, Session
 from arp.session.session_settings import (
     MAX_FEEDBACK,
     MAX_STATE_BYTES,
@@ -547,6 +547,7 @@ def test_what_the_user_thinks_of_turns_is_kept_of_the_newest_that_were_rated() -
     assert session.settings.feedback == {}
     for number in range(MAX_FEEDBACK + 1):
         rated = {"feedback": {"rating": "bad"}}
-        session.follow(RecordedFact("session.updated", rated, {}, turn_id=f"r{number}"))
+        fact = RecordedFact("session.updated", rated, {}, turn_id=f"r{number}")
+        FACT_HANDLERS[fact.type](session, fact)
     assert len(session.settings.feedback) == MAX_FEEDBACK
     assert "r0" not in session.settings.feedback
