@@ -27,7 +27,7 @@ from arp.session.session import Session
 from arp.view.profile import DRAFT, Profile, typed_answer
 
 Reply: TypeAlias = Callable[[AgentMessage], None]
-"""Sends the answer to an input once the facts of that input are durable."""
+"""Sends the answer to an input; called once the facts of that input are durable."""
 
 
 CarryOutInput: TypeAlias = Callable[[LiveSession, Sequence[Effect], Reply, int | None], None]

@@ -381,7 +381,9 @@ class Runner:
             handler = app.session_start
         if app.command_handlers:
             handler = app.command_handlers.get(turn.command or "", handler)
-        return app.origin_handlers.get(turn.origin or "", handler)
+        if app.origin_handlers:
+            handler = app.origin_handlers.get(turn.origin or "", handler)
+        return handler
 
     def _end_stopped(self, host: TurnHost) -> None:
         """End a turn that was asked to stop, whatever its agent returned or raised."""

@@ -24,7 +24,7 @@ from arp.access.principal import Key, User
 from arp.live.delivery import Join, Replay, SessionDelivery, Viewer
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
-from arp.protocol.messages import FINAL_STATUSES, AgentMessage
+from arp.protocol.messages import FINAL_STATUSES
 from arp.session.asking import cancel_question
 from arp.session.questions import Question
 from arp.session.recorded import Batch, TextBatch
@@ -54,7 +54,6 @@ class SessionWriteBatch(Struct, frozen=True):
     expected: int
     batch: TextBatch | Batch
     joins: Sequence[Join]
-    answers: Sequence[tuple[Viewer, bytes]]
     actions: Sequence[Action]
 
 
@@ -93,7 +92,6 @@ class LiveSession:
     __slots__ = (
         "__weakref__",
         "_actions",
-        "_answers",
         "_before",
         "_cache",
         "_grown",
@@ -155,9 +153,8 @@ class LiveSession:
         """Users who began the open turns, by turn id, if more than a name is known."""
         self._before: Action | None = None
         """Records the pending output of its turn."""
-        self._answers: list[tuple[Viewer, bytes]] = []
-        """Frames for single renderers, to be sent when everything recorded is durable."""
         self._actions: list[Action] = []
+        """Actions that wait until everything recorded is durable."""
         self._cache: dict[str, Any] | None = None
         self.deadlines: dict[str, QuestionDeadline] = {}
         """Deadlines of open questions, by action id."""
@@ -243,14 +240,9 @@ class LiveSession:
             self._before = action
             self.mark()
 
-    def answer(self, viewer: Viewer, message: AgentMessage) -> None:
-        """Send a small message to a renderer once everything recorded so far is durable."""
-        self._answers.append((viewer, viewer.frame(message)))
-        self.mark()
-
-    def after_write(self, action: Action) -> None:
-        """Run an action once everything recorded so far is durable."""
-        self._actions.append(action)
+    def after_write(self, *actions: Action) -> None:
+        """Schedule a write; run the actions once everything recorded so far is durable."""
+        self._actions += actions
         self.mark()
 
     def leave(self, why: ArpError) -> None:
@@ -329,14 +321,11 @@ class LiveSession:
         else:
             batch = self.session.log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY
-        # The lists are replaced, not shared: what is added during the write belongs to the next.
-        answers: Sequence[tuple[Viewer, bytes]] = ()
-        if self._answers:
-            answers, self._answers = self._answers, []
+        # The list is replaced, not shared: what is added during the write belongs to the next.
         actions: Sequence[Action] = ()
         if self._actions:
             actions, self._actions = self._actions, []
-        return SessionWriteBatch(self, self.stored, batch, joins, answers, actions)
+        return SessionWriteBatch(self, self.stored, batch, joins, actions)
 
     def deliver(self, gathered: SessionWriteBatch) -> None:
         """Send what became durable, then run the actions that waited for it."""
@@ -349,8 +338,6 @@ class LiveSession:
         # Joins come after the batch: their frames already include it.
         for join in gathered.joins:
             self.delivery.finish(join)
-        for viewer, frame in gathered.answers:
-            viewer.outbox.send([frame])
         for action in gathered.actions:
             action()
 
