@@ -77,9 +77,7 @@ def _show(session: Session, fact: Fact) -> None:
     """Apply the messages of a stored fact to the screen."""
     if fact.type == "turn.submitted":
         session.threads.join(fact.turn_id or "", fact.thread_id)
-    messages = messages_of(fact)
-    session.screen.begin_turn(fact.turn_id, messages)
-    for message in messages:
+    for message in messages_of(fact):
         # The queue may contain turns of branches that are not shown.
         if fact.type == "queue.changed" and not session.settings.shows(
             getattr(message, "turn_id", None)

@@ -279,13 +279,11 @@ class Session:
             if fact.type in TURN_FACTS:
                 self.turns.follow(fact.type, fact.turn_id, fact.payload)
         self.log.add(facts)
-        screen = self.screen
         for fact in facts:
             if (apply := FACT_HANDLERS.get(fact.type)) is not None:
                 apply(self, fact)
-            screen.begin_turn(fact.ids.get("turn_id"), fact.messages)
             for message in fact.messages:
-                screen.apply(message, fact.sequence)
+                self.screen.apply(message, fact.sequence)
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
         """Record text of a turn's output, or of its reasoning, as one fact."""
