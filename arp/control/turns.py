@@ -20,6 +20,7 @@ from arp.session.effects import Effect
 from arp.session.inputs import receive, submit
 from arp.session.threads import THREAD
 from arp.session.turn_end import cancel_turn
+from arp.session.turn_queue import promote
 from arp.surface.draft_answer import understand_draft
 
 MORE_S = 1.0
@@ -294,7 +295,7 @@ class Turns:
         if _queued_status(live, request.turn_id) != "queued":
             raise UnknownObject(f"turn {request.turn_id} is over", detail=request.turn_id)
         first = live.session.queue[0] == request.turn_id
-        live.session.promote(request.turn_id)
+        promote(live.session, request.turn_id)
         self._context.carry_out(live, [])
         state = _state(live, request.turn_id, repeated=first)
         await live.written()

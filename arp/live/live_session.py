@@ -220,9 +220,9 @@ class LiveSession:
     @property
     def idle(self) -> bool:
         """Whether it has no renderer and no follower, and nothing is running or unwritten."""
-        session = self.session
-        watched = self.viewers or self.followers
-        return not (watched or self.dirty or session.active or self.stored < session.sequence)
+        is_watched = self.viewers or self.followers
+        is_written = not self.dirty and self.stored >= self.session.sequence
+        return is_written and not (is_watched or self.session.turns.is_active)
 
     def touch(self) -> None:
         """Record a use, which postpones eviction."""

@@ -28,6 +28,7 @@ from arp.session.inputs import (
 )
 from arp.session.session import Session
 from arp.session.turn_end import end_turn
+from arp.session.turn_queue import record_queue
 
 
 def asks_to_turn(session: Session, message: Input) -> bool:
@@ -123,7 +124,7 @@ def turn_back(
         turn_id = next_turn_id(session)
         session.record_step([turn_submitted(session, turn_id, moved, sender, particulars)])
     if queued:
-        session.record_queue()
+        record_queue(session)
     _show_versions(session)
     return effects
 

@@ -62,6 +62,7 @@ from arp.session.recorded import RecordedFact
 from arp.session.session import Session
 from arp.session.surfaces import close_surface
 from arp.session.turn_end import cancel_turn
+from arp.session.turn_queue import begin_next, edit_queued, enqueue, promote
 from arp.surface.answers import (
     answer_value,
     as_asked,
@@ -302,7 +303,7 @@ def push(
     particulars = NewTurnOptions(origin=origin)
     turn_id = next_turn_id(session)
     submitted = turn_submitted(session, turn_id, message, UNKNOWN, particulars)
-    return turn_id, session.enqueue(turn_id, submitted, resume=False)
+    return turn_id, enqueue(session, turn_id, submitted, resume=False)
 
 
 def check_beginning(session: Session, message: Input) -> None:
@@ -326,7 +327,7 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
     check_beginning(session, message)
     if turn_id not in session.turns.queue:
         raise UnknownObject(f"no turn {turn_id!r:.80} is queued", detail=turn_id)
-    session.edit_queued(turn_id, _stored_input(message))
+    edit_queued(session, turn_id, _stored_input(message))
     session.input_log.typed[turn_id] = message.data
     return acknowledge(message, turn_id)
 
@@ -403,7 +404,7 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
     if action == CONTINUE:
         session.record("run.status", intent, status="queued")
         session.turns.resume()
-        return [*acknowledge(message, None), *session.begin_next()]
+        return [*acknowledge(message, None), *begin_next(session)]
     if action != CANCEL:
         raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
     turn_id = named if isinstance(named, str) else session.turns.running
@@ -440,7 +441,7 @@ def _promote_turn(
 ) -> list[Effect]:
     if not isinstance(named, str) or named not in session.turns.queue:
         raise UnknownObject(f"no turn {named!r:.80} is queued", detail=f"{named!s:.80}")
-    session.promote(named)
+    promote(session, named)
     session.in_turn("run.status", named, intent, status="queued")
     return acknowledge(message, named)
 
@@ -682,7 +683,7 @@ def new_turn(
     is_answer = particulars.answers is not None
     if running is not None and session.rules.policy == "interrupt" and not is_answer:
         effects.append(StopTurn(running))
-    return [*effects, *session.enqueue(turn_id, submitted, resume=True)]
+    return [*effects, *enqueue(session, turn_id, submitted, resume=True)]
 
 
 def is_only_greeted(session: Session) -> bool:

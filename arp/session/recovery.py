@@ -24,6 +24,7 @@ from arp.session.projection import At, project
 from arp.session.recorded import RecordedFact
 from arp.session.session import FACT_HANDLERS, TURN_FACTS, Session
 from arp.session.turn_end import end_turn
+from arp.session.turn_queue import begin_next
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id", *ATTEMPT_IDS)
 
@@ -121,11 +122,11 @@ def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
         fault: Error that removed the session from memory while the server kept running; `None`
             after a crash. The turn then failed with this error, and its questions are closed.
     """
-    if session.active:
+    if session.turns.is_active:
         made_of: JsonObject = {"throughSequence": session.sequence, "source": "ledger"}
         session.record("history.reconstructed", made_of)
     if session.running is None:
-        return session.begin_next()
+        return begin_next(session)
     if fault is not None:
         return end_turn(session, session.running, "failed", fault)
     warning = "the server stopped while this turn ran; it was closed as interrupted"

@@ -12,8 +12,8 @@ a fact is recorded and again when it is replayed from the log.
 
 A question stays open until it is answered or its turn ends normally. If a crash ended the turn, its
 questions stay open and the turn is shown as waiting until the last one is closed. Modules above
-this one record what belongs to one subject: `asking` (questions), `turn_end`, `surfaces`,
-`session_values`.
+this one record what belongs to one subject: `turn_queue`, `turn_end`, `asking` (questions),
+`surfaces`, `session_values`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from arp.redact.redactor import Redactor, known_shapes
 from arp.session.approval import ApprovalRequest, Grant
 from arp.session.attempts import TurnAttempts
 from arp.session.branches import Branches
-from arp.session.effects import Effect, RunTurn
 from arp.session.input_log import InputLog
 from arp.session.log import Log, ReadOnly
 from arp.session.popup_places import check_places
@@ -182,11 +181,6 @@ class Session:
     def queue(self) -> list[str]:
         """Ids of the queued turns, in the order in which they will run."""
         return self.turns.queue
-
-    @property
-    def active(self) -> bool:
-        """Whether a turn is running or about to start, so that a crash now would need recovery."""
-        return self.turns.is_active
 
     @property
     def branches(self) -> Branches | None:
@@ -385,75 +379,10 @@ class Session:
 
     # -- turns -----------------------------------------------------------------------------------
 
-    def begin_next(self) -> list[Effect]:
-        """Start the first queued turn if no turn is running and the queue is not paused."""
-        if not self.turns.may("start"):
-            return []
-        return self._start([], self.turns.queue)
-
-    def enqueue(self, turn_id: str, submitted: RecordedFact, resume: bool) -> list[Effect]:
-        """Append a new turn to the queue, and start the first queued turn if possible.
-
-        Args:
-            turn_id: Id of the new turn.
-            submitted: Its `turn.submitted`.
-            resume: Whether to resume a paused queue.
-        """
-        turns = self.turns
-        waiting = [*turns.queue, turn_id]
-        if turns.starts_with_next(resume):
-            return self._start([submitted], waiting)
-        self.record_step([submitted, self._queue_fact(waiting)])
-        return []
-
-    def _start(self, facts: list[RecordedFact], queue: Sequence[str]) -> list[Effect]:
-        """Record `facts` and then those that start the first turn of a queue, in one pass.
-
-        Args:
-            facts: Facts after which the turn may start.
-            queue: The queue after these facts.
-        """
-        turn_id, *rest = queue
-        thread = self.threads.of(turn_id)
-        ids: dict[str, Json] = {"thread_id": thread, "turn_id": turn_id}
-        facts.append(RecordedFact("turn.started", {}, ids, turn_id=turn_id))
-        # Renderers were shown a queue that has just changed. A turn that starts at once was never
-        # shown as queued, and needs no such fact.
-        if rest or self.status_of(turn_id) == "queued":
-            ids = {"thread_id": self.threads.of(rest[0]) if rest else thread}
-            facts.append(RecordedFact("queue.changed", {"queued": rest}, ids))
-        self.record_step(facts)
-        self.log.assembler.begin_turn(turn_id)
-        return [RunTurn(turn_id)]
-
     def begin_recording(self) -> None:
         """Make the session busy for good. It plays a recording, and refuses every input."""
         self.turns.set(RECORDING, self.turns.queue, self.turns.is_paused, is_waiting=False)
         self.rules = msgspec.structs.replace(self.rules, policy="reject")
-
-    def record_queue(self, queue: list[str] | None = None, pause: bool = False) -> None:
-        """Record the queue, unchanged or in another order.
-
-        Args:
-            queue: The new order; `None` means the current order.
-            pause: Whether to pause the queue.
-        """
-        self.record_step([self._queue_fact(self.turns.queue if queue is None else queue, pause)])
-
-    def _queue_fact(self, queue: list[str], pause: bool = False) -> RecordedFact:
-        thread = self.threads.of(queue[0] if queue else self.turns.running)
-        payload = self.turns.payload(queue, pause)
-        return RecordedFact("queue.changed", payload, {"thread_id": thread})
-
-    def promote(self, turn_id: str) -> None:
-        """Move a queued turn to the front of the queue; ignore a turn that is not queued."""
-        if turn_id in self.turns.queue[1:]:
-            self.record_queue([turn_id, *(other for other in self.turns.queue if other != turn_id)])
-
-    def edit_queued(self, turn_id: str, submitted: JsonObject) -> RecordedFact:
-        """Replace the input of a queued turn."""
-        changed: JsonObject = {**self.turns.payload(self.turns.queue), "input": submitted}
-        return self.in_turn("queue.changed", turn_id, changed)
 
     def begin_thread(self, name: str, title: str | None = None) -> None:
         """Begin a new thread.
