@@ -231,7 +231,7 @@ class Turns:
 
     async def _evicted(self, live: LiveSession, turn_id: str) -> EvictedTurn | None:
         """Return an evicted turn; `None` if the turn is in memory or does not exist."""
-        if turn_id in live.session.screen.turns:
+        if live.session.turn(turn_id) is not None:
             return None
         past = await self._context.hub.history.turn(live, turn_id)
         if past is None or past.turn.status is None:
@@ -315,8 +315,8 @@ def _exists(live: LiveSession, turn_id: str) -> bool:
     session = live.session
     branches = session.branches
     # A recently evicted turn is no longer on the screen, but its id is still in the input log.
-    exists = turn_id in session.screen.turns or (branches is not None and turn_id in branches)
-    if exists or _input_id(turn_id) in session.input_log:
+    exists = branches is not None and turn_id in branches
+    if exists or session.turn(turn_id) is not None or _input_id(turn_id) in session.input_log:
         return True
     # The server will use these ids for later turns; a caller must not reserve one.
     if _OWN_ID.fullmatch(turn_id):

@@ -143,7 +143,7 @@ class LiveSession:
         It is not written, and it is removed when its last renderer leaves."""
         self.unwritten = 0
         """Characters of text since the last write."""
-        self.listed_choice = session.settings.chosen
+        self.listed_choice = session.chosen_settings
         """Settings that followers of the list of chats were last notified of."""
         self.followers = 0
         """Number of readers that follow its log; while there is one, it stays in memory."""

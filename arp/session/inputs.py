@@ -359,7 +359,7 @@ def _resolve_inlined_source(session: Session, message: Input) -> Input:
     surface, slash, own = (source or "").partition("/")
     # The prefix is trusted only if it names a popup or an overlay: components on `main` may have
     # ids with a slash of their own.
-    if not slash or message.surface != "main" or not session.screen.info(surface).is_transient:
+    if not slash or message.surface != "main" or not session.is_transient(surface):
         return message
     data = {**message.data, "source": own} if "source" in message.data else message.data
     return msgspec.structs.replace(message, surface=surface, source_component=own, data=data)

@@ -205,6 +205,11 @@ class Session:
         return self.settings.title
 
     @property
+    def chosen_settings(self) -> JsonObject:
+        """Settings chosen by the user. They are replaced, never modified."""
+        return self.settings.chosen
+
+    @property
     def sealed(self) -> ReadOnly | None:
         """Why the session is read-only; `None` if it can be continued."""
         return self.log.sealed
@@ -339,7 +344,7 @@ class Session:
             described = surface_message(at, changed)
             self.screen.apply(described, seq)
             messages = [described, *messages]
-        if self.screen.info(surface).is_transient:
+        if self.is_transient(surface):
             changed["role"] = self.screen.info(surface).role
             self.screen.touch_place(surface, seq)
         fact = RecordedFact("artifact.changed", changed, ids, messages)
@@ -360,6 +365,10 @@ class Session:
         for surface, op in self.log.let_go(turn_id, self.screen.surfaces):
             with suppress(ArpError):  # the component has no room left for it
                 self._commit(turn_id, surface, [PatchChange([op])], {})
+
+    def is_transient(self, surface: str) -> bool:
+        """Return whether a surface is a popup or an overlay."""
+        return self.screen.info(surface).is_transient
 
     def tree(self, surface: str) -> Tree | None:
         """Return a surface's components; `None` if there is no such surface."""
