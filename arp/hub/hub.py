@@ -65,7 +65,7 @@ from arp.session.effects import (
     Acknowledge,
     Effect,
 )
-from arp.session.inputs import SESSION_START, is_only_greeted, push
+from arp.session.inputs import SESSION_START, InputSender, is_only_greeted, push
 from arp.session.session import Session
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
@@ -369,8 +369,8 @@ class Hub:
         """Start the turn in which the app greets the user of a new session."""
         if not self.settings.takes_input:
             return
-        _, effects = push(live.session, "", {}, SESSION_START)
-        live.began(principal.known_as, 0)
+        sender = InputSender(user=principal.known_as)
+        _, effects = push(live.session, "", {}, SESSION_START, sender=sender)
         self.carry_out(live, effects)
 
     def of(self, viewer: Viewer) -> LiveSession | None:

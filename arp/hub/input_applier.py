@@ -21,7 +21,7 @@ from arp.protocol.messages import AgentMessage, Input, RendererInfo
 from arp.session.branches import Survey
 from arp.session.branching import asks_to_turn, branch_of, check_turning, turn_back
 from arp.session.effects import Effect
-from arp.session.inputs import SILENT, UNKNOWN, receive
+from arp.session.inputs import SILENT, UNKNOWN, InputSender, receive
 from arp.session.late_input import check_in_time
 from arp.session.session import Session
 from arp.view.profile import DRAFT, Profile, typed_answer
@@ -105,15 +105,14 @@ class InputApplier:
         if message.input_type not in SILENT:
             self._check_takes_input()
         session = live.session
-        before, count, waiting = session.serials.last, session.turn_count, list[str]()
+        before, by = session.serials.last, InputSender(sender.info, principal.known_as)
         session.serials.stamp(asyncio.get_running_loop().time())
         if asks_to_turn(session, message):
             # Checked twice: here before the log is read, which may take long, and again in
             # `turn_back`, since the session may have changed while the log was read.
             check_turning(session, message)
             survey, branch = await self._read_branch(live, message)
-            count, waiting = session.turn_count, list(session.queue)
-            effects = turn_back(session, message, survey, branch, sender.info, traceparent)
+            effects = turn_back(session, message, survey, branch, by, traceparent)
             # What the renderers show belongs to the previous branch.
             live.delivery.resync_all()
             live.keep_deadlines()
@@ -125,8 +124,7 @@ class InputApplier:
             read_typed = partial(typed_answer, sender.profile)
             check = partial(self._runner.check_answer, live)
             check_in_time(session, message, read_typed, sender.shown)
-            effects = receive(session, message, read_typed, sender.info, traceparent, check)
-        live.began(principal.known_as, count, waiting)
+            effects = receive(session, message, read_typed, by, traceparent, check)
         live.touch()
         # The serial of this input, which allows the agent to open a popup where the user acted.
         serial = session.serials.last if session.serials.last > before else None

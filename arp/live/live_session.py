@@ -14,17 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from arp.access.principal import Key, User
+from arp.access.principal import Key
 from arp.live.delivery import Join, Replay, SessionDelivery, Viewer
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
-from arp.protocol.messages import FINAL_STATUSES
 from arp.session.asking import cancel_question
 from arp.session.questions import Question
 from arp.session.recorded import Batch, TextBatch
@@ -96,7 +94,6 @@ class LiveSession:
         "_cache",
         "_grown",
         "_mark",
-        "_users",
         "deadlines",
         "delivery",
         "dirty",
@@ -149,8 +146,6 @@ class LiveSession:
         """Number of readers that follow its log; while there is one, it stays in memory."""
         self._grown: asyncio.Future[None] | None = None
         self._mark = mark
-        self._users: dict[str, User] | None = None
-        """Users who began the open turns, by turn id, if more than a name is known."""
         self._before: Action | None = None
         """Records the pending output of its turn."""
         self._actions: list[Action] = []
@@ -186,31 +181,6 @@ class LiveSession:
         if self._cache is None:
             self._cache = {}
         return self._cache
-
-    def user_of(self, turn_id: str) -> User:
-        """Return the user who began a turn; only the name for a turn from the ledger."""
-        return (self._users or {}).get(turn_id) or User(self.session.owner)
-
-    def began(self, user: User | None, count: int, waiting: Sequence[str] = ()) -> None:
-        """Remember who began the turns that an input added, if it added any.
-
-        Args:
-            user: Sender of the input; `None` if only the name is known.
-            count: Number of turns before the input.
-            waiting: The queue before the input. If the input returns to an earlier turn, the
-                waiting turns are added again after the new one, with new ids.
-        """
-        session, known = self.session, self._users or {}
-        if (user is None and not known) or session.turn_count == count:
-            return
-        added = list(islice(reversed(session.screen.turns), session.turn_count - count))[::-1]
-        users = [user, *(known.get(turn_id) for turn_id in waiting)]
-        fresh = {turn_id: one for turn_id, one in zip(added, users, strict=False) if one}
-        rest = {turn_id: one for turn_id, one in known.items() if self._is_open(turn_id)}
-        self._users = {**rest, **fresh} or None
-
-    def _is_open(self, turn_id: str) -> bool:
-        return self.session.status_of(turn_id) not in (None, *FINAL_STATUSES)
 
     @property
     def viewers(self) -> dict[str, Viewer]:

@@ -77,6 +77,19 @@ from arp.surface.change import PatchChange
 UNKNOWN = RendererInfo()
 """Description of a renderer that sent none."""
 
+
+class InputSender(Struct, frozen=True):
+    """Who sent an input."""
+
+    renderer: RendererInfo = UNKNOWN
+    """Description of the sending renderer, for the agent of a new turn."""
+    user: object = None
+    """The user, as the driver knows them; `None` if it knows only the owner of the session. The
+    session keeps the value until the turn is over; it is in no fact."""
+
+
+NO_SENDER = InputSender()
+
 MAX_QUEUE = 100
 """Maximum number of queued turns. A person queues fewer; a runaway client must not fill memory."""
 
@@ -187,7 +200,7 @@ def receive(
     session: Session,
     message: Input,
     read_typed: ReadTyped,
-    renderer: RendererInfo = UNKNOWN,
+    sender: InputSender = NO_SENDER,
     traceparent: str | None = None,
     check: CheckAnswer | None = None,
 ) -> list[Effect]:
@@ -198,7 +211,7 @@ def receive(
         message: The input as the renderer sent it.
         read_typed: Parser of typed answers for the sending renderer. A renderer that shows a
             question as text answers it in text; so does a renderer that sent no `hello`.
-        renderer: Description of the sending renderer, for the agent of a new turn.
+        sender: Who sent it.
         traceparent: External span that requests a turn, in W3C Trace Context format.
         check: Additional check of an answer that fits its component; `None` means no check.
 
@@ -234,8 +247,8 @@ def receive(
     answered = _find_question(session, message, read_typed)
     if answered is not None:
         component, answer = answered
-        return _apply_answer(session, component, answer, renderer, check)
-    return new_turn(session, message, renderer, NewTurnOptions(traceparent=traceparent))
+        return _apply_answer(session, component, answer, sender, check)
+    return new_turn(session, message, sender, NewTurnOptions(traceparent=traceparent))
 
 
 def submit(
@@ -244,7 +257,8 @@ def submit(
     turn_id: str | None = None,
     traceparent: str | None = None,
     thread: str | None = None,
-    **ids: str,
+    sender: InputSender = NO_SENDER,
+    ids: Mapping[str, str] = NO_IDS,
 ) -> list[Effect]:
     """Begin a turn. The input is never treated as an answer, even if questions are open.
 
@@ -254,6 +268,7 @@ def submit(
         turn_id: Id of the turn, not used by another turn; `None` means the next free id.
         traceparent: External span that requests the turn, in W3C Trace Context format.
         thread: Thread of the turn; `None` means the first thread.
+        sender: Who sent it.
         ids: Additional correlation ids of the turn's first fact, by field name.
 
     Returns:
@@ -269,11 +284,16 @@ def submit(
     if thread is not None:
         session.threads.check(thread)
     particulars = NewTurnOptions(turn_id, ids, traceparent=traceparent, thread=thread)
-    return new_turn(session, message, UNKNOWN, particulars)
+    return new_turn(session, message, sender, particulars)
 
 
 def push(
-    session: Session, text: str, data: JsonObject, origin: str, push_id: str | None = None
+    session: Session,
+    text: str,
+    data: JsonObject,
+    origin: str,
+    push_id: str | None = None,
+    sender: InputSender = NO_SENDER,
 ) -> tuple[str, list[Effect]]:
     """Queue a turn for a program. It neither interrupts a turn nor resumes a paused queue.
 
@@ -285,6 +305,7 @@ def push(
         origin: Name of the program.
         push_id: Id of this push. A push with an id that took effect before does nothing. With the
             prefix `PUSH_ID` it must be a valid input id.
+        sender: Who counts as the sender.
 
     Returns:
         The id of the turn, and the effects to carry out once the facts are durable.
@@ -302,7 +323,7 @@ def push(
     _check_room(session)
     particulars = NewTurnOptions(origin=origin)
     turn_id = next_turn_id(session)
-    submitted = turn_submitted(session, turn_id, message, UNKNOWN, particulars)
+    submitted = turn_submitted(session, turn_id, message, sender, particulars)
     return turn_id, enqueue(session, turn_id, submitted, resume=False)
 
 
@@ -559,7 +580,7 @@ def _apply_answer(
     session: Session,
     component: Component,
     message: Input,
-    renderer: RendererInfo,
+    sender: InputSender,
     check: CheckAnswer | None,
 ) -> list[Effect]:
     """Apply a valid answer: resolve the question of the running turn, or begin a new turn."""
@@ -567,7 +588,7 @@ def _apply_answer(
         return _select_tab(session, component, message)
     question = session.questions.get((message.surface, component.id))
     if is_decline(component, message.input_type, message.data):
-        return _decline(session, component, message, renderer, question)
+        return _decline(session, component, message, sender, question)
     value = answer_value(component, message.input_type, message.data)
     message = _without_secrets(component, message, value)
     public = public_answer(component, value)
@@ -596,14 +617,14 @@ def _apply_answer(
     if question is not None:
         answers = GivenAnswer(question.action_id, question.name, public)
     particulars = NewTurnOptions(thread=thread, answers=answers)
-    return new_turn(session, message, renderer, particulars, value)
+    return new_turn(session, message, sender, particulars, value)
 
 
 def _decline(
     session: Session,
     component: Component,
     message: Input,
-    renderer: RendererInfo,
+    sender: InputSender,
     question: Question | None,
 ) -> list[Effect]:
     """Close a question that the user declines, and pass the refusal to the agent."""
@@ -619,7 +640,7 @@ def _decline(
     else:
         mark_input(session, component.id, message.surface, "declined", None, None)
     thread = _thread_of(session, component, message.surface, question)
-    return new_turn(session, message, renderer, NewTurnOptions(thread=thread, answers=answers))
+    return new_turn(session, message, sender, NewTurnOptions(thread=thread, answers=answers))
 
 
 def _thread_of(
@@ -659,7 +680,7 @@ def _select_tab(session: Session, component: Component, message: Input) -> list[
 def new_turn(
     session: Session,
     message: Input,
-    renderer: RendererInfo,
+    sender: InputSender,
     particulars: NewTurnOptions = NO_PARTICULARS,
     answer: Json = None,
 ) -> list[Effect]:
@@ -668,14 +689,14 @@ def new_turn(
     Args:
         session: Changed only if there is room for the turn.
         message: The input.
-        renderer: Description of the sending renderer.
+        sender: Who sent it.
         particulars: Options of the turn, besides its input.
         answer: The answer as the user gave it; the ledger may hold it without secrets.
     """
     _check_accepts_turn(session)
     running = session.turns.running
     turn_id = particulars.turn_id or next_turn_id(session)
-    submitted = turn_submitted(session, turn_id, message, renderer, particulars)
+    submitted = turn_submitted(session, turn_id, message, sender, particulars)
     if particulars.answers is not None:
         session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
@@ -703,7 +724,7 @@ def turn_submitted(
     session: Session,
     turn_id: str,
     message: Input,
-    renderer: RendererInfo,
+    sender: InputSender,
     particulars: NewTurnOptions,
 ) -> RecordedFact:
     """Return the first fact of a new turn.
@@ -717,8 +738,8 @@ def turn_submitted(
         submitted["origin"] = particulars.origin
     if particulars.answers is not None:
         submitted["answers"] = msgspec.to_builtins(particulars.answers)
-    if renderer != UNKNOWN:
-        submitted["renderer"] = msgspec.to_builtins(renderer)
+    if sender.renderer != UNKNOWN:
+        submitted["renderer"] = msgspec.to_builtins(sender.renderer)
     if particulars.thread is not None:
         session.threads.join(turn_id, particulars.thread)
     outside = particulars.traceparent
@@ -732,6 +753,8 @@ def turn_submitted(
     if session.rules.traced or outside is not None:
         ids |= turn_ids(session.head.session_id, session.head.epoch, turn_id, outside)
     session.input_log.typed[turn_id] = message.data
+    if sender.user is not None:
+        session.input_log.users[turn_id] = sender.user
     return RecordedFact("turn.submitted", submitted, ids, turn_id=turn_id)
 
 

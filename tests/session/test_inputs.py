@@ -874,7 +874,7 @@ def program(session: Session, name: str | None = None, **ids: str) -> list[Any]:
     """A program asks for a turn."""
     input_id = None if name is None else f"turn:{name}"
     message = Input(input_type="text", data={"text": "go"}, id=input_id)
-    return submit(session, message, name, **ids)
+    return submit(session, message, name, ids=ids)
 
 
 def test_turn_that_a_program_asks_for_has_the_name_that_it_wants() -> None:
