@@ -423,7 +423,7 @@ class Hub:
         try:
             live = await self._session_for_input(viewer, message, principal, workflow)
             closed = list(live.session.questions.closed)
-            await self._inputs.apply(live, message, principal, sender_of(viewer), viewer.tell)
+            await self._inputs.apply(live, message, sender_of(viewer, principal), viewer.tell)
             # The user who answered knows that this question is closed. Otherwise the user's next
             # input could be refused as a late answer to it.
             if list(live.session.questions.closed) != closed:
@@ -466,9 +466,10 @@ class Hub:
                 # It may have left memory while the files were stored.
                 live = await self.open(live.id, principal, workflow)
                 live.session.input_log.remember_files(file.ref.sha256 for file in files)
-            sender = sender_among(list(live.viewers.values()), live.delivery.cursor.seq)
+            viewers, shown = list(live.viewers.values()), live.delivery.cursor.seq
+            sender = sender_among(viewers, principal, shown)
             reply = partial(settle, answer)
-            await self._inputs.apply(live, message, principal, sender, reply, traceparent)
+            await self._inputs.apply(live, message, sender, reply, traceparent)
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
             payload = error_payload(error, message.id)
