@@ -17,7 +17,7 @@ from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CANCEL, FINAL_STATUSES, Input, InputType
 from arp.session.effects import Effect
-from arp.session.inputs import InputSender, receive, submit
+from arp.session.inputs import InputSender, NewTurnOptions, receive, submit
 from arp.session.threads import THREAD
 from arp.session.turn_end import cancel_turn
 from arp.session.turn_queue import promote
@@ -195,15 +195,11 @@ class Turns:
         message = Input(input_type=request.input.input_type, data=data, id=input_id)
         ids = {"task_id": request.task_id, "run_id": request.run_id}
         given = {name: value for name, value in ids.items() if value is not None}
-        effects = submit(
-            live.session,
-            message,
-            named,
-            request.traceparent,
-            request.thread_id,
-            InputSender(user=self._context.principal.known_as),
-            given,
+        options = NewTurnOptions(
+            named, given, traceparent=request.traceparent, thread=request.thread_id
         )
+        sender = InputSender(user=self._context.principal.known_as)
+        effects = submit(live.session, message, options, sender)
         return named or next(reversed(live.session.screen.turns)), False, effects
 
     @method("agentSession/turn/cancel")

@@ -124,7 +124,7 @@ class NewTurnOptions(Struct, frozen=True):
     edits: str | None = None
     """Id of the turn that this turn is a new version of."""
     traceparent: str | None = None
-    """External span that requested the turn (W3C Trace Context)."""
+    """External span that requests the turn, in W3C Trace Context format."""
     thread: str | None = None
     """Thread of the turn; `None` means the first thread."""
     origin: str | None = None
@@ -254,22 +254,16 @@ def receive(
 def submit(
     session: Session,
     message: Input,
-    turn_id: str | None = None,
-    traceparent: str | None = None,
-    thread: str | None = None,
+    options: NewTurnOptions = NO_PARTICULARS,
     sender: InputSender = NO_SENDER,
-    ids: Mapping[str, str] = NO_IDS,
 ) -> list[Effect]:
     """Begin a turn. The input is never treated as an answer, even if questions are open.
 
     Args:
         session: Changed only if the input is accepted.
         message: The input. If its `id` took effect before, it does nothing.
-        turn_id: Id of the turn, not used by another turn; `None` means the next free id.
-        traceparent: External span that requests the turn, in W3C Trace Context format.
-        thread: Thread of the turn; `None` means the first thread.
+        options: Options of the turn. No other turn may have its id.
         sender: Who sent it.
-        ids: Additional correlation ids of the turn's first fact, by field name.
 
     Returns:
         Effects to carry out once the facts are durable, as `receive` returns them.
@@ -281,10 +275,9 @@ def submit(
         return [Acknowledge(message.id, session.input_log[message.id])]
     session.log.check_open()
     check_beginning(session, message)
-    if thread is not None:
-        session.threads.check(thread)
-    particulars = NewTurnOptions(turn_id, ids, traceparent=traceparent, thread=thread)
-    return new_turn(session, message, sender, particulars)
+    if options.thread is not None:
+        session.threads.check(options.thread)
+    return new_turn(session, message, sender, options)
 
 
 def push(
