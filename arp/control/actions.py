@@ -17,7 +17,7 @@ from arp.protocol.errors import InvalidMessage, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Input, InputType
 from arp.session.effects import Acknowledge
-from arp.session.inputs import receive
+from arp.session.inputs import InputSender, receive
 from arp.session.questions import Question
 from arp.store.store import facts
 from arp.surface.answers import (
@@ -117,9 +117,8 @@ class Actions:
             surface=question.surface,
             id=f"action:{question.action_id}"[:256],
         )
-        count = live.session.turn_count
-        effects = receive(live.session, message, understand_draft)
-        live.began(self._context.principal.known_as, count)
+        sender = InputSender(user=self._context.principal.known_as)
+        effects = receive(live.session, message, understand_draft, sender)
         self._context.carry_out(live, effects)
         next_turn = next((one.turn_id for one in effects if isinstance(one, Acknowledge)), None)
         state = _state(live, question.action_id, next_turn or question.turn_id)

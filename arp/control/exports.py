@@ -281,7 +281,6 @@ class Exports:
         """Record the result of an export, wait until the fact is durable, and return the result."""
         ids = {**ids, **self._ids}
         if state.file is not None:
-            live.session.input_log.remember_files([state.file.sha256])
             refs = msgspec.to_builtins(state.file)
             if state.kind == "benchmark":
                 refs |= refs_of_pack(state.file.path)

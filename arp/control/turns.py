@@ -17,9 +17,10 @@ from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CANCEL, FINAL_STATUSES, Input, InputType
 from arp.session.effects import Effect
-from arp.session.inputs import receive, submit
+from arp.session.inputs import InputSender, NewTurnOptions, receive, submit
 from arp.session.threads import THREAD
 from arp.session.turn_end import cancel_turn
+from arp.session.turn_queue import promote
 from arp.surface.draft_answer import understand_draft
 
 MORE_S = 1.0
@@ -194,11 +195,11 @@ class Turns:
         message = Input(input_type=request.input.input_type, data=data, id=input_id)
         ids = {"task_id": request.task_id, "run_id": request.run_id}
         given = {name: value for name, value in ids.items() if value is not None}
-        count = live.session.turn_count
-        effects = submit(
-            live.session, message, named, request.traceparent, request.thread_id, **given
+        options = NewTurnOptions(
+            named, given, traceparent=request.traceparent, thread=request.thread_id
         )
-        live.began(self._context.principal.known_as, count)
+        sender = InputSender(user=self._context.principal.known_as)
+        effects = submit(live.session, message, options, sender)
         return named or next(reversed(live.session.screen.turns)), False, effects
 
     @method("agentSession/turn/cancel")
@@ -230,7 +231,7 @@ class Turns:
 
     async def _evicted(self, live: LiveSession, turn_id: str) -> EvictedTurn | None:
         """Return an evicted turn; `None` if the turn is in memory or does not exist."""
-        if turn_id in live.session.screen.turns:
+        if live.session.turn(turn_id) is not None:
             return None
         past = await self._context.hub.history.turn(live, turn_id)
         if past is None or past.turn.status is None:
@@ -294,7 +295,7 @@ class Turns:
         if _queued_status(live, request.turn_id) != "queued":
             raise UnknownObject(f"turn {request.turn_id} is over", detail=request.turn_id)
         first = live.session.queue[0] == request.turn_id
-        live.session.promote(request.turn_id)
+        promote(live.session, request.turn_id)
         self._context.carry_out(live, [])
         state = _state(live, request.turn_id, repeated=first)
         await live.written()
@@ -314,8 +315,8 @@ def _exists(live: LiveSession, turn_id: str) -> bool:
     session = live.session
     branches = session.branches
     # A recently evicted turn is no longer on the screen, but its id is still in the input log.
-    exists = turn_id in session.screen.turns or (branches is not None and turn_id in branches)
-    if exists or _input_id(turn_id) in session.input_log:
+    exists = branches is not None and turn_id in branches
+    if exists or session.turn(turn_id) is not None or _input_id(turn_id) in session.input_log:
         return True
     # The server will use these ids for later turns; a caller must not reserve one.
     if _OWN_ID.fullmatch(turn_id):

@@ -97,9 +97,10 @@ class History:
         if branches is not None:
             shown = branches.shown
             return shown.index(turn_id) + 1 if turn_id in shown else None
-        number = live.session.screen.numbers.get(turn_id) or _number_in(turn_id)
+        screen = live.session.screen
+        number = screen.numbers.get(turn_id) or _number_in(turn_id)
         if number is not None:
-            return number if 0 < number <= live.session.screen.count else None
+            return number if 0 < number <= screen.count else None
         past = await self.turn(live, turn_id)
         return past.number if past is not None else None
 
@@ -121,8 +122,9 @@ class History:
 
         Such an id does not contain the number, so the archive is searched from its newest page.
         """
-        last = min(live.session.screen.numbers.values(), default=live.session.screen.count)
-        matches = [past for past in live.session.screen.departed or () if past.turn.id == turn_id]
+        screen = live.session.screen
+        last = min(screen.numbers.values(), default=screen.count)
+        matches = [past for past in screen.departed or () if past.turn.id == turn_id]
         for end in range(last, 0, -PAGE_TURNS):
             if matches:
                 return matches[0]

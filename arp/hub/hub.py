@@ -37,7 +37,7 @@ from arp.live.cache import Cache, keep_up
 from arp.live.delivery import Viewer
 from arp.live.files import IncomingFile, SessionFiles
 from arp.live.listing import Listing, rename
-from arp.live.live_session import LiveSession, settle
+from arp.live.live_session import Action, LiveSession, settle
 from arp.live.quotas import FileQuota
 from arp.live.settings import HubSettings
 from arp.live.tasks import Service
@@ -65,7 +65,7 @@ from arp.session.effects import (
     Acknowledge,
     Effect,
 )
-from arp.session.inputs import SESSION_START, is_only_greeted, push
+from arp.session.inputs import SESSION_START, InputSender, is_only_greeted, push
 from arp.session.session import Session
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
@@ -369,8 +369,8 @@ class Hub:
         """Start the turn in which the app greets the user of a new session."""
         if not self.settings.takes_input:
             return
-        _, effects = push(live.session, "", {}, SESSION_START)
-        live.began(principal.known_as, 0)
+        sender = InputSender(user=principal.known_as)
+        _, effects = push(live.session, "", {}, SESSION_START, sender=sender)
         self.carry_out(live, effects)
 
     def of(self, viewer: Viewer) -> LiveSession | None:
@@ -423,8 +423,7 @@ class Hub:
         try:
             live = await self._session_for_input(viewer, message, principal, workflow)
             closed = list(live.session.questions.closed)
-            reply = partial(live.answer, viewer)
-            await self._inputs.apply(live, message, principal, sender_of(viewer), reply)
+            await self._inputs.apply(live, message, sender_of(viewer, principal), viewer.tell)
             # The user who answered knows that this question is closed. Otherwise the user's next
             # input could be refused as a late answer to it.
             if list(live.session.questions.closed) != closed:
@@ -467,12 +466,10 @@ class Hub:
                 # It may have left memory while the files were stored.
                 live = await self.open(live.id, principal, workflow)
                 live.session.input_log.remember_files(file.ref.sha256 for file in files)
-            sender = sender_among(list(live.viewers.values()), live.delivery.cursor.seq)
-
-            def reply(message: AgentMessage) -> None:
-                live.after_write(partial(settle, answer, message))
-
-            await self._inputs.apply(live, message, principal, sender, reply, traceparent)
+            viewers, shown = list(live.viewers.values()), live.delivery.cursor.seq
+            sender = sender_among(viewers, principal, shown)
+            reply = partial(settle, answer)
+            await self._inputs.apply(live, message, sender, reply, traceparent)
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
             payload = error_payload(error, message.id)
@@ -535,18 +532,19 @@ class Hub:
         Args:
             live: The session that returned the effects.
             effects: Effects, in order.
-            reply: Receives the acknowledgement of the input.
+            reply: Receives the acknowledgement of the input, at that time too.
             serial: Serial of the input; `None` if it has none.
         """
-        live.mark()
+        actions: list[Action] = []
         for effect in effects:
             if not isinstance(effect, Acknowledge):
-                live.after_write(partial(self.runner.run_effect, live, effect))
+                actions.append(partial(self.runner.run_effect, live, effect))
             elif reply is not None:
                 ack = InputAck(
                     id=effect.input_id, session_id=live.id, turn_id=effect.turn_id, serial=serial
                 )
-                reply(ack)
+                actions.append(partial(reply, ack))
+        live.after_write(*actions)
 
 
 def _directory(hub: Hub) -> Directory:

@@ -17,17 +17,17 @@ from arp.hub.runner import Runner
 from arp.live.delivery import Viewer
 from arp.live.live_session import LiveSession
 from arp.live.states import States
-from arp.protocol.messages import AgentMessage, Input, RendererInfo
+from arp.protocol.messages import AgentMessage, Input
 from arp.session.branches import Survey
 from arp.session.branching import asks_to_turn, branch_of, check_turning, turn_back
 from arp.session.effects import Effect
-from arp.session.inputs import SILENT, UNKNOWN, receive
+from arp.session.inputs import SILENT, UNKNOWN, InputSender, receive
 from arp.session.late_input import check_in_time
 from arp.session.session import Session
 from arp.view.profile import DRAFT, Profile, typed_answer
 
 Reply: TypeAlias = Callable[[AgentMessage], None]
-"""Sends the answer to an input once the facts of that input are durable."""
+"""Sends the answer to an input; called once the facts of that input are durable."""
 
 
 CarryOutInput: TypeAlias = Callable[[LiveSession, Sequence[Effect], Reply, int | None], None]
@@ -35,30 +35,31 @@ CarryOutInput: TypeAlias = Callable[[LiveSession, Sequence[Effect], Reply, int |
 
 
 class Sender(NamedTuple):
-    """Known properties of the renderer that sent an input."""
+    """Known properties of the renderer that sent an input, and its user."""
 
     profile: Profile
-    info: RendererInfo
+    who: InputSender
     shown: int
     """Sequence of the last fact that it shows for certain."""
 
 
-def sender_of(viewer: Viewer) -> Sender:
+def sender_of(viewer: Viewer, principal: Principal) -> Sender:
     """Return an attached renderer as the sender of an input."""
     profile = viewer.profile if viewer.said_hello else DRAFT
-    return Sender(profile, viewer.info, viewer.shown)
+    return Sender(profile, InputSender(viewer.info, principal.known_as), viewer.shown)
 
 
-def sender_among(viewers: Sequence[Viewer], shown: int) -> Sender:
+def sender_among(viewers: Sequence[Viewer], principal: Principal, shown: int) -> Sender:
     """Return the sender of an input without a connection: what all attached renderers share.
 
     Any of them may have sent it. A property in which they differ gets its default.
     """
     profiles = [one.profile if one.said_hello else DRAFT for one in viewers] or [DRAFT]
     infos = [one.info for one in viewers] or [UNKNOWN]
+    info = infos[-1] if all(one == infos[-1] for one in infos) else UNKNOWN
     return Sender(
         profiles[-1] if all(one == profiles[-1] for one in profiles) else DRAFT,
-        infos[-1] if all(one == infos[-1] for one in infos) else UNKNOWN,
+        InputSender(info, principal.known_as),
         shown,
     )
 
@@ -90,7 +91,6 @@ class InputApplier:
         self,
         live: LiveSession,
         message: Input,
-        principal: Principal,
         sender: Sender,
         reply: Reply,
         traceparent: str | None = None,
@@ -105,15 +105,14 @@ class InputApplier:
         if message.input_type not in SILENT:
             self._check_takes_input()
         session = live.session
-        before, count, waiting = session.serials.last, session.turn_count, list[str]()
+        before = session.serials.last
         session.serials.stamp(asyncio.get_running_loop().time())
         if asks_to_turn(session, message):
             # Checked twice: here before the log is read, which may take long, and again in
             # `turn_back`, since the session may have changed while the log was read.
             check_turning(session, message)
             survey, branch = await self._read_branch(live, message)
-            count, waiting = session.turn_count, list(session.queue)
-            effects = turn_back(session, message, survey, branch, sender.info, traceparent)
+            effects = turn_back(session, message, survey, branch, sender.who, traceparent)
             # What the renderers show belongs to the previous branch.
             live.delivery.resync_all()
             live.keep_deadlines()
@@ -125,8 +124,7 @@ class InputApplier:
             read_typed = partial(typed_answer, sender.profile)
             check = partial(self._runner.check_answer, live)
             check_in_time(session, message, read_typed, sender.shown)
-            effects = receive(session, message, read_typed, sender.info, traceparent, check)
-        live.began(principal.known_as, count, waiting)
+            effects = receive(session, message, read_typed, sender.who, traceparent, check)
         live.touch()
         # The serial of this input, which allows the agent to open a popup where the user acted.
         serial = session.serials.last if session.serials.last > before else None

@@ -18,7 +18,7 @@ from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH, Command
 from arp.protocol.patch import Update
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.asking import cancel_question
-from arp.session.inputs import PUSH_ID, push
+from arp.session.inputs import PUSH_ID, InputSender, push
 from arp.session.outside_change import change_shown
 from arp.session.session_values import set_commands
 from arp.store.session_list import MAX_PAGE, SessionMeta
@@ -107,9 +107,8 @@ async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTu
     hub.check_takes_input()
     known_as = User(user) if isinstance(user, str) else user
     live = await session_of(hub, session_id, known_as)
-    count = live.session.turn_count
-    turn_id, effects = push(live.session, text, content, origin, push_id)
-    live.began(known_as, count)
+    sender = InputSender(user=known_as)
+    turn_id, effects = push(live.session, text, content, origin, push_id, sender)
     hub.carry_out(live, effects)
     await live.written()
     return PushedTurn(hub, live, turn_id)

@@ -381,7 +381,9 @@ class Runner:
             handler = app.session_start
         if app.command_handlers:
             handler = app.command_handlers.get(turn.command or "", handler)
-        return app.origin_handlers.get(turn.origin or "", handler)
+        if app.origin_handlers:
+            handler = app.origin_handlers.get(turn.origin or "", handler)
+        return handler
 
     def _end_stopped(self, host: TurnHost) -> None:
         """End a turn that was asked to stop, whatever its agent returned or raised."""
@@ -467,7 +469,7 @@ class Runner:
 
     def forget(self, live: LiveSession) -> None:
         """Stop the agent of a session that left memory."""
-        live.session.leave()
+        live.session.turns.leave()
         host = self._turns.get(live)
         if host is not None:
             host.stop(EndCause.SESSION_LEFT)

@@ -135,7 +135,7 @@ class Transfers:
         self, live: LiveSession, name: str, to_session: str, retain_content: bool
     ) -> None:
         """Ask the renderers of a session, one after another, to move a surface."""
-        if live.session.screen.info(name).is_transient:
+        if live.session.is_transient(name):
             raise TransferDenied("only a toplevel can be given to another session", detail=name)
         self._check_not_leaving(live, name, to_session)
         if (live.id, name) in self._awaited:

@@ -91,7 +91,7 @@ async def settings_form(hub: Hub, principal: Principal, session_id: str) -> Comp
         UnknownObject: The app has no settings.
     """
     live = await hub.find(session_id, principal)
-    return _settings(hub).form(live.session.settings.chosen)
+    return _settings(hub).form(live.session.chosen_settings)
 
 
 async def change_settings(
@@ -106,7 +106,7 @@ async def change_settings(
     """
     hub.check_takes_input()
     live = await hub.find(session_id, principal)
-    chosen = _settings(hub).read(live.session.settings.chosen, fields)
+    chosen = _settings(hub).read(live.session.chosen_settings, fields)
     choose_settings(live.session, chosen)
     live.mark()
     await live.written()

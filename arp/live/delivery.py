@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from arp.live.outbox import FrameOutbox
 from arp.live.settings import HubSettings
-from arp.protocol.codec import Encoding, encode_shown, recode
+from arp.protocol.codec import Encoding
 from arp.protocol.messages import AgentMessage, Presented, RendererHello, RendererInfo, Resume
 from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.session.recorded import Batch, Cursor, TextBatch
@@ -147,11 +147,6 @@ class Viewer:
     def group(self) -> FrameGroup:
         """Group of renderers that it shares frames with."""
         return FrameGroup(self.profile, self.encoding, self.part, self.profile.takes("batch"))
-
-    def frame(self, message: AgentMessage) -> bytes:
-        """Encode a message that is too small to be split for any renderer."""
-        frame = encode_shown(message)
-        return frame if self.encoding == "json" else recode(frame, self.encoding)
 
     def tell(self, message: AgentMessage) -> None:
         """Send a message to this renderer only."""

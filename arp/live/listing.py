@@ -8,7 +8,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from arp.protocol.errors import InvalidMessage
-from arp.protocol.tree import Node
+from arp.protocol.screen import TurnScreen
+from arp.protocol.tree import Node, Tree
 from arp.session.recorded import Batch, RecordedFact, TextBatch
 from arp.session.session import Session
 from arp.store.session_list import MAX_TURN_TEXT, Match, SessionMeta, TurnText, words_of
@@ -119,21 +120,20 @@ def texts_in(session: Session, batch: TextBatch | Batch) -> list[TurnText]:
     texts: list[TurnText] = []
     for one in batch.recorded:
         if isinstance(one, RecordedFact) and one.type in _ENDS:
-            turn = str(one.ids["turn_id"])
-            if turn in session.screen.turns:
-                texts.append(TurnText(turn, text_of(session, turn)))
+            turn = session.turn(str(one.ids["turn_id"]))
+            if turn is not None:
+                texts.append(TurnText(turn.id, _text_of(turn, session.screen.main)))
     return texts
 
 
-def text_of(session: Session, turn_id: str) -> str:
+def _text_of(turn: TurnScreen, tree: Tree) -> str:
     """Return the input and output of a turn as text, at most `MAX_TURN_TEXT` characters."""
     pieces: list[str] = []
-    for echo in session.screen.turns[turn_id].inputs:
+    for echo in turn.inputs:
         typed = echo.data.get("text") or echo.data.get("transcript")
         if isinstance(typed, str):
             pieces.append(typed[:MAX_TURN_TEXT])
-    tree = session.screen.main
-    for root in tree.outputs.get(turn_id, ()):
+    for root in tree.outputs.get(turn.id, ()):
         if sum(map(len, pieces)) < MAX_TURN_TEXT:
             pieces.append(_beginning(tree.nodes[root]))
     return "\n".join(filter(None, pieces))[:MAX_TURN_TEXT]

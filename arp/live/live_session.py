@@ -14,17 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from arp.access.principal import Key, User
+from arp.access.principal import Key
 from arp.live.delivery import Join, Replay, SessionDelivery, Viewer
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
-from arp.protocol.messages import FINAL_STATUSES, AgentMessage
 from arp.session.asking import cancel_question
 from arp.session.questions import Question
 from arp.session.recorded import Batch, TextBatch
@@ -54,7 +52,6 @@ class SessionWriteBatch(Struct, frozen=True):
     expected: int
     batch: TextBatch | Batch
     joins: Sequence[Join]
-    answers: Sequence[tuple[Viewer, bytes]]
     actions: Sequence[Action]
 
 
@@ -93,12 +90,10 @@ class LiveSession:
     __slots__ = (
         "__weakref__",
         "_actions",
-        "_answers",
         "_before",
         "_cache",
         "_grown",
         "_mark",
-        "_users",
         "deadlines",
         "delivery",
         "dirty",
@@ -145,19 +140,16 @@ class LiveSession:
         It is not written, and it is removed when its last renderer leaves."""
         self.unwritten = 0
         """Characters of text since the last write."""
-        self.listed_choice = session.settings.chosen
+        self.listed_choice = session.chosen_settings
         """Settings that followers of the list of chats were last notified of."""
         self.followers = 0
         """Number of readers that follow its log; while there is one, it stays in memory."""
         self._grown: asyncio.Future[None] | None = None
         self._mark = mark
-        self._users: dict[str, User] | None = None
-        """Users who began the open turns, by turn id, if more than a name is known."""
         self._before: Action | None = None
         """Records the pending output of its turn."""
-        self._answers: list[tuple[Viewer, bytes]] = []
-        """Frames for single renderers, to be sent when everything recorded is durable."""
         self._actions: list[Action] = []
+        """Actions that wait until everything recorded is durable."""
         self._cache: dict[str, Any] | None = None
         self.deadlines: dict[str, QuestionDeadline] = {}
         """Deadlines of open questions, by action id."""
@@ -190,31 +182,6 @@ class LiveSession:
             self._cache = {}
         return self._cache
 
-    def user_of(self, turn_id: str) -> User:
-        """Return the user who began a turn; only the name for a turn from the ledger."""
-        return (self._users or {}).get(turn_id) or User(self.session.owner)
-
-    def began(self, user: User | None, count: int, waiting: Sequence[str] = ()) -> None:
-        """Remember who began the turns that an input added, if it added any.
-
-        Args:
-            user: Sender of the input; `None` if only the name is known.
-            count: Number of turns before the input.
-            waiting: The queue before the input. If the input returns to an earlier turn, the
-                waiting turns are added again after the new one, with new ids.
-        """
-        session, known = self.session, self._users or {}
-        if (user is None and not known) or session.turn_count == count:
-            return
-        added = list(islice(reversed(session.screen.turns), session.turn_count - count))[::-1]
-        users = [user, *(known.get(turn_id) for turn_id in waiting)]
-        fresh = {turn_id: one for turn_id, one in zip(added, users, strict=False) if one}
-        rest = {turn_id: one for turn_id, one in known.items() if self._is_open(turn_id)}
-        self._users = {**rest, **fresh} or None
-
-    def _is_open(self, turn_id: str) -> bool:
-        return self.session.status_of(turn_id) not in (None, *FINAL_STATUSES)
-
     @property
     def viewers(self) -> dict[str, Viewer]:
         """Attached renderers by id."""
@@ -223,9 +190,9 @@ class LiveSession:
     @property
     def idle(self) -> bool:
         """Whether it has no renderer and no follower, and nothing is running or unwritten."""
-        session = self.session
-        watched = self.viewers or self.followers
-        return not (watched or self.dirty or session.active or self.stored < session.sequence)
+        is_watched = self.viewers or self.followers
+        is_written = not self.dirty and self.stored >= self.session.sequence
+        return is_written and not (is_watched or self.session.turns.is_active)
 
     def touch(self) -> None:
         """Record a use, which postpones eviction."""
@@ -243,14 +210,9 @@ class LiveSession:
             self._before = action
             self.mark()
 
-    def answer(self, viewer: Viewer, message: AgentMessage) -> None:
-        """Send a small message to a renderer once everything recorded so far is durable."""
-        self._answers.append((viewer, viewer.frame(message)))
-        self.mark()
-
-    def after_write(self, action: Action) -> None:
-        """Run an action once everything recorded so far is durable."""
-        self._actions.append(action)
+    def after_write(self, *actions: Action) -> None:
+        """Schedule a write; run the actions once everything recorded so far is durable."""
+        self._actions += actions
         self.mark()
 
     def leave(self, why: ArpError) -> None:
@@ -329,14 +291,11 @@ class LiveSession:
         else:
             batch = self.session.log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY
-        # The lists are replaced, not shared: what is added during the write belongs to the next.
-        answers: Sequence[tuple[Viewer, bytes]] = ()
-        if self._answers:
-            answers, self._answers = self._answers, []
+        # The list is replaced, not shared: what is added during the write belongs to the next.
         actions: Sequence[Action] = ()
         if self._actions:
             actions, self._actions = self._actions, []
-        return SessionWriteBatch(self, self.stored, batch, joins, answers, actions)
+        return SessionWriteBatch(self, self.stored, batch, joins, actions)
 
     def deliver(self, gathered: SessionWriteBatch) -> None:
         """Send what became durable, then run the actions that waited for it."""
@@ -349,8 +308,6 @@ class LiveSession:
         # Joins come after the batch: their frames already include it.
         for join in gathered.joins:
             self.delivery.finish(join)
-        for viewer, frame in gathered.answers:
-            viewer.outbox.send([frame])
         for action in gathered.actions:
             action()
 

@@ -189,9 +189,10 @@ class Writer:
         """Return the write of one session, with its row in the list of sessions if that changed."""
         live, known = one.live, self._listing.rows.get(one.live.id)
         row = _changed_row(one, known, at)
-        if live.listed_choice is not live.session.settings.chosen:
+        chosen = live.session.chosen_settings
+        if live.listed_choice is not chosen:
             # Lists do not show the settings of a session, but settings panels follow its row.
-            live.listed_choice = live.session.settings.chosen
+            live.listed_choice = chosen
             if row is None and known is not None:
                 row = msgspec.structs.replace(known, last_sequence=batch.sequence)
         if row is not None:

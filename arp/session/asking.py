@@ -152,7 +152,8 @@ def _close_question(
     attempt = session.attempts.get(turn_id) if "ends" in closing else None
     session.in_turn("action.resolved", turn_id, closing, action_id=question.action_id)
     reason = None if closing.get("ends") == "completed" else "cancelled"
-    session.end_attempt(turn_id, attempt, reason)
+    thread = session.threads.of(turn_id)
+    session.record_step(session.attempts.end_facts(attempt, turn_id, thread, reason))
 
 
 def mark_input(

@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from arp.protocol.json_value import JsonObject
+from arp.session.recorded import RecordedFact
 
 ATTEMPT_IDS: Final = (
     "task_id",
@@ -39,23 +40,6 @@ class TurnAttempt(Struct, frozen=True, omit_defaults=True):
     def run(self) -> tuple[str, str]:
         """Ids of task and run."""
         return self.ids["task_id"], self.ids["run_id"]
-
-    def end_facts(self, reason: str | None) -> list[tuple[str, JsonObject]]:
-        """Return types and payloads of the facts that end the attempt.
-
-        Args:
-            reason: Reason of a failure; `None` completes the attempt.
-        """
-        if not self.number:
-            return []
-        how = "completed" if reason is None else "failed"
-        payload: JsonObject = {"attempt": self.number}
-        if reason is not None:
-            payload["reason"] = reason
-        families = ["task.attempt"]
-        if self.ids.keys() >= {"job_id", "job_item_id"}:
-            families.append("job.item")
-        return [(f"{family}.{how}", payload) for family in families]
 
 
 class TurnAttempts(dict[str, TurnAttempt]):
@@ -107,9 +91,31 @@ class TurnAttempts(dict[str, TurnAttempt]):
                 self[name] = TurnAttempt(ended.ids, ended.number)
                 break
 
-    def goes_on(self, attempt: TurnAttempt) -> bool:
-        """Return whether another turn for the same run continues the attempt."""
-        return any(known.run == attempt.run for known in self.values())
+    def end_facts(
+        self, attempt: TurnAttempt | None, turn_id: str, thread_id: str, reason: str | None
+    ) -> list[RecordedFact]:
+        """Return the facts that end the attempt of a turn that is over.
+
+        Args:
+            attempt: The attempt; `None` if the turn is for no task or the attempt has ended.
+            turn_id: The turn, which was removed.
+            thread_id: Thread of the turn.
+            reason: Reason of a failure; `None` completes the attempt.
+        """
+        if attempt is None or not attempt.number:
+            return []
+        # Another turn for the same run continues the attempt; that turn will end it.
+        if any(known.run == attempt.run for known in self.values()):
+            return []
+        how = "completed" if reason is None else "failed"
+        payload: JsonObject = {"attempt": attempt.number}
+        if reason is not None:
+            payload["reason"] = reason
+        families = ["task.attempt"]
+        if attempt.ids.keys() >= {"job_id", "job_item_id"}:
+            families.append("job.item")
+        ids = {**attempt.ids, "thread_id": thread_id, "turn_id": turn_id}
+        return [RecordedFact(f"{family}.{how}", payload, {**ids}) for family in families]
 
 
 def _attempt_ids(ids: Mapping[str, Any]) -> dict[str, str]:

@@ -12,11 +12,15 @@ when a user asks for a second branch.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
 from msgspec import Struct
 
 from arp.ledger.fact import Fact
 from arp.protocol.errors import LocalError
 from arp.protocol.json_value import JsonObject
+from arp.protocol.screen import TurnScreen
 from arp.session.threads import Threads
 
 
@@ -115,6 +119,15 @@ class Branches:
     def versions(self, turn_id: str) -> list[str]:
         """Return all versions of a turn, itself included, oldest first."""
         return self._versions[self._before[turn_id]]
+
+    def show_versions(self, turns: Iterable[TurnScreen]) -> None:
+        """Write the versions of each turn into the turn's first input on the screen."""
+        for turn in turns:
+            if turn.id not in self or not turn.inputs:
+                continue  # a ledger from another program may lack the fact that began the turn
+            versions = self.versions(turn.id)
+            listed = list(versions) if len(versions) > 1 else None
+            turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=listed)
 
     def follow(
         self, type_name: str, turn_id: str | None, payload: JsonObject, sequence: int

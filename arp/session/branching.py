@@ -12,21 +12,25 @@ from __future__ import annotations
 
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import JsonObject
-from arp.protocol.messages import BRANCH, REGENERATE, Input, RendererInfo
+from arp.protocol.messages import BRANCH, REGENERATE, Input
 from arp.session.branches import Branches, Survey
 from arp.session.effects import Effect
 from arp.session.inputs import (
     BEGINNING,
+    NO_SENDER,
     UNKNOWN,
+    InputSender,
     NewTurnOptions,
     acknowledge,
     check_beginning,
-    first_fact,
     input_of,
     new_turn,
+    next_turn_id,
+    turn_submitted,
 )
 from arp.session.session import Session
 from arp.session.turn_end import end_turn
+from arp.session.turn_queue import record_queue
 
 
 def asks_to_turn(session: Session, message: Input) -> bool:
@@ -79,7 +83,7 @@ def turn_back(
     message: Input,
     survey: Survey,
     branch: Session,
-    renderer: RendererInfo = UNKNOWN,
+    sender: InputSender = NO_SENDER,
     traceparent: str | None = None,
 ) -> list[Effect]:
     """Apply an input that changes the branch. Every renderer needs a snapshot afterwards.
@@ -89,7 +93,7 @@ def turn_back(
         message: An input for which `asks_to_turn` is true.
         survey: Survey of all facts that the session has recorded.
         branch: Session built from the turns of `branch_of`. The caller must not use it afterwards.
-        renderer: Description of the sending renderer.
+        sender: Who sent it.
         traceparent: External span that requests a turn, in W3C Trace Context format.
 
     Returns:
@@ -117,19 +121,19 @@ def turn_back(
     removed: JsonObject = {"removedTurns": gone}
     _record_rollback(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
     version = NewTurnOptions(edits=target, traceparent=traceparent, thread=thread, origin=origin)
-    effects = new_turn(session, message, renderer, version)
-    for moved, sender, particulars in queued:
-        turn_id, submitted, ids = first_fact(session, moved, sender, particulars)
-        session.in_turn("turn.submitted", turn_id, submitted, **ids)
+    effects = new_turn(session, message, sender, version)
+    for moved, its_sender, particulars in queued:
+        turn_id = next_turn_id(session)
+        session.record_step([turn_submitted(session, turn_id, moved, its_sender, particulars)])
     if queued:
-        session.record_queue()
-    session.show_versions()
+        record_queue(session)
+    _show_versions(session)
     return effects
 
 
-def _cancel_queue(session: Session) -> list[tuple[Input, RendererInfo, NewTurnOptions]]:
-    """Cancel all queued turns; return the input, renderer and options of each, in order."""
-    queued: list[tuple[Input, RendererInfo, NewTurnOptions]] = []
+def _cancel_queue(session: Session) -> list[tuple[Input, InputSender, NewTurnOptions]]:
+    """Cancel all queued turns; return the input, sender and options of each, in order."""
+    queued: list[tuple[Input, InputSender, NewTurnOptions]] = []
     for turn_id in list(session.queue):
         echo, seen = session.screen.turns[turn_id].inputs[0], session.input_log
         message = input_of(
@@ -141,7 +145,8 @@ def _cancel_queue(session: Session) -> list[tuple[Input, RendererInfo, NewTurnOp
             }
         )
         particulars = NewTurnOptions(thread=session.threads.of(turn_id), origin=echo.origin)
-        queued.append((message, seen.renderers.get(turn_id, UNKNOWN), particulars))
+        sender = InputSender(seen.renderers.get(turn_id, UNKNOWN), seen.users.get(turn_id))
+        queued.append((message, sender, particulars))
         end_turn(session, turn_id, "cancelled")
     return queued
 
@@ -174,8 +179,14 @@ def _switch(session: Session, message: Input, survey: Survey, branch: Session) -
         removed: JsonObject = {"removedTurns": gone, "restoredTurns": back}
         to = survey.begun.get(gone[0], 1) - 1 if gone else 0
         _record_rollback(session, to, "branch", removed, survey.threads.of(target))
-        session.show_versions()
+        _show_versions(session)
     return acknowledge(message, None)
+
+
+def _show_versions(session: Session) -> None:
+    """Show the versions of each turn, after a change of branch."""
+    if session.branches is not None:
+        session.branches.show_versions(session.screen.turns.values())
 
 
 def _record_rollback(

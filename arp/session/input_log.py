@@ -38,7 +38,7 @@ class GivenAnswer(Struct, frozen=True, rename="camel", omit_defaults=True):
 class InputLog(dict[str, str | None]):
     """The newest inputs that took effect: input id → turn, or `None` if the input began none."""
 
-    __slots__ = ("answers", "files", "given", "renderers", "traceparents", "typed")
+    __slots__ = ("answers", "files", "given", "renderers", "traceparents", "typed", "users")
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,6 +47,9 @@ class InputLog(dict[str, str | None]):
         no other files, and the session serves no others."""
         self.renderers: dict[str, RendererInfo] = {}
         """Description of the renderer that began each turn that is not over."""
+        self.users: dict[str, object] = {}
+        """User who began each turn that is not over, if the driver knows more than a name. They are
+        lost in a restart."""
         self.traceparents: dict[str, str] = {}
         """External span that requested each turn that is not over, if there is one."""
         self.typed: dict[str, JsonObject] = {}
@@ -90,6 +93,7 @@ class InputLog(dict[str, str | None]):
         self.typed.pop(turn_id, None)
         self.answers.pop(turn_id, None)
         self.given.pop(turn_id, None)
+        self.users.pop(turn_id, None)
 
     def answer_of(self, turn_id: str) -> GivenAnswer | None:
         """Return the answer that began a turn, with its secrets if they are still in memory."""

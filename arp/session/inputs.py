@@ -58,9 +58,11 @@ from arp.session.effects import (
 )
 from arp.session.input_log import GivenAnswer, files_named
 from arp.session.questions import Question
+from arp.session.recorded import RecordedFact
 from arp.session.session import Session
 from arp.session.surfaces import close_surface
 from arp.session.turn_end import cancel_turn
+from arp.session.turn_queue import begin_next, edit_queued, enqueue, promote
 from arp.surface.answers import (
     answer_value,
     as_asked,
@@ -74,6 +76,19 @@ from arp.surface.change import PatchChange
 
 UNKNOWN = RendererInfo()
 """Description of a renderer that sent none."""
+
+
+class InputSender(Struct, frozen=True):
+    """Who sent an input."""
+
+    renderer: RendererInfo = UNKNOWN
+    """Description of the sending renderer, for the agent of a new turn."""
+    user: object = None
+    """The user, as the driver knows them; `None` if it knows only the owner of the session. The
+    session keeps the value until the turn is over; it is in no fact."""
+
+
+NO_SENDER = InputSender()
 
 MAX_QUEUE = 100
 """Maximum number of queued turns. A person queues fewer; a runaway client must not fill memory."""
@@ -109,7 +124,7 @@ class NewTurnOptions(Struct, frozen=True):
     edits: str | None = None
     """Id of the turn that this turn is a new version of."""
     traceparent: str | None = None
-    """External span that requested the turn (W3C Trace Context)."""
+    """External span that requests the turn, in W3C Trace Context format."""
     thread: str | None = None
     """Thread of the turn; `None` means the first thread."""
     origin: str | None = None
@@ -185,7 +200,7 @@ def receive(
     session: Session,
     message: Input,
     read_typed: ReadTyped,
-    renderer: RendererInfo = UNKNOWN,
+    sender: InputSender = NO_SENDER,
     traceparent: str | None = None,
     check: CheckAnswer | None = None,
 ) -> list[Effect]:
@@ -196,7 +211,7 @@ def receive(
         message: The input as the renderer sent it.
         read_typed: Parser of typed answers for the sending renderer. A renderer that shows a
             question as text answers it in text; so does a renderer that sent no `hello`.
-        renderer: Description of the sending renderer, for the agent of a new turn.
+        sender: Who sent it.
         traceparent: External span that requests a turn, in W3C Trace Context format.
         check: Additional check of an answer that fits its component; `None` means no check.
 
@@ -232,27 +247,23 @@ def receive(
     answered = _find_question(session, message, read_typed)
     if answered is not None:
         component, answer = answered
-        return _apply_answer(session, component, answer, renderer, check)
-    return new_turn(session, message, renderer, NewTurnOptions(traceparent=traceparent))
+        return _apply_answer(session, component, answer, sender, check)
+    return new_turn(session, message, sender, NewTurnOptions(traceparent=traceparent))
 
 
 def submit(
     session: Session,
     message: Input,
-    turn_id: str | None = None,
-    traceparent: str | None = None,
-    thread: str | None = None,
-    **ids: str,
+    options: NewTurnOptions = NO_PARTICULARS,
+    sender: InputSender = NO_SENDER,
 ) -> list[Effect]:
     """Begin a turn. The input is never treated as an answer, even if questions are open.
 
     Args:
         session: Changed only if the input is accepted.
         message: The input. If its `id` took effect before, it does nothing.
-        turn_id: Id of the turn, not used by another turn; `None` means the next free id.
-        traceparent: External span that requests the turn, in W3C Trace Context format.
-        thread: Thread of the turn; `None` means the first thread.
-        ids: Additional correlation ids of the turn's first fact, by field name.
+        options: Options of the turn. No other turn may have its id.
+        sender: Who sent it.
 
     Returns:
         Effects to carry out once the facts are durable, as `receive` returns them.
@@ -264,14 +275,18 @@ def submit(
         return [Acknowledge(message.id, session.input_log[message.id])]
     session.log.check_open()
     check_beginning(session, message)
-    if thread is not None:
-        session.threads.check(thread)
-    particulars = NewTurnOptions(turn_id, ids, traceparent=traceparent, thread=thread)
-    return new_turn(session, message, UNKNOWN, particulars)
+    if options.thread is not None:
+        session.threads.check(options.thread)
+    return new_turn(session, message, sender, options)
 
 
 def push(
-    session: Session, text: str, data: JsonObject, origin: str, push_id: str | None = None
+    session: Session,
+    text: str,
+    data: JsonObject,
+    origin: str,
+    push_id: str | None = None,
+    sender: InputSender = NO_SENDER,
 ) -> tuple[str, list[Effect]]:
     """Queue a turn for a program. It neither interrupts a turn nor resumes a paused queue.
 
@@ -283,6 +298,7 @@ def push(
         origin: Name of the program.
         push_id: Id of this push. A push with an id that took effect before does nothing. With the
             prefix `PUSH_ID` it must be a valid input id.
+        sender: Who counts as the sender.
 
     Returns:
         The id of the turn, and the effects to carry out once the facts are durable.
@@ -299,8 +315,9 @@ def push(
     _check_files(session, message)
     _check_room(session)
     particulars = NewTurnOptions(origin=origin)
-    turn_id, submitted, ids = first_fact(session, message, UNKNOWN, particulars)
-    return turn_id, session.enqueue(turn_id, submitted, ids, resume=False)
+    turn_id = next_turn_id(session)
+    submitted = turn_submitted(session, turn_id, message, sender, particulars)
+    return turn_id, enqueue(session, turn_id, submitted, resume=False)
 
 
 def check_beginning(session: Session, message: Input) -> None:
@@ -324,7 +341,7 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
     check_beginning(session, message)
     if turn_id not in session.turns.queue:
         raise UnknownObject(f"no turn {turn_id!r:.80} is queued", detail=turn_id)
-    session.edit_queued(turn_id, _stored_input(message))
+    edit_queued(session, turn_id, _stored_input(message))
     session.input_log.typed[turn_id] = message.data
     return acknowledge(message, turn_id)
 
@@ -356,7 +373,7 @@ def _resolve_inlined_source(session: Session, message: Input) -> Input:
     surface, slash, own = (source or "").partition("/")
     # The prefix is trusted only if it names a popup or an overlay: components on `main` may have
     # ids with a slash of their own.
-    if not slash or message.surface != "main" or not session.screen.info(surface).is_transient:
+    if not slash or message.surface != "main" or not session.is_transient(surface):
         return message
     data = {**message.data, "source": own} if "source" in message.data else message.data
     return msgspec.structs.replace(message, surface=surface, source_component=own, data=data)
@@ -400,7 +417,8 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
         return _close_surface(session, message)
     if action == CONTINUE:
         session.record("run.status", intent, status="queued")
-        return [*acknowledge(message, None), *session.resume_queue()]
+        session.turns.resume()
+        return [*acknowledge(message, None), *begin_next(session)]
     if action != CANCEL:
         raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
     turn_id = named if isinstance(named, str) else session.turns.running
@@ -437,7 +455,7 @@ def _promote_turn(
 ) -> list[Effect]:
     if not isinstance(named, str) or named not in session.turns.queue:
         raise UnknownObject(f"no turn {named!r:.80} is queued", detail=f"{named!s:.80}")
-    session.promote(named)
+    promote(session, named)
     session.in_turn("run.status", named, intent, status="queued")
     return acknowledge(message, named)
 
@@ -555,7 +573,7 @@ def _apply_answer(
     session: Session,
     component: Component,
     message: Input,
-    renderer: RendererInfo,
+    sender: InputSender,
     check: CheckAnswer | None,
 ) -> list[Effect]:
     """Apply a valid answer: resolve the question of the running turn, or begin a new turn."""
@@ -563,7 +581,7 @@ def _apply_answer(
         return _select_tab(session, component, message)
     question = session.questions.get((message.surface, component.id))
     if is_decline(component, message.input_type, message.data):
-        return _decline(session, component, message, renderer, question)
+        return _decline(session, component, message, sender, question)
     value = answer_value(component, message.input_type, message.data)
     message = _without_secrets(component, message, value)
     public = public_answer(component, value)
@@ -592,14 +610,14 @@ def _apply_answer(
     if question is not None:
         answers = GivenAnswer(question.action_id, question.name, public)
     particulars = NewTurnOptions(thread=thread, answers=answers)
-    return new_turn(session, message, renderer, particulars, value)
+    return new_turn(session, message, sender, particulars, value)
 
 
 def _decline(
     session: Session,
     component: Component,
     message: Input,
-    renderer: RendererInfo,
+    sender: InputSender,
     question: Question | None,
 ) -> list[Effect]:
     """Close a question that the user declines, and pass the refusal to the agent."""
@@ -615,7 +633,7 @@ def _decline(
     else:
         mark_input(session, component.id, message.surface, "declined", None, None)
     thread = _thread_of(session, component, message.surface, question)
-    return new_turn(session, message, renderer, NewTurnOptions(thread=thread, answers=answers))
+    return new_turn(session, message, sender, NewTurnOptions(thread=thread, answers=answers))
 
 
 def _thread_of(
@@ -655,7 +673,7 @@ def _select_tab(session: Session, component: Component, message: Input) -> list[
 def new_turn(
     session: Session,
     message: Input,
-    renderer: RendererInfo,
+    sender: InputSender,
     particulars: NewTurnOptions = NO_PARTICULARS,
     answer: Json = None,
 ) -> list[Effect]:
@@ -664,13 +682,14 @@ def new_turn(
     Args:
         session: Changed only if there is room for the turn.
         message: The input.
-        renderer: Description of the sending renderer.
+        sender: Who sent it.
         particulars: Options of the turn, besides its input.
         answer: The answer as the user gave it; the ledger may hold it without secrets.
     """
     _check_accepts_turn(session)
     running = session.turns.running
-    turn_id, submitted, ids = first_fact(session, message, renderer, particulars)
+    turn_id = particulars.turn_id or next_turn_id(session)
+    submitted = turn_submitted(session, turn_id, message, sender, particulars)
     if particulars.answers is not None:
         session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
@@ -678,7 +697,7 @@ def new_turn(
     is_answer = particulars.answers is not None
     if running is not None and session.rules.policy == "interrupt" and not is_answer:
         effects.append(StopTurn(running))
-    return [*effects, *session.enqueue(turn_id, submitted, ids, resume=True)]
+    return [*effects, *enqueue(session, turn_id, submitted, resume=True)]
 
 
 def is_only_greeted(session: Session) -> bool:
@@ -689,14 +708,22 @@ def is_only_greeted(session: Session) -> bool:
     return [echo.origin for echo in first.inputs] == [SESSION_START]
 
 
-def first_fact(
-    session: Session, message: Input, renderer: RendererInfo, particulars: NewTurnOptions
-) -> tuple[str, JsonObject, dict[str, Json]]:
-    """Return the id of a new turn, and the payload and ids of its first fact.
+def next_turn_id(session: Session) -> str:
+    """Return the next free id of a turn."""
+    return f"t{session.turn_count + 1}"
+
+
+def turn_submitted(
+    session: Session,
+    turn_id: str,
+    message: Input,
+    sender: InputSender,
+    particulars: NewTurnOptions,
+) -> RecordedFact:
+    """Return the first fact of a new turn.
 
     The caller has validated the input and records the fact next.
     """
-    turn_id = particulars.turn_id or f"t{session.turn_count + 1}"
     submitted: JsonObject = {"input": _stored_input(message)}
     if particulars.edits is not None:
         submitted["edits"] = particulars.edits
@@ -704,8 +731,8 @@ def first_fact(
         submitted["origin"] = particulars.origin
     if particulars.answers is not None:
         submitted["answers"] = msgspec.to_builtins(particulars.answers)
-    if renderer != UNKNOWN:
-        submitted["renderer"] = msgspec.to_builtins(renderer)
+    if sender.renderer != UNKNOWN:
+        submitted["renderer"] = msgspec.to_builtins(sender.renderer)
     if particulars.thread is not None:
         session.threads.join(turn_id, particulars.thread)
     outside = particulars.traceparent
@@ -713,12 +740,15 @@ def first_fact(
         session.input_log.traceparents[turn_id] = outside
     else:
         outside = None
-    ids: dict[str, Json] = {**particulars.ids}
+    thread = session.threads.of(turn_id)
+    ids: dict[str, Json] = {**particulars.ids, "thread_id": thread, "turn_id": turn_id}
     # The fact names the trace if tracing is on, or if the turn has an external span.
     if session.rules.traced or outside is not None:
         ids |= turn_ids(session.head.session_id, session.head.epoch, turn_id, outside)
     session.input_log.typed[turn_id] = message.data
-    return turn_id, submitted, ids
+    if sender.user is not None:
+        session.input_log.users[turn_id] = sender.user
+    return RecordedFact("turn.submitted", submitted, ids, turn_id=turn_id)
 
 
 def _check_accepts_turn(session: Session) -> None:

@@ -383,7 +383,7 @@ class Log:
         for one in recorded:
             if one.type in TELLING and isinstance(one, RecordedFact):
                 one.messages = [self._timed(message, at) for message in one.messages]
-        cursor, writer = self.cursor(), self._writer
+        cursor, writer = self.assembler.cursor(self.sequence), self._writer
         facts = [
             one.fact(writer, at)
             if isinstance(one, Text)

@@ -24,6 +24,7 @@ from arp.session.projection import At, project
 from arp.session.recorded import RecordedFact
 from arp.session.session import FACT_HANDLERS, TURN_FACTS, Session
 from arp.session.turn_end import end_turn
+from arp.session.turn_queue import begin_next
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id", *ATTEMPT_IDS)
 
@@ -56,8 +57,8 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
         turn_id = fact.turn_id
         if fact.type in TURN_FACTS:
             session.turns.follow(fact.type, turn_id, _payload(fact))
-        if fact.type in FACT_HANDLERS:
-            session.follow(_recorded(fact))
+        if (apply := FACT_HANDLERS.get(fact.type)) is not None:
+            apply(session, _recorded(fact))
         if fact.type == "turn.submitted" and (outside := traceparent_of(fact)) is not None:
             session.input_log.traceparents[turn_id or ""] = outside
         if session.settings.shows(turn_id):
@@ -67,17 +68,17 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
 
 def end_plan(session: Session) -> None:
     """Finish building a session with a plan, after all its facts were applied."""
-    session.settings.plan = None
-    session.show_versions()
+    settings = session.settings
+    settings.plan = None
+    if settings.branches is not None:
+        settings.branches.show_versions(session.screen.turns.values())
 
 
 def _show(session: Session, fact: Fact) -> None:
     """Apply the messages of a stored fact to the screen."""
     if fact.type == "turn.submitted":
         session.threads.join(fact.turn_id or "", fact.thread_id)
-    messages = messages_of(fact)
-    session.screen.begin_turn(fact.turn_id, messages)
-    for message in messages:
+    for message in messages_of(fact):
         # The queue may contain turns of branches that are not shown.
         if fact.type == "queue.changed" and not session.settings.shows(
             getattr(message, "turn_id", None)
@@ -121,11 +122,11 @@ def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
         fault: Error that removed the session from memory while the server kept running; `None`
             after a crash. The turn then failed with this error, and its questions are closed.
     """
-    if session.active:
+    if session.turns.is_active:
         made_of: JsonObject = {"throughSequence": session.sequence, "source": "ledger"}
         session.record("history.reconstructed", made_of)
     if session.running is None:
-        return session.begin_next()
+        return begin_next(session)
     if fault is not None:
         return end_turn(session, session.running, "failed", fault)
     warning = "the server stopped while this turn ran; it was closed as interrupted"

@@ -81,7 +81,8 @@ def cleaned_fact(
     assert isinstance(submitted, dict)
     data = clean_into(redactor, submitted["data"], found)
     submitted = submitted if data is submitted["data"] else {**submitted, "data": data}
-    rest = {name: value for name, value in payload.items() if name != "input"}
+    rest = {**payload}
+    del rest["input"]
     if rest and not is_clean:
         rest = clean_into(redactor, rest, found)
     return {**rest, "input": submitted}
@@ -152,7 +153,8 @@ def _cleaned_op(redactor: Redactor, op: PatchOp, found: Found) -> PatchOp:
 def clean_into(redactor: Redactor, value: T, found: Found, shown: bool = False) -> T:
     """Return JSON without secrets, the same value if it has none; add the findings to `found`."""
     cleaned, more = redactor.clean(value, shown)
-    add_found(found, more)
+    if more:
+        add_found(found, more)
     out: Json = cleaned
     return out  # type: ignore[no-any-return]  # JSON in, JSON of the same kind out
 

@@ -13,15 +13,14 @@ from arp.protocol.errors import InvalidSerial
 class Serials:
     """The newest input of each surface of a session."""
 
-    __slots__ = ("_at_s", "_newest", "_now_s", "last")
+    __slots__ = ("_newest", "_now_s", "last")
 
     def __init__(self) -> None:
         self.last = 0
         """Serial of the newest input on any surface; 0 if there is none."""
-        self._newest: dict[str, int] = {}
-        """Newest serial of each surface."""
-        self._at_s: dict[int, float] = {}
-        """Time of arrival of each of these serials, in seconds on the clock of `stamp`."""
+        self._newest: dict[str, tuple[int, float]] = {}
+        """Newest serial of each surface, with its time of arrival in seconds on the clock of
+        `stamp`."""
         self._now_s = 0.0
 
     def stamp(self, now_s: float) -> None:
@@ -30,18 +29,16 @@ class Serials:
 
     def note(self, surface: str, serial: int) -> None:
         """Record an input that was just accepted."""
-        self.forget(surface)
-        self._newest[surface] = self.last = serial
-        self._at_s[serial] = self._now_s
+        self.last = serial
+        self._newest[surface] = (serial, self._now_s)
 
     def forget(self, surface: str) -> None:
-        """Forget the input of a surface that has a newer input or is closed."""
-        self._at_s.pop(self._newest.pop(surface, 0), None)
+        """Forget the input of a surface that is closed."""
+        self._newest.pop(surface, None)
 
     def clear(self) -> None:
         """Forget all inputs, because they were only read from the log."""
         self._newest.clear()
-        self._at_s.clear()
 
     def check(self, surface: str, now_s: float, max_age_s: float) -> int:
         """Return the serial of the newest input on a surface.
@@ -54,14 +51,14 @@ class Serials:
         Raises:
             InvalidSerial: There was no input, or it is older than `max_age_s`.
         """
-        serial = self._newest.get(surface)
-        at_s = self._at_s.get(serial) if serial is not None else None
-        if serial is None or at_s is None:
+        newest = self._newest.get(surface)
+        if newest is None:
             raise InvalidSerial(
                 f"nobody has done anything on surface {surface!r}; show the components without a "
                 "popup or an overlay, or open it in answer to an input",
                 detail=surface,
             )
+        serial, at_s = newest
         if now_s - at_s > max_age_s:
             raise InvalidSerial(
                 f"the last input on surface {surface!r} is {now_s - at_s:.1f} s old; a popup, an "

@@ -12,8 +12,8 @@ a fact is recorded and again when it is replayed from the log.
 
 A question stays open until it is answered or its turn ends normally. If a crash ended the turn, its
 questions stay open and the turn is shown as waiting until the last one is closed. Modules above
-this one record what belongs to one subject: `asking` (questions), `turn_end`, `surfaces`,
-`session_values`.
+this one record what belongs to one subject: `turn_queue`, `turn_end`, `asking` (questions),
+`surfaces`, `session_values`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
 from arp.session.approval import ApprovalRequest, Grant
-from arp.session.attempts import TurnAttempt, TurnAttempts
+from arp.session.attempts import TurnAttempts
 from arp.session.branches import Branches
-from arp.session.effects import Effect, RunTurn
 from arp.session.input_log import InputLog
 from arp.session.log import Log, ReadOnly
 from arp.session.popup_places import check_places
@@ -115,6 +114,7 @@ class Session:
         "owner",
         "questions",
         "redactor",
+        "rules",
         "screen",
         "serials",
         "settings",
@@ -135,7 +135,8 @@ class Session:
         self.head = head
         self.id, self.epoch = head.session_id, head.epoch
         self.owner, self.workflow = head.owner, head.workflow
-        self.settings = SessionSettings(Rules(limits, policy, traced))
+        self.rules = Rules(limits, policy, traced)
+        self.settings = SessionSettings()
         self.screen = Window()
         self.threads = Threads()
         self.redactor = redactor or known_shapes()
@@ -182,16 +183,6 @@ class Session:
         return self.turns.queue
 
     @property
-    def active(self) -> bool:
-        """Whether a turn is running or about to start, so that a crash now would need recovery."""
-        return self.turns.is_active
-
-    @property
-    def rules(self) -> Rules:
-        """Rules of the session."""
-        return self.settings.rules
-
-    @property
     def branches(self) -> Branches | None:
         """Turns of all branches; `None` while there is only one. The screen shows one branch."""
         return self.settings.branches
@@ -214,6 +205,11 @@ class Session:
         return self.settings.title
 
     @property
+    def chosen_settings(self) -> JsonObject:
+        """Settings chosen by the user. They are replaced, never modified."""
+        return self.settings.chosen
+
+    @property
     def sealed(self) -> ReadOnly | None:
         """Why the session is read-only; `None` if it can be continued."""
         return self.log.sealed
@@ -232,6 +228,15 @@ class Session:
         turn = self.screen.turns.get(turn_id)
         return turn.status if turn else None
 
+    @property
+    def has_recorded(self) -> bool:
+        """Whether there is anything to drain."""
+        return not self.log.is_empty
+
+    def drain(self, at: str) -> TextBatch | Batch:
+        """Return and remove what was recorded since the last call; `at` is its time (RFC 3339)."""
+        return self.log.drain(at)
+
     # -- recording -------------------------------------------------------------------------------
 
     def record(self, type_name: str, payload: JsonObject, **ids: Json) -> RecordedFact:
@@ -241,7 +246,7 @@ class Session:
             ReadOnly: The log is sealed; nothing is recorded.
         """
         fact = RecordedFact(type_name, payload, ids)
-        self._record([fact])
+        self.record_step([fact])
         return fact
 
     def in_turn(
@@ -253,19 +258,13 @@ class Session:
             IllegalTransition: The fact is not legal in the turn's state; nothing is recorded.
             ReadOnly: The log is sealed; nothing is recorded.
         """
-        fact = self._fact_of(turn_id, type_name, payload, ids)
-        self._record([fact])
+        ids["thread_id"], ids["turn_id"] = self.threads.of(turn_id), turn_id
+        fact = RecordedFact(type_name, payload, ids, turn_id=turn_id)
+        self.record_step([fact])
         return fact
 
-    def _fact_of(
-        self, turn_id: str, type_name: str, payload: JsonObject, ids: dict[str, Json]
-    ) -> RecordedFact:
-        """Return a fact of a turn, for `_record`."""
-        ids["thread_id"], ids["turn_id"] = self.threads.of(turn_id), turn_id
-        return RecordedFact(type_name, payload, ids, turn_id=turn_id)
-
-    def _record(self, facts: Sequence[RecordedFact]) -> None:
-        """Record the facts of one step, in one pass over each.
+    def record_step(self, facts: Sequence[RecordedFact]) -> None:
+        """Record the facts of one step, and show them on the screen.
 
         Raises:
             IllegalTransition: The first fact is not legal in the state of its turn; nothing is
@@ -279,27 +278,11 @@ class Session:
             if fact.type in TURN_FACTS:
                 self.turns.follow(fact.type, fact.turn_id, fact.payload)
         self.log.add(facts)
-        screen = self.screen
         for fact in facts:
-            if fact.type in FACT_HANDLERS:
-                self.follow(fact)
-            screen.begin_turn(fact.ids.get("turn_id"), fact.messages)
+            if (apply := FACT_HANDLERS.get(fact.type)) is not None:
+                apply(self, fact)
             for message in fact.messages:
-                screen.apply(message, fact.sequence)
-
-    def follow(self, fact: RecordedFact) -> None:
-        """Apply a fact to everything except turn states and screen (`FACT_HANDLERS`).
-
-        It runs for a fact that was just recorded and for one that is replayed from the log.
-
-        Args:
-            fact: A fact of a type in `FACT_HANDLERS`; facts of other types change nothing here.
-
-        Raises:
-            BranchNotLoaded: The fact changes to another branch, and the other branches are not in
-                memory.
-        """
-        FACT_HANDLERS[fact.type](self, fact)
+                self.screen.apply(message, fact.sequence)
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
         """Record text of a turn's output, or of its reasoning, as one fact."""
@@ -361,7 +344,7 @@ class Session:
             described = surface_message(at, changed)
             self.screen.apply(described, seq)
             messages = [described, *messages]
-        if self.screen.info(surface).is_transient:
+        if self.is_transient(surface):
             changed["role"] = self.screen.info(surface).role
             self.screen.touch_place(surface, seq)
         fact = RecordedFact("artifact.changed", changed, ids, messages)
@@ -383,12 +366,16 @@ class Session:
             with suppress(ArpError):  # the component has no room left for it
                 self._commit(turn_id, surface, [PatchChange([op])], {})
 
+    def is_transient(self, surface: str) -> bool:
+        """Return whether a surface is a popup or an overlay."""
+        return self.screen.info(surface).is_transient
+
     def tree(self, surface: str) -> Tree | None:
         """Return a surface's components; `None` if there is no such surface."""
         return self.screen.surfaces.get(surface)
 
     def _new_surface(self, name: str, tree: Tree, payload: JsonObject) -> Surface:
-        most = self.settings.rules.limits.max_surfaces
+        most = self.rules.limits.max_surfaces
         if name not in self.screen.surfaces and len(self.screen.surfaces) >= most:
             raise ResourceLimit(
                 f"surface {name!r} would be one more than {most}", detail="max_surfaces"
@@ -397,94 +384,14 @@ class Session:
         # A renderer without overlays shows a popup inside a group on `main`, one level deeper. A
         # popup with all levels would be refused there.
         levels = MAX_LEVELS - 1 if role in ("popup", "overlay") else MAX_LEVELS
-        return Surface(tree, self.settings.rules.limits, levels)
+        return Surface(tree, self.rules.limits, levels)
 
     # -- turns -----------------------------------------------------------------------------------
-
-    def begin_next(self) -> list[Effect]:
-        """Start the first queued turn if no turn is running and the queue is not paused."""
-        if not self.turns.may("start"):
-            return []
-        return self._start([], self.turns.queue)
-
-    def enqueue(
-        self, turn_id: str, submitted: JsonObject, ids: dict[str, Json], resume: bool
-    ) -> list[Effect]:
-        """Append a new turn to the queue, and start the first queued turn if possible.
-
-        Args:
-            turn_id: Id of the new turn.
-            submitted: Payload of its first fact.
-            ids: Correlation ids of that fact, by field name.
-            resume: Whether to resume a paused queue.
-        """
-        turns = self.turns
-        first_fact = self._fact_of(turn_id, "turn.submitted", submitted, ids)
-        waiting = [*turns.queue, turn_id]
-        if turns.starts_with_next(resume):
-            return self._start([first_fact], waiting)
-        self._record([first_fact, self._queue_fact(waiting)])
-        return []
-
-    def _start(self, facts: list[RecordedFact], queue: Sequence[str]) -> list[Effect]:
-        """Record `facts` and then those that start the first turn of a queue, in one pass.
-
-        Args:
-            facts: Facts after which the turn may start.
-            queue: The queue after these facts.
-        """
-        turn_id, *rest = queue
-        facts.append(self._fact_of(turn_id, "turn.started", {}, {}))
-        # Renderers were shown a queue that has just changed. A turn that starts at once was never
-        # shown as queued, and needs no such fact.
-        if rest or self.status_of(turn_id) == "queued":
-            thread = self.threads.of(rest[0] if rest else turn_id)
-            facts.append(RecordedFact("queue.changed", {"queued": rest}, {"thread_id": thread}))
-        self._record(facts)
-        self.log.assembler.begin_turn(turn_id)
-        return [RunTurn(turn_id)]
-
-    def leave(self) -> None:
-        """Clear the running turn without recording a fact, because the session has left memory."""
-        self.turns.set(None, self.turns.queue, self.turns.is_paused, is_waiting=False)
 
     def begin_recording(self) -> None:
         """Make the session busy for good. It plays a recording, and refuses every input."""
         self.turns.set(RECORDING, self.turns.queue, self.turns.is_paused, is_waiting=False)
-        self.settings.rules = msgspec.structs.replace(self.settings.rules, policy="reject")
-
-    def record_queue(self, queue: list[str] | None = None, pause: bool = False) -> None:
-        """Record the queue, unchanged or in another order.
-
-        Args:
-            queue: The new order; `None` means the current order.
-            pause: Whether to pause the queue.
-        """
-        self._record([self._queue_fact(self.turns.queue if queue is None else queue, pause)])
-
-    def _queue_fact(self, queue: list[str], pause: bool = False) -> RecordedFact:
-        thread = self.threads.of(queue[0] if queue else self.turns.running)
-        payload = self._queue_payload(queue, pause)
-        return RecordedFact("queue.changed", payload, {"thread_id": thread})
-
-    def _queue_payload(self, queue: list[str], pause: bool = False) -> JsonObject:
-        is_paused = bool(queue) and (pause or self.turns.is_paused)
-        return {"queued": list(queue), "paused": True} if is_paused else {"queued": list(queue)}
-
-    def resume_queue(self) -> list[Effect]:
-        """Resume a queue that a failed turn paused, and start its first turn."""
-        self.turns.resume()
-        return self.begin_next()
-
-    def promote(self, turn_id: str) -> None:
-        """Move a queued turn to the front of the queue; ignore a turn that is not queued."""
-        if turn_id in self.turns.queue[1:]:
-            self.record_queue([turn_id, *(other for other in self.turns.queue if other != turn_id)])
-
-    def edit_queued(self, turn_id: str, submitted: JsonObject) -> RecordedFact:
-        """Replace the input of a queued turn."""
-        changed: JsonObject = {**self._queue_payload(self.turns.queue), "input": submitted}
-        return self.in_turn("queue.changed", turn_id, changed)
+        self.rules = msgspec.structs.replace(self.rules, policy="reject")
 
     def begin_thread(self, name: str, title: str | None = None) -> None:
         """Begin a new thread.
@@ -512,18 +419,6 @@ class Session:
         self._surfaces.clear()
         for watcher in self.watchers:
             watcher.show_on(self.screen)
-
-    def show_versions(self) -> None:
-        """Write the versions of each turn into the turn's first input on the screen."""
-        branches = self.settings.branches
-        if branches is None:
-            return
-        for turn in self.screen.turns.values():
-            if turn.id not in branches or not turn.inputs:
-                continue  # a ledger from another program may lack the fact that began the turn
-            versions = branches.versions(turn.id)
-            listed = list(versions) if len(versions) > 1 else None
-            turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=listed)
 
     def check_running(self, turn_id: str) -> None:
         """Raise `SurfaceDestroyed` if the turn is not running and may show nothing more."""
@@ -560,32 +455,6 @@ class Session:
                 with suppress(ArpError):
                     action()
         self.show_held(turn_id)
-
-    def end_attempt(self, turn_id: str, attempt: TurnAttempt | None, reason: str | None) -> None:
-        """Record the end of the attempt that began with a turn, because the turn is over.
-
-        Args:
-            turn_id: The turn.
-            attempt: The attempt; `None` if the turn is for no task or the attempt has ended.
-            reason: Reason of a failure; `None` completes the attempt.
-        """
-        # Another turn for the same run continues the attempt; that turn will end it.
-        if attempt is None or self.attempts.goes_on(attempt):
-            return
-        of_turn = {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
-        for type_name, payload in attempt.end_facts(reason):
-            self.record(type_name, payload, **attempt.ids, **of_turn)
-
-    # -- draining --------------------------------------------------------------------------------
-
-    @property
-    def has_recorded(self) -> bool:
-        """Whether there is anything to drain."""
-        return not self.log.is_empty
-
-    def drain(self, at: str) -> TextBatch | Batch:
-        """Return and remove what was recorded since the last call; `at` is its time (RFC 3339)."""
-        return self.log.drain(at)
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:

@@ -1,4 +1,4 @@
-"""Title and rules of a session, its branches, grants, and the states of agent and user."""
+"""Rules of a session, and its values: title, branches, grants, states of agent and user."""
 
 from __future__ import annotations
 
@@ -50,13 +50,11 @@ class SessionSettings:
         "opening",
         "pinned",
         "plan",
-        "rules",
         "state",
         "title",
     )
 
-    def __init__(self, rules: Rules) -> None:
-        self.rules = rules
+    def __init__(self) -> None:
         self.name = ""
         """Name given to the session; empty if it has none."""
         self.opening = ""

@@ -14,6 +14,7 @@ from arp.protocol.json_value import JsonObject
 from arp.session.asking import cancel_question
 from arp.session.effects import Effect, StopTurn
 from arp.session.session import Session
+from arp.session.turn_queue import begin_next, record_queue
 
 TURN_ENDED_FIRST = "the turn ended first"
 """Error of a tool call that is still open when its turn ends."""
@@ -32,7 +33,7 @@ def end_turn(
     After a failed turn the queue is paused instead if a connected renderer can resume it.
     """
     is_closed = close_turn(session, turn_id, status, error, reason, usage)
-    return session.begin_next() if is_closed else []
+    return begin_next(session) if is_closed else []
 
 
 def close_turn(
@@ -82,15 +83,16 @@ def close_turn(
     session.in_turn(type_name, turn_id, ended, status=recorded, **ids)
     if not waits:
         failed = None if status == "completed" else reason or status
-        session.end_attempt(turn_id, attempt, failed)
+        thread = session.threads.of(turn_id)
+        session.record_step(session.attempts.end_facts(attempt, turn_id, thread, failed))
     session.evict()
     if was_queued:
-        session.record_queue()
+        record_queue(session)
     # After a failure the queued turns may be pointless, so the user decides. Without a renderer
     # that can resume the queue, a paused queue would never run again.
     is_error = status == "failed" and reason != "interrupted"
     if is_error and session.turns.may("pause") and _can_be_resumed(session):
-        session.record_queue(pause=True)
+        record_queue(session, pause=True)
     return True
 
 

@@ -105,7 +105,7 @@ class IllegalTransition(LocalError):
 class TurnQueue:
     """The turns of one session that are not over, and their states."""
 
-    __slots__ = ("_is_waiting", "is_active", "is_paused", "queue", "running", "state")
+    __slots__ = ("_is_waiting", "is_paused", "queue", "running")
 
     def __init__(self) -> None:
         self.running: str | None = None
@@ -113,11 +113,21 @@ class TurnQueue:
         """Ids of the queued turns, in the order in which they will run."""
         self.is_paused = False
         """Whether an agent failed and the queue has not been resumed since."""
-        self.state = QueueState.IDLE
-        """State of the queue."""
-        self.is_active = False
-        """Whether a turn is running or about to start, so that a crash now would need recovery."""
         self._is_waiting = False
+
+    @property
+    def state(self) -> QueueState:
+        """State of the queue."""
+        if self.running is not None:
+            return BUSY
+        if not self.queue:
+            return IDLE
+        return PAUSED if self.is_paused else READY
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a turn is running or about to start, so that a crash now would need recovery."""
+        return "recover" in QUEUE_STEPS[self.state]
 
     def may(self, step: Step) -> bool:
         """Return whether a step is legal now."""
@@ -141,13 +151,24 @@ class TurnQueue:
         """Restore a stored state."""
         self.running, self.queue = running, queue
         self.is_paused, self._is_waiting = is_paused, is_waiting
-        self._update()
+
+    def payload(self, queue: list[str], pause: bool = False) -> JsonObject:
+        """Return the payload of a `queue.changed`.
+
+        Args:
+            queue: The queue after this fact.
+            pause: Whether to pause the queue; a paused queue stays paused.
+        """
+        is_paused = bool(queue) and (pause or self.is_paused)
+        return {"queued": list(queue), "paused": True} if is_paused else {"queued": list(queue)}
+
+    def leave(self) -> None:
+        """Clear the running turn without a fact, because the session has left memory."""
+        self.set(None, self.queue, self.is_paused, is_waiting=False)
 
     def resume(self) -> None:
         """Resume a paused queue, so that its first turn may start."""
-        if self.is_paused:
-            self.is_paused = False
-            self._update()
+        self.is_paused = False
 
     def follow(self, type_name: str, turn_id: str | None, payload: JsonObject) -> None:
         """Apply a fact.
@@ -176,7 +197,6 @@ class TurnQueue:
         if type_name == "queue.changed":
             self.queue = list(payload["queued"])
             self.is_paused = bool(payload.get("paused", False))
-        self._update()
 
     def _move(self, turn_id: str, before: TurnPhase, after: TurnPhase) -> None:
         if before is QUEUED:
@@ -190,12 +210,3 @@ class TurnQueue:
             self.running, self._is_waiting = turn_id, after is WAITING
         elif turn_id == self.running:
             self.running, self._is_waiting = None, False
-
-    def _update(self) -> None:
-        if self.running is not None:
-            self.state = BUSY
-        elif not self.queue:
-            self.state = IDLE
-        else:
-            self.state = PAUSED if self.is_paused else READY
-        self.is_active = "recover" in QUEUE_STEPS[self.state]

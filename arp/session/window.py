@@ -12,13 +12,12 @@ snapshot, so the session remembers evicted ids for a while.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 
 from msgspec import Struct
 
 from arp.protocol.components import Component
-from arp.protocol.messages import AgentMessage
 from arp.protocol.screen import Screen, TurnScreen, is_text_part
 from arp.protocol.tree import Node, Tree
 
@@ -130,7 +129,7 @@ def _turn_in_id(component_id: str) -> str | None:
 
 
 class Window(Screen):
-    """A screen that evicts older turns. Call `begin_turn` before you apply a fact's messages."""
+    """A screen that numbers its turns, and evicts older ones."""
 
     __slots__ = ("count", "departed", "main", "named", "numbers")
 
@@ -147,12 +146,15 @@ class Window(Screen):
         self.departed: list[PastTurn] | None = None
         """Evicted turns for `take_departed`; `None` if they are not collected."""
 
-    def begin_turn(self, turn_id: str | None, messages: Sequence[AgentMessage]) -> None:
-        """Give the turn of a fact a number if it is new and the fact has messages to show."""
-        if turn_id is not None and turn_id not in self.numbers and messages:
+    def turn(self, turn_id: str) -> TurnScreen:
+        """Return a turn; create it with the next number if it is unknown."""
+        found = self.turns.get(turn_id)
+        if found is None:
+            found = self.turns[turn_id] = TurnScreen(turn_id)
             self.count += 1
             self.named += turn_id != f"t{self.count}"
             self.numbers[turn_id] = self.count
+        return found
 
     @property
     def older(self) -> int:

@@ -98,6 +98,7 @@ class TurnHost:
         self.files = files
         self.services = services
         self.session = live.session
+        self._user = live.session.input_log.users.get(turn_id)
         self.changed = live.mark
         """Call after every change, to schedule a write of what was recorded."""
         self.task: ServerTask[None] | None = None
@@ -135,8 +136,9 @@ class TurnHost:
 
     @property
     def user(self) -> User:
-        """The user who began the turn."""
-        return self.live.user_of(self.turn_id)
+        """The user who began the turn; only a name if no more is known, as after a restart."""
+        known = self._user
+        return known if isinstance(known, User) else User(self.session.owner)
 
     @property
     def is_waiting(self) -> bool:

@@ -117,7 +117,7 @@ class TurnSurfaces:
     def close(self, name: str) -> None:
         """Close a surface; a second call does nothing."""
         session = self._live.session
-        if name in session.screen.surfaces:
+        if session.tree(name) is not None:
             effects = close_surface(session, name, "agent")
             self._closing_here |= {one.surface for one in effects if isinstance(one, SurfaceClosed)}
             self._services.carry_out(self._live, effects)

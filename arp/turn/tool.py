@@ -334,8 +334,6 @@ class ToolCall:
             "file": plain_object(ref),
         }
         self._record("output.spilled", payload, output_ref=ref.sha256)
-        # Only files that the session knows can be downloaded.
-        self._session.input_log.remember_files([ref.sha256])
         return blob_path(self._session.id, ref.sha256, ref.name)
 
     @must_await("tool.ask")
@@ -546,9 +544,6 @@ class ToolCall:
         else:
             result = {"tool": self.name, **self._result, **took}
             self._record("tool.result", result, output_ref=ref)
-        # Replaying the facts does the same, so the session is equal before and after a restart.
-        if ref is not None:
-            self._session.input_log.remember_files([ref])
         self._host.changed()
 
     def _record(self, type_name: str, payload: JsonObject, **ids: Json) -> None:

@@ -522,7 +522,7 @@ class Turn:
             shown = text_of(title, "title") if title is not None else None
             if self._session.tree(named) is None:
                 host.surfaces.open(named, SurfaceInfo(title=shown or ""))
-            elif self._session.screen.info(named).is_transient:
+            elif self._session.is_transient(named):
                 raise RoleConflict(f"{named!r} is a popup or an overlay", detail=named)
             elif shown is not None:
                 host.surfaces.describe(named, title=shown)
@@ -931,7 +931,6 @@ class Turn:
         }
         self._host.flush_text()
         self._session.in_turn("output.spilled", self.id, payload, output_ref=ref.sha256)
-        self._session.input_log.remember_files([ref.sha256])
         self._host.changed()
         return ref
 
@@ -1003,7 +1002,7 @@ class Turn:
         Raises:
             RuntimeError: The app has no such type.
         """
-        return self._known_settings().value(self._session.settings.chosen)
+        return self._known_settings().value(self._session.chosen_settings)
 
     def update_settings(self, **changes: Json) -> None:
         """Change settings of this session: `turn.update_settings(model="large")`.
@@ -1016,7 +1015,7 @@ class Turn:
         from arp.session.session_values import choose_settings
 
         self._session.check_running(self.id)
-        chosen = self._known_settings().changed(self._session.settings.chosen, changes)
+        chosen = self._known_settings().changed(self._session.chosen_settings, changes)
         self._host.flush_text()
         choose_settings(self._session, chosen)
         self._host.changed()

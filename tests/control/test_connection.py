@@ -254,7 +254,7 @@ async def test_slow_subscriber_is_told_nothing_until_it_reads() -> None:
         client.box.buffered = 0
         client.connection.viewer.drained()
         live = await control.context.live("s")
-        await becomes(lambda: not live.session.active)
+        await becomes(lambda: not live.session.turns.is_active)
         last = len(await facts(control))
         await becomes(lambda: client.events(name)[-1]["sequence"] == last)
         assert [fact["sequence"] for fact in client.events(name)] == list(
@@ -283,7 +283,7 @@ async def test_subscriptions_end_with_their_session_and_say_why() -> None:
     async with controlled() as control:
         await said(control)
         live = await control.context.live("s")
-        await becomes(lambda: not live.session.active)
+        await becomes(lambda: not live.session.turns.is_active)
         client = Client(control)
         await client.result("agentSession/subscribe", sessionId="s")
         await becomes(lambda: live.followers == 1)

@@ -17,7 +17,7 @@ from arp.hub.hub import Hub
 from arp.ledger.fact import decode
 from arp.protocol.messages import Input
 from arp.protocol.screen import Screen
-from arp.session.inputs import submit
+from arp.session.inputs import NewTurnOptions, submit
 from arp.session.state import decode_state, encode_state
 from arp.turn.turn import Turn
 from tests.hub.rig import HeldStore, Renderer, running, settled
@@ -486,7 +486,7 @@ async def test_a_version_of_a_turn_belongs_to_its_thread_and_so_do_those_that_wa
         live.session.begin_thread("side")
         for number, words in enumerate(("b", "c"), 2):
             asked = Input(input_type="text", data={"text": words})
-            hub.carry_out(live, submit(live.session, asked, thread="side"))
+            hub.carry_out(live, submit(live.session, asked, NewTurnOptions(thread="side")))
             await one.ended(f"t{number}")
         assert told(one.screen)[2] == ("c", "c after [u:b, a:b after []]")
         await edits(one, "t2", "B", "t4")

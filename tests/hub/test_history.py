@@ -14,7 +14,7 @@ from arp.hub.hub import Hub
 from arp.live.live_session import LiveSession
 from arp.protocol.messages import Input
 from arp.session import window
-from arp.session.inputs import submit
+from arp.session.inputs import NewTurnOptions, submit
 from tests.hub.rig import AT, HeldStore, Renderer, running, settled
 
 NOBODY = Principal()
@@ -98,7 +98,7 @@ async def test_turn_of_another_name_is_found_too() -> None:
     async with running(agent) as hub:
         live = await talked(hub, "m1")
         said = Input(input_type="text", data=TurnInput("mine").content())
-        hub.carry_out(live, submit(live.session, said, "mine"))
+        hub.carry_out(live, submit(live.session, said, NewTurnOptions("mine")))
         user = await Renderer(hub).join()
         for number in range(3, 9):
             await user.say(f"m{number}")

@@ -154,7 +154,9 @@ async def test_waiting_request_of_a_deleted_session_is_answered(
     hub = await asyncio.wrap_future(
         asyncio.run_coroutine_threadsafe(server.application.hub(), server.loop)
     )
-    await becomes(lambda: "doomed" in hub.sessions and hub.sessions["doomed"].session.active)
+    await becomes(
+        lambda: "doomed" in hub.sessions and hub.sessions["doomed"].session.turns.is_active
+    )
     deleted = await client.delete("/_api/chats/doomed")
     response = await waiting
     assert deleted.status_code == 200

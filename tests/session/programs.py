@@ -37,7 +37,7 @@ from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
 from arp.session.asking import ask_question
 from arp.session.effects import Effect, StopTurn
-from arp.session.inputs import receive, submit
+from arp.session.inputs import NewTurnOptions, receive, submit
 from arp.session.recorded import Cursor, Recorded, Text
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
@@ -357,7 +357,7 @@ def begin_thread(run: Run, chance: Random) -> None:
         run.session.begin_thread(threads.new_name(), chance.choice([None, "Another"]))
     name = chance.choice([*threads.begun])
     message = Input(input_type="text", data={"text": chance.choice(WORDS)})
-    run.carry_out(submit(run.session, message, thread=name))
+    run.carry_out(submit(run.session, message, NewTurnOptions(thread=name)))
 
 
 def show(run: Run, chance: Random) -> None:

@@ -11,10 +11,10 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.session.asking import ask_question
 from arp.session.attempts import TurnAttempt, TurnAttempts
-from arp.session.inputs import submit
+from arp.session.inputs import NewTurnOptions, submit
 from arp.session.recorded import RecordedFact
 from arp.session.recovery import recover
-from arp.session.session import Head, Session
+from arp.session.session import FACT_HANDLERS, Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import end_turn
@@ -32,7 +32,8 @@ ENDS = frozenset(
 
 def begin(session: Session, ids: dict[str, str] = RUN, turn_id: str = "one") -> None:
     """Submit a turn for a run, and begin the attempt, as the control plane does."""
-    submit(session, Input(input_type="text", data={"text": "go"}), turn_id, **RUN)
+    message = Input(input_type="text", data={"text": "go"})
+    submit(session, message, NewTurnOptions(turn_id, RUN))
     of_turn = {"thread_id": session.threads.of(turn_id), "turn_id": turn_id}
     session.record("task.attempt.started", {"attempt": 2}, **ids, **of_turn)
 
@@ -74,7 +75,8 @@ def test_item_of_a_job_ends_with_its_attempt() -> None:
 def test_attempt_that_had_begun_before_or_was_ended_is_left() -> None:
     session = new()
     session.record("task.attempt.started", {"attempt": 1}, **RUN)
-    submit(session, Input(input_type="text", data={"text": "go"}), "one", **RUN)
+    message = Input(input_type="text", data={"text": "go"})
+    submit(session, message, NewTurnOptions("one", RUN))
     end_turn(session, "one", "completed")
     begin(session, turn_id="two")
     session.record("task.attempt.failed", {"attempt": 2, "reason": "no luck"}, **RUN)
@@ -89,7 +91,8 @@ def test_attempt_goes_on_with_another_turn_of_its_run() -> None:
     begin(session)
     for turn_id, run_id in (("two", "k.9"), ("three", "k.1"), ("four", "k.1")):
         ids = {"task_id": "k", "run_id": run_id}
-        submit(session, Input(input_type="text", data={"text": "more"}), turn_id, **ids)
+        message = Input(input_type="text", data={"text": "more"})
+        submit(session, message, NewTurnOptions(turn_id, ids))
     for turn_id in ("one", "two", "three"):
         end_turn(session, turn_id, "completed")
     assert ends(session) == []
@@ -109,10 +112,12 @@ def test_a_turn_that_is_shown_as_waiting_keeps_its_attempt() -> None:
     begin(session)
     for ended in ({"status": "waiting"}, {"decision": "expired"}):
         type_name = "turn.failed" if "status" in ended else "action.resolved"
-        session.follow(RecordedFact(type_name, ended, {"action_id": "a"}, turn_id="one"))
+        fact = RecordedFact(type_name, ended, {"action_id": "a"}, turn_id="one")
+        FACT_HANDLERS[type_name](session, fact)
         assert "one" in session.attempts
     ended = {"decision": "expired", "ends": "completed"}
-    session.follow(RecordedFact("action.resolved", ended, {"action_id": "a"}, turn_id="one"))
+    fact = RecordedFact("action.resolved", ended, {"action_id": "a"}, turn_id="one")
+    FACT_HANDLERS[fact.type](session, fact)
     assert session.attempts == {}
 
 

@@ -20,6 +20,7 @@ from arp.session.recovery import go_on
 from arp.session.session import Head, Session
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import end_turn
+from arp.session.turn_queue import promote
 from arp.surface.change import RenderChange
 from arp.view.profile import profile_of
 from tests.restoring import restore
@@ -60,7 +61,8 @@ def test_turns_without_the_fact_that_began_them_have_no_versions() -> None:
     screen = talk.session.screen
     screen.turn("lost")
     screen.turn("t1").inputs.clear()
-    talk.session.show_versions()
+    assert talk.session.branches is not None
+    talk.session.branches.show_versions(talk.session.screen.turns.values())
     assert (screen.turn("lost").inputs, screen.turn("t1").inputs) == ([], [])
     assert screen.turn("t3").inputs[0].versions == ["t2", "t3"]
 
@@ -156,7 +158,7 @@ def test_what_changed_beside_a_turn_shows_on_the_branch_of_the_last_one_before_i
     talk = talked("a")
     user(talk.session, "b")
     user(talk.session, "c")
-    talk.session.promote("t3")
+    promote(talk.session, "t3")
     talk.answer()
     talk.answer()
     talk.edit("t1", "A")

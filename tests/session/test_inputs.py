@@ -26,7 +26,7 @@ from arp.protocol.patch import Append, Remove, Replace, Update
 from arp.session.asking import ask_question, replace_question
 from arp.session.effects import Acknowledge, RunTurn, StopTurn
 from arp.session.input_log import GivenAnswer
-from arp.session.inputs import MAX_QUEUE, receive, submit
+from arp.session.inputs import MAX_QUEUE, NewTurnOptions, receive, submit
 from arp.session.questions import Question
 from arp.session.session import QuestionOptions, Session
 from arp.session.session_settings import Rules
@@ -105,7 +105,7 @@ def test_turn_names_no_trace_until_somebody_wants_one() -> None:
 
 def test_turn_names_its_trace_where_traces_are_wanted() -> None:
     session = new()
-    session.settings.rules = Rules(session.rules.limits, traced=True)
+    session.rules = Rules(session.rules.limits, traced=True)
     user(session, "one")
     user(session, "two")
     told = {fact.turn_id: fact for fact in facts(session) if fact.type == "turn.submitted"}
@@ -121,7 +121,7 @@ def test_turn_is_a_part_of_the_trace_that_asked_for_it(way: str) -> None:
     if way == "receive":
         receive(session, message, understand_draft, traceparent=asks)
     else:
-        submit(session, message, traceparent=asks)
+        submit(session, message, NewTurnOptions(traceparent=asks))
     submitted = facts(session)[0]
     assert submitted.trace_id == "4bf92f3577b34da6a3ce929d0e0e4736"
     assert submitted.span_id not in (None, "00f067aa0ba902b7")
@@ -131,9 +131,10 @@ def test_turn_is_a_part_of_the_trace_that_asked_for_it(way: str) -> None:
 def test_turn_has_the_trace_of_its_first_fact_until_it_is_over() -> None:
     """Also one that waits in a session that is restored."""
     session, asks = new(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-    session.settings.rules = Rules(session.rules.limits, traced=True)
+    session.rules = Rules(session.rules.limits, traced=True)
     user(session, "one")
-    submit(session, Input(input_type="text", data={"text": "two"}), traceparent=asks)
+    message = Input(input_type="text", data={"text": "two"})
+    submit(session, message, NewTurnOptions(traceparent=asks))
     log = facts(session)
     first = {fact.turn_id: fact for fact in log if fact.type == "turn.submitted"}
     stored = decode_state(encode_state(session), session.head, session.rules, None)
@@ -874,7 +875,7 @@ def program(session: Session, name: str | None = None, **ids: str) -> list[Any]:
     """A program asks for a turn."""
     input_id = None if name is None else f"turn:{name}"
     message = Input(input_type="text", data={"text": "go"}, id=input_id)
-    return submit(session, message, name, **ids)
+    return submit(session, message, NewTurnOptions(name, ids))
 
 
 def test_turn_that_a_program_asks_for_has_the_name_that_it_wants() -> None:

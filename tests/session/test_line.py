@@ -18,6 +18,7 @@ from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import end_turn
+from arp.session.turn_queue import begin_next, edit_queued, promote
 from arp.view.profile import profile_of
 from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, send, user, watched
@@ -54,7 +55,7 @@ def test_line_waits_behind_an_agent_that_failed() -> None:
     }
     last = facts(session)[-1]
     assert (last.type, last.payload) == ("queue.changed", {"queued": ["t2", "t3"], "paused": True})
-    assert (session.running, session.active, session.begin_next()) == (None, False, [])
+    assert (session.running, session.turns.is_active, begin_next(session)) == (None, False, [])
 
 
 def test_nothing_waits_where_nobody_shows_it() -> None:
@@ -118,8 +119,8 @@ def test_whoever_says_something_more_lets_it_go_on_in_order() -> None:
 
 def test_line_that_waits_can_be_put_in_order_changed_and_taken_out() -> None:
     session = failed("two", "three", "four")
-    session.promote("t4")
-    session.edit_queued("t4", {"input_type": "text", "data": {"text": "other"}})
+    promote(session, "t4")
+    edit_queued(session, "t4", {"input_type": "text", "data": {"text": "other"}})
     assert end_turn(session, "t2", "cancelled") == []
     assert {name: place for name, place in line(session).items() if place[0] == "queued"} == {
         "t4": ("queued", 1, True),
@@ -155,7 +156,7 @@ def test_turn_that_does_not_wait_is_neither_put_first_nor_changed(payload: Any) 
 def test_session_that_leaves_the_memory_runs_no_turn_and_keeps_its_line() -> None:
     session = begun()
     user(session, "two")
-    session.leave()
+    session.turns.leave()
     assert (session.running, session.queue) == (None, ["t2"])
 
 
@@ -164,7 +165,7 @@ def test_session_in_which_a_recording_is_played_takes_no_input() -> None:
     session.begin_recording()
     with pytest.raises(SessionBusy):
         user(session, "hi")
-    assert session.active
+    assert session.turns.is_active
 
 
 def test_another_branch_is_refused_while_turns_wait() -> None:

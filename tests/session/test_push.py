@@ -10,6 +10,7 @@ from arp.session.effects import RunTurn
 from arp.session.inputs import MAX_QUEUE, push
 from arp.session.state import encode_state
 from arp.session.turn_end import end_turn
+from arp.session.turn_queue import begin_next, edit_queued
 from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, user
 from tests.session.test_line import failed, line
@@ -52,7 +53,8 @@ def test_turn_that_is_pushed_leaves_a_paused_queue_paused() -> None:
     session = failed("two")
     assert push(session, "three", {}, "app") == ("t3", [])
     assert line(session)["t3"] == ("queued", 2, True)
-    assert session.resume_queue() == [RunTurn("t2")]
+    session.turns.resume()
+    assert begin_next(session) == [RunTurn("t2")]
 
 
 def test_same_id_is_one_turn_also_behind_a_restart() -> None:
@@ -97,6 +99,6 @@ def test_input_that_takes_its_place_in_the_queue_was_typed() -> None:
     session = begun()
     push(session, "later", {}, "app")
     user(session, "typed", "i9")
-    session.edit_queued("t2", {"input_type": "text", "data": {"text": "other"}})
+    edit_queued(session, "t2", {"input_type": "text", "data": {"text": "other"}})
     (echo,) = session.screen.turns["t2"].inputs
     assert (echo.data, echo.origin) == ({"text": "other"}, None)

@@ -21,6 +21,7 @@ from arp.session.questions import Question
 from arp.session.recovery import Interrupted, messages_of, recover, seal
 from arp.session.session import Head, QuestionOptions, Session
 from arp.session.turn_end import cancel_turn, end_turn
+from arp.session.turn_queue import edit_queued, promote
 from arp.surface.change import RenderChange
 from arp.surface.draft_answer import understand_draft
 from tests.restoring import restore
@@ -81,7 +82,7 @@ def test_restored_session_stands_where_the_log_ends() -> None:
 
 def test_session_without_facts_is_a_new_one() -> None:
     session = again([])
-    assert (session.sequence, session.active, recover(session)) == (0, False, [])
+    assert (session.sequence, session.turns.is_active, recover(session)) == (0, False, [])
 
 
 def test_line_comes_back_in_its_order() -> None:
@@ -270,7 +271,7 @@ def test_line_is_as_it_was_put_in_order() -> None:
     one = talk()
     for said_next in ("two", "three"):
         user(one.session, said_next)
-    one.session.promote("t3")
+    promote(one.session, "t3")
     assert one.restored.queue == ["t3", "t2"]
 
 
@@ -378,7 +379,7 @@ def test_inputs_keep_their_times() -> None:
     one = talk()
     one.facts += facts(one.session)
     user(one.session, "two")
-    one.session.edit_queued("t2", {"input_type": "text", "data": {"text": "other"}})
+    edit_queued(one.session, "t2", {"input_type": "text", "data": {"text": "other"}})
     times = {
         turn.id: [told.at for told in turn.inputs] for turn in one.restored.screen.turns.values()
     }
@@ -437,7 +438,7 @@ def test_sealed_session_shows_why_its_turns_went_no_further_and_records_nothing(
         ("t2", "failed"),
     ]
     assert "fact 9 cannot be read; the session is read-only" in str(turns["t1"].errors)
-    assert (session.running, session.queue, session.active) == (None, [], False)
+    assert (session.running, session.queue, session.turns.is_active) == (None, [], False)
     with pytest.raises(ReadOnly, match="fact 9 cannot be read"):
         session.record("session.updated", {"title": "x"})
     with pytest.raises(ReadOnly):

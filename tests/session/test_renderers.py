@@ -5,7 +5,7 @@ from __future__ import annotations
 from arp.ledger.fact import decode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererInfo, Viewport
-from arp.session.inputs import receive
+from arp.session.inputs import InputSender, receive
 from arp.session.session import Head, Session
 from arp.session.turn_end import end_turn
 from arp.surface.draft_answer import understand_draft
@@ -16,7 +16,12 @@ SWISS = RendererInfo("de-CH", "Europe/Zurich", "dark", Viewport(800, 600))
 
 
 def said(session: Session, renderer: RendererInfo) -> None:
-    receive(session, Input(input_type="text", data={"text": "x"}), understand_draft, renderer)
+    receive(
+        session,
+        Input(input_type="text", data={"text": "x"}),
+        understand_draft,
+        InputSender(renderer),
+    )
 
 
 def test_queued_turn_knows_its_renderer_when_the_session_comes_back_from_the_log() -> None:

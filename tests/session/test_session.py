@@ -20,7 +20,7 @@ from arp.session.approval import ApprovalRequest, ApprovalTerms, Grant
 from arp.session.asking import answer_question, ask_question, cancel_question, mark_input
 from arp.session.effects import RunTurn, StopTurn
 from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
-from arp.session.session import QuestionOptions, Session
+from arp.session.session import FACT_HANDLERS, QuestionOptions, Session
 from arp.session.session_settings import (
     MAX_FEEDBACK,
     MAX_STATE_BYTES,
@@ -28,6 +28,7 @@ from arp.session.session_settings import (
 from arp.session.session_values import choose_settings
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import cancel_turn, end_turn
+from arp.session.turn_queue import begin_next, promote
 from arp.surface.change import PatchChange, RenderChange
 from tests.restoring import restore
 from tests.session.conversation import (
@@ -62,7 +63,7 @@ def last_emission(session: Session) -> RecordedFact:
 def test_new_session_is_idle() -> None:
     session = new()
     assert session.name == SessionName("s", "e", 0)
-    assert (session.active, session.has_recorded, session.title) == (False, False, "")
+    assert (session.turns.is_active, session.has_recorded, session.title) == (False, False, "")
     assert session.status_of("t1") is None
     assert session.tree("side") is None
 
@@ -88,9 +89,9 @@ def test_title_is_the_beginning_of_the_first_text() -> None:
 
 def test_session_is_active_while_a_crash_would_leave_something_to_mend() -> None:
     session = begun()
-    assert session.active
+    assert session.turns.is_active
     end_turn(session, "t1", "completed")
-    assert not session.active
+    assert not session.turns.is_active
 
 
 # -- turns -----------------------------------------------------------------------------------------
@@ -116,8 +117,8 @@ def test_one_turn_runs_and_the_others_wait_in_line() -> None:
 
 
 def test_only_what_is_in_line_begins_and_only_when_nothing_runs() -> None:
-    assert new().begin_next() == []
-    assert begun().begin_next() == []
+    assert begin_next(new()) == []
+    assert begin_next(begun()) == []
 
 
 @pytest.mark.parametrize(
@@ -513,12 +514,12 @@ def test_promoted_turn_is_first_in_line() -> None:
     for said_next in ("b", "c", "d"):
         user(session, said_next)
     session.drain(AT)
-    session.promote("t4")
+    promote(session, "t4")
     assert session.queue == ["t4", "t2", "t3"]
     (changed,) = facts(session)
     assert (changed.type, changed.payload) == ("queue.changed", {"queued": ["t4", "t2", "t3"]})
-    session.promote("t4")
-    session.promote("none")
+    promote(session, "t4")
+    promote(session, "none")
     assert facts(session) == []
 
 
@@ -547,6 +548,7 @@ def test_what_the_user_thinks_of_turns_is_kept_of_the_newest_that_were_rated() -
     assert session.settings.feedback == {}
     for number in range(MAX_FEEDBACK + 1):
         rated = {"feedback": {"rating": "bad"}}
-        session.follow(RecordedFact("session.updated", rated, {}, turn_id=f"r{number}"))
+        fact = RecordedFact("session.updated", rated, {}, turn_id=f"r{number}")
+        FACT_HANDLERS[fact.type](session, fact)
     assert len(session.settings.feedback) == MAX_FEEDBACK
     assert "r0" not in session.settings.feedback

@@ -181,7 +181,7 @@ def after(ran: Run, session: Session, number: int) -> Run:
 
 def test_state_of_a_new_session_is_of_nothing() -> None:
     session = made_of(encode_state(Session(HEAD, Limits())))
-    assert (session.sequence, session.active) == (0, False)
+    assert (session.sequence, session.turns.is_active) == (0, False)
     assert session.screen.turns == {}
 
 

@@ -9,7 +9,7 @@ from arp.protocol.errors import ResourceLimit, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.session.asking import ask_question
-from arp.session.inputs import submit
+from arp.session.inputs import NewTurnOptions, submit
 from arp.session.session import Session
 from arp.session.state import decode_state, encode_state
 from arp.session.threads import MOST_THREADS, THREAD, Threads
@@ -21,7 +21,8 @@ from tests.session.conversation import AT, confirm, facts, new, send, user
 
 def asked(session: Session, words: str, thread: str | None = None) -> str:
     """Begins a turn in a thread; gives its id."""
-    submit(session, Input(input_type="text", data={"text": words}), thread=thread)
+    message = Input(input_type="text", data={"text": words})
+    submit(session, message, NewTurnOptions(thread=thread))
     return next(reversed(session.screen.turns))
 
 

@@ -68,8 +68,8 @@ async def test_turns_that_wait_keep_their_users_also_behind_an_edit() -> None:
         await admin.box.has("turn", status="queued", paused=True)
         await reader.say("hold", edits="t1", id="e")
         await reader.box.has("turn", turn_id="t4", status="waiting")
-        live = hub.sessions["s"]
-        assert [live.user_of(name) for name in ("t4", "t5", "t6")] == [READER, ADMIN, READER]
+        users = hub.sessions["s"].session.input_log.users
+        assert users == {"t4": READER, "t5": ADMIN, "t6": READER}
 
 
 async def test_user_without_more_than_a_name_costs_nothing() -> None:
@@ -78,7 +78,7 @@ async def test_user_without_more_than_a_name_costs_nothing() -> None:
         await renderer.say("x")
         await renderer.ended("t1")
         assert said(renderer, "t1") == "bob/bob/"
-        assert hub.sessions["s"]._users is None
+        assert hub.sessions["s"].session.input_log.users == {}
 
 
 async def test_users_of_turns_that_are_over_are_forgotten() -> None:
@@ -87,7 +87,7 @@ async def test_users_of_turns_that_are_over_are_forgotten() -> None:
         for number in range(1, 4):
             await admin.say("x")
             await admin.ended(f"t{number}")
-        assert len(hub.sessions["s"]._users or {}) == 1
+        assert hub.sessions["s"].session.input_log.users == {}
 
 
 async def test_nothing_of_a_user_but_the_name_is_recorded() -> None:

@@ -18,6 +18,7 @@ from arp.protocol.patch import Append, Insert, PatchOp, Update
 from arp.session.recorded import RecordedFact
 from arp.session.session import Session
 from arp.session.turn_end import end_turn
+from arp.session.turn_queue import edit_queued
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.frames import FrameGroup
 from arp.view.profile import Profile, profile_of
@@ -117,7 +118,7 @@ def test_input_that_was_edited_needs_a_snapshot_for_who_knows_no_branches() -> N
     user(session, "next")
     facts(session)
     told: dict[str, Any] = {"input_type": "text", "data": {"text": "other"}}
-    session.edit_queued("t2", told)
+    edit_queued(session, "t2", told)
     assert frames_of(facts(session), FrameGroup(FULL, "json")) is None
 
 

@@ -22,6 +22,7 @@ from arp.protocol.tree import Tree
 from arp.session.recorded import Batch, RecordedFact
 from arp.session.session import Session
 from arp.session.turn_end import end_turn
+from arp.session.turn_queue import edit_queued
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.frames import FrameGroup
 from arp.view.profile import DRAFT, profile_of
@@ -237,7 +238,7 @@ def test_input_that_was_edited_is_a_snapshot_for_who_knows_no_branches() -> None
     told = {"input_type": "text", "data": {"text": "other"}}
     user(session, "next")
     session.drain(AT)
-    session.edit_queued("t2", told)
+    edit_queued(session, "t2", told)
     fact = newest(session)
     assert fact.is_edit
     assert full.messages(fact) is None

@@ -142,7 +142,6 @@ class FlatContent:
                 self._record_touched(message)
             case _:
                 pass
-        self._screen.begin_turn(getattr(message, "turn_id", None), [message])
         # The messages of a snapshot do not carry the time of their change: all of them count as
         # changed now.
         refused = self._screen.apply(message, self._seq if self._holds else None)
