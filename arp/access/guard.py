@@ -37,7 +37,7 @@ from typing import Final, NamedTuple, Protocol
 from arp.access.client_address import TrustedProxies
 from arp.access.incoming import IncomingConnection, Scope
 from arp.access.leases import HookFailed
-from arp.access.own_code import OwnCode
+from arp.access.own_code import OwnCodeDetector
 from arp.access.principal import Principal, User
 from arp.access.settings import LOOPBACK, Access
 from arp.access.tokens import PREFIX, Tokens
@@ -107,7 +107,7 @@ class Guard:
         linked: Sequence[str] = ("/",),
         tokens: Tokens | None = None,
         logins: Logins | None = None,
-        own_code: OwnCode | None = None,
+        own_code: OwnCodeDetector | None = None,
     ) -> None:
         self._token = access.token
         self._authenticate = access.authenticate

@@ -76,7 +76,7 @@ class _Row(NamedTuple):
     is_listening: bool
 
 
-class OwnCode:
+class OwnCodeDetector:
     """Recognises connections made by commands that the app itself runs.
 
     Args:

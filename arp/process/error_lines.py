@@ -40,7 +40,7 @@ class ErrorLines:
         self._before = ""
         self._line = ""
 
-    def take(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         """Read the next bytes. No line of a key that has several lines is passed on."""
         self._pass(self._stream.admit(self._decoder.decode(data), self._before))
 

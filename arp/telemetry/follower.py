@@ -43,7 +43,7 @@ MOST_EVICTED = 50_000
 class SpanSink(Protocol):
     """Receiver of spans and figures."""
 
-    def take(self, measured: Iterable[Measured]) -> None:
+    def receive(self, measured: Iterable[Measured]) -> None:
         """Receive spans and figures; this never waits."""
 
     def is_sampled(self, trace: Trace) -> bool:
@@ -143,7 +143,7 @@ class Follower:
                     for sequence, body in page:
                         # Set first: a fact that fails would otherwise fail in each round.
                         followed.sequence = sequence
-                        self._sink.take(self._measured(followed, sequence, body))
+                        self._sink.receive(self._measured(followed, sequence, body))
                     await asyncio.sleep(0)
         except StoreError as error:
             logger.warning("session %s is not followed further: %s", session_id, error)

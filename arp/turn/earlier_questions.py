@@ -78,7 +78,7 @@ class EarlierQuestions:
         typed = self._session.input_log.typed.get(turn_id)
         return echo if typed is None else msgspec.structs.replace(echo, data=typed)
 
-    def take(self, answer: LateAnswer) -> str:
+    def mark_used(self, answer: LateAnswer) -> str:
         """Mark an answer as used; return the queued turn that it began, or "" for its own turn."""
         self._used.add(answer.turn_id)
         return answer.turn_id if answer.turn_id != self._host.turn_id else ""

@@ -213,7 +213,7 @@ class TurnHost:
             self._save_shared_state(self._shared_state)
         if not self.pending:
             return
-        for surface, commit in self.pending.take().items():
+        for surface, commit in self.pending.pop_all().items():
             try:
                 self.session.commit(self.turn_id, surface, commit.changes)
             except ArpError as error:
@@ -238,7 +238,7 @@ class TurnHost:
 
     def drop_frame(self) -> None:
         """End a frame that raised, without showing its changes."""
-        self.pending.take()
+        self.pending.pop_all()
         self.frames -= 1
 
     def end_frame(self) -> None:

@@ -17,7 +17,7 @@ from arp.record.wording import check_kind
 from arp.surface.change import RenderChange
 from arp.turn.author_call import must_await
 from arp.turn.author_values import text_of
-from arp.values.shown import as_component, components_of
+from arp.values.display import as_component, components_of
 
 if TYPE_CHECKING:
     from arp.turn.host import TurnHost

@@ -50,7 +50,7 @@ from arp.turn.author_values import (
 from arp.turn.open_question import OpenQuestion
 from arp.turn.open_surface import OpenPopup, OpenSurface, Shown, named_for
 from arp.turn.question_outcome import Declined, deadline_of
-from arp.values.shown import as_component
+from arp.values.display import as_component
 
 # An agent's file imports `Turn` for its annotations. What only a running turn needs is imported in
 # the methods below; the hub has loaded most of it before the first turn.

@@ -160,7 +160,7 @@ def _new_derived(pack: Pack) -> DerivedParts:
     manifest = pack.manifest
     found = Range(manifest.scope)
     if manifest.scope.task_id is not None:
-        found.take(_bodies(pack))
+        found.add_page(_bodies(pack))
     also = [TrialParts(manifest.trial)] if manifest.trial is not UNSET else []
     bounds = FactRange(manifest.chain.first, turns=frozenset(found.turns))
     return DerivedParts(manifest.chain.session_id, manifest.scope, bounds, also)
@@ -251,7 +251,7 @@ def compare_with_ledger(
     noted: set[str] = set()
     try:
         for body in facts:
-            check.take((body,))
+            check.compare((body,))
             is_packed = not wrong and packed.first <= check.sequence <= packed.through
             if is_packed and not _matches(next(lines, b""), check.head, body):
                 wrong.append(PackDefect(FACTS, "it is not what the ledger has", check.sequence))

@@ -120,7 +120,7 @@ class FileReader:
         with _store_errors():
             check = KeptCheck(session_id, self._meta(session_id).epoch, self.heads(session_id))
             for page in self._pages(session_id, 0):
-                check.take(fact for _, fact in page)
+                check.compare(fact for _, fact in page)
                 yield page
             check.finish()
 

@@ -305,7 +305,7 @@ class Objects:
         surface = self.surface(surface_id)
         surface.components = surface.ops = 0
 
-    def taken_back(self) -> list[int]:
+    def pop_undone(self) -> list[int]:
         """Return the ids of objects that ended because the message that created them was refused.
 
         Each id is returned once.

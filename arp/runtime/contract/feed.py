@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
-from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason
 from arp.runtime.contract.errors import (
     AriError,
     Canceled,
@@ -248,7 +248,7 @@ class SessionFeed:
         if self.turn is not None and delta:
             self._event(EventType.THINKING, content=delta)
 
-    def cut_off(self, reason: CutOff) -> None:
+    def cut_off(self, reason: CutOffReason) -> None:
         """Record that the text so far is incomplete."""
         if self.turn is not None:
             self.tell(Lifecycle.WARNING, CUT_OFF_WORDS[reason], cut_off=reason.value)

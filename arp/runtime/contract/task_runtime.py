@@ -24,7 +24,7 @@ import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract import types as ari
-from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff, mark_of
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason, mark_of
 from arp.runtime.contract.driven import DrivenRuntime, OpenSession, no_session
 from arp.runtime.contract.errors import (
     Canceled,
@@ -37,7 +37,7 @@ from arp.runtime.contract.feed import ActiveTurn, PendingPermission, SessionFeed
 from arp.runtime.contract.model_errors import is_explained, known_error
 from arp.turn.past_messages import BROKEN, STOPPED, CalledTool, PastMessage, PastMessages
 from arp.values.cell import as_json
-from arp.values.shown import text_of
+from arp.values.display import text_of
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ class TaskTurn:
             self._unsent.clear()
             self._feed.text(text)
 
-    def mark_cut_off(self, reason: CutOff) -> None:
+    def mark_cut_off(self, reason: CutOffReason) -> None:
         """Mark the answer as incomplete, on every screen and for the model that reads it later."""
         self.flush()
         self.break_off(mark_of(CUT_OFF_WORDS[reason]), even_if_silent=True)

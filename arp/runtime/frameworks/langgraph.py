@@ -116,7 +116,7 @@ class LangGraphRuntime(TaskRuntime):
             graph_input = self._to_input(turn)
         else:  # the turn continues an interrupted one: ask first
             before = await graph.aget_state(config, subgraphs=True)
-            stream.take_up(list(_all_messages(before)))
+            stream.resume(list(_all_messages(before)))
             graph_input = await self._ask_interrupts(turn, config)
         stream.holds_output = OUTPUT in graph.channels
         while graph_input is not None:
@@ -125,7 +125,7 @@ class LangGraphRuntime(TaskRuntime):
                 async for _, mode, data in graph.astream(
                     graph_input, running, stream_mode=modes, subgraphs=True
                 ):
-                    stream.take(mode, data)
+                    stream.receive(mode, data)
             stream.end()
             graph_input = await self._ask_interrupts(turn, config)
         await self._add(config, stream.marked())

@@ -360,7 +360,7 @@ def output_of(result: mcp.CallToolResult) -> ToolOutput:
     """
     parts = _Parts()
     for part in result.content:
-        parts.take(part)
+        parts.add(part)
     text = "\n".join(parts.texts)
     value = result.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:  # servers wrap non-objects this way
@@ -384,7 +384,7 @@ class _Parts:
         self.files: list[ToolFile] = []
         self.links: list[ToolLink] = []
 
-    def take(self, part: mcp.ContentBlock) -> None:
+    def add(self, part: mcp.ContentBlock) -> None:
         """Add a part.
 
         Raises:

@@ -113,7 +113,7 @@ async def _read(read_end: int, errors: ErrorLines) -> AsyncGenerator[None]:
 
     async def read() -> None:
         while data := await reader.read(1 << 16):
-            errors.take(data)
+            errors.receive(data)
 
     reading = loop.create_task(read())
     try:

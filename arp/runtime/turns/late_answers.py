@@ -168,12 +168,12 @@ class LateAnswers:
         return None
 
     def _use(self, answer: LateAnswer) -> None:
-        queued = self._earlier.take(answer)
+        queued = self._earlier.mark_used(answer)
         # A used answer must not count again, whatever the runtime asks after a restart.
-        self._link.answer_taken(answer.turn_id)
+        self._link.answer_received(answer.turn_id)
         self._link.remember(self._turn)
         if queued:
-            self._link.take_answer_of(queued)
+            self._link.mark_answer_used(queued)
             self._save()
 
     # -- open questions of earlier turns ---------------------------------------------------------

@@ -218,11 +218,11 @@ class LinkedSession:
         if not is_asking:
             self.asked.clear()
 
-    def take_answer_of(self, turn_id: str) -> None:
+    def mark_answer_used(self, turn_id: str) -> None:
         """Record that the input of a waiting turn was used as an answer."""
         self.taken = [*self.taken, turn_id][-MAX_ASKED:]
 
-    def answer_taken(self, turn_id: str) -> None:
+    def answer_received(self, turn_id: str) -> None:
         """Record that the runtime has received the answer that a turn began with."""
         self.answering = [one for one in self.answering if one != turn_id]
 

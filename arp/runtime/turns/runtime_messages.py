@@ -12,7 +12,7 @@ from arp.runtime.contract.user_questions import DECLINE, OTHER
 from arp.runtime.turns.linked_session import LinkedSession
 from arp.runtime.turns.session_commands import OWN_COMMANDS
 from arp.turn.past_messages import model_text
-from arp.values.shown import text_of
+from arp.values.display import text_of
 
 if TYPE_CHECKING:
     from arp.turn.turn import Turn

@@ -17,7 +17,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract import types as ari
-from arp.runtime.contract.cut_off import CutOff
+from arp.runtime.contract.cut_off import CutOffReason
 from arp.runtime.contract.errors import AriCode, AriError, ErrorStatus
 from arp.runtime.contract.feed import one_line
 from arp.runtime.contract.services import EventSubscription
@@ -343,7 +343,7 @@ class RuntimeTurn:
 
     def _show_cut_off(self, event: ari.Event) -> None:
         """Show after the text that the answer is incomplete or missing."""
-        is_empty = event.details["cut_off"] == CutOff.EMPTY
+        is_empty = event.details["cut_off"] == CutOffReason.EMPTY
         title = "No answer" if is_empty else "Not a complete answer"
         props: JsonObject = {"status": "warning", "title": title, "message": event.content}
         self._turn.show(Component("", "status-card", props))

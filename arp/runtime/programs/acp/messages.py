@@ -42,7 +42,7 @@ nothing is asked: `auto`, `agent`, `yolo`, `acceptEdits`, `bypassPermissions`, `
 T = TypeVar("T")
 
 
-def taken(answer: Json, kind: type[T]) -> T:
+def parse_answer(answer: Json, kind: type[T]) -> T:
     """Return an answer as a value.
 
     Raises:

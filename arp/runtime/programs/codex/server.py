@@ -320,7 +320,7 @@ class CodexThread:
         self._is_closed = True
         self.feed.lost(reason)
 
-    def take(self, method: str, params: JsonObject) -> None:
+    def receive(self, method: str, params: JsonObject) -> None:
         """Handle a notification about this thread, or about one of its agents."""
         handler = _HANDLERS.get(method)
         if handler is None:
@@ -693,7 +693,7 @@ class CodexServer(AgentServer[CodexThread]):
         Raises:
             AriError: Codex refused it.
         """
-        return codex.taken(await self.call(method, params), codex.OpenThread)
+        return codex.parse_answer(await self.call(method, params), codex.OpenThread)
 
     def notified(self, method: str, params: JsonObject) -> None:
         """Handle a notification of Codex."""
@@ -711,7 +711,7 @@ class CodexServer(AgentServer[CodexThread]):
             return
         thread = self.session(params.get("threadId"))
         if thread is not None:
-            thread.take(method, params)
+            thread.receive(method, params)
         else:
             self._keep_if_spawning(params, partial(self.notified, method, params))
 
