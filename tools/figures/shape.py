@@ -49,7 +49,7 @@ NOT_PERMISSION_TYPES = {
     "RespondPermissionResponse",
     # For adapters: a request of ARI with the message of the program that it comes from.
     "PendingPermission",
-    # Records facts about decisions that were made elsewhere; asks nobody.
+    # Records facts about decisions that were made elsewhere.
     "RecordedPermission",
 }
 """Classes with such names that do not ask a person for permission."""
