@@ -30,7 +30,7 @@ from arp.protocol.catalog import (
     may_have_parts,
     put_children,
     slot_names,
-    take_children,
+    split_children,
 )
 from arp.protocol.components import Component, as_object
 from arp.protocol.errors import InvalidPatch, ResourceLimit
@@ -174,7 +174,7 @@ def apart(component: Component) -> tuple[Component, list[Component]]:
     if not slot_names(component.type):
         return component, []
     try:
-        own, children = take_children(component.type, component.props)
+        own, children = split_children(component.type, component.props)
         found = msgspec.convert(children, list[Component])
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
         raise InvalidPatch(

@@ -33,11 +33,10 @@ ROUND_S = 1.0
 """Seconds between two rounds."""
 
 LOOK_BACK = 5000
-"""Number of facts before the end of a session in which the beginning of a running turn is
-searched."""
+"""Number of facts at the end of a session that are searched for the start of a running turn."""
 
 MOST_EVICTED = 50_000
-"""Number of evicted sessions for which the position of the newest sent fact is kept."""
+"""Limit of the evicted sessions whose newest sent fact is remembered."""
 
 
 class SpanSink(Protocol):
@@ -62,7 +61,7 @@ _head_decoder = msgspec.json.Decoder(_FactHead)
 
 
 class _Followed:
-    """A session, and the positions up to which it is folded and sent."""
+    """A followed session with the positions of its newest folded and its newest sent fact."""
 
     __slots__ = ("epoch", "fold", "sent", "sequence")
 
@@ -71,7 +70,7 @@ class _Followed:
         self.epoch = head.epoch
         self.fold = SpanFold(head.session_id, head.epoch, head.workflow)
         self.sent = sent
-        """Sequence number up to which everything was sent before."""
+        """Sequence number of the newest fact that was sent before."""
         self.sequence = max(0, min(sent or stored, stored) - LOOK_BACK)
         """Sequence number of the newest folded fact."""
 

@@ -26,7 +26,7 @@ import msgspec
 from arp.access.principal import User
 from arp.live.files import SessionFiles
 from arp.live.live_session import LiveSession, QuestionDeadline
-from arp.protocol.catalog import put_children, take_children
+from arp.protocol.catalog import put_children, split_children
 from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
@@ -370,7 +370,7 @@ class TurnHost:
             raise InvalidComponent(f"{where}: {what}; ui.group(…) makes one that does") from None
 
     def _with_ids(self, component: Component) -> Component:
-        own, children = take_children(component.type, component.props)
+        own, children = split_children(component.type, component.props)
         props = component.props
         if children:
             named = [self._with_ids(msgspec.convert(child, Component)) for child in children]

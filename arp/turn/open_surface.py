@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import UNSET, UnsetType, convert
 
-from arp.protocol.catalog import take_children
+from arp.protocol.catalog import split_children
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent, SurfaceDestroyed
 from arp.protocol.json_value import Json
@@ -298,5 +298,5 @@ def _refuse_same_ids(components: Iterable[Component], where: str) -> None:
                 "the place of the first; give each its own, or none"
             )
         seen.add(one.id)
-        _, children = take_children(one.type, one.props)
+        _, children = split_children(one.type, one.props)
         waiting += [convert(child, Component) for child in children]

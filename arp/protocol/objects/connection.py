@@ -106,7 +106,7 @@ class ObjectConnection:
             The number of the message: the `seq` of its envelope.
 
         Raises:
-            ArpError: The message is not allowed now; the code is the one that the peer would
+            ArpError: The message is not allowed now. The error has the code that the peer would
                 answer. Nothing has changed and nothing is enqueued.
         """
         _, op, _ = OPERATIONS[type(payload)]

@@ -189,7 +189,7 @@ class Objects:
         self._last_serial = 0
         self._now_s = 0.0
         self._undone: list[int] = []
-        """Ids of objects ended by `_undo_creation` since the last call of `taken_back`."""
+        """Ids of objects ended by `_undo_creation` since the last call of `pop_undone`."""
         self.apply_commit: Callable[[int], None] = lambda surface_id: None
         """Callback that applies the pending changes of a surface, if this side keeps content. It
         raises an `ArpError` and changes nothing if they do not fit."""
