@@ -333,7 +333,7 @@ def test_tracebacks_are_not_shown_where_others_can_come_in(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert said(run("app.py", "--config", "arp.toml", *arguments)) == (
-        f"--debug shows tracebacks to whoever is connected, so it does not go with {named}; "
+        f"--debug shows tracebacks to every client, so it cannot be combined with {named}; "
         "leave one of the two out."
     )
 

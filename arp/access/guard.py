@@ -189,7 +189,7 @@ class Guard:
     def _refused(self, reason: str) -> Denial:
         if not self._has_warned:
             self._has_warned = True
-            logger.warning("somebody elsewhere was refused: %s", reason)
+            logger.warning("a client on another machine was refused: %s", reason)
         return Denial(403, reason)
 
     @staticmethod

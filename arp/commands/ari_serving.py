@@ -148,8 +148,8 @@ def _own_code(settings: AriSettings, runtime: RuntimeService) -> OwnCodeDetector
     has_token = settings.token is None and not settings.no_token
     if settings.no_token and settings.token is None:
         click.echo(
-            "arp: Nothing keeps out the commands that its agents run: they can answer its "
-            "questions in your place. Leave --no-token out, or set ARP_TOKEN.",
+            "arp: Commands that its agents run can use this server, and can answer its questions "
+            "in your place. Leave --no-token out, or set ARP_TOKEN.",
             err=True,
         )
     return OwnCodeDetector(starts_of(f"sqlite:{ledger_of(f'ari-{name}')}"), has_token=has_token)

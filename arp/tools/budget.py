@@ -422,7 +422,7 @@ class Budget:
             limit = _usd(self._limit("require_approval_above_usd"))
             raise ApprovalNeeded(
                 f"{amount} to {reservation.provider:.80} needs a person's approval: it is above "
-                f"{limit} (require_approval_above_usd), and nobody can be asked here"
+                f"{limit} (require_approval_above_usd), and no person can be asked here"
             )
         left = self._limit("monthly_limit_usd") - self.spent_this_month()
         text = (
@@ -464,7 +464,7 @@ class Budget:
             if not state.month and self._log.read().transactions:
                 raise DataFileDamaged(
                     f"{self._state.path} is missing, and {self._log.path} has payments without "
-                    f"dates, so nobody knows what was spent in this month; {REBUILD}"
+                    f"dates, so the spending of this month is unknown; {REBUILD}"
                 )
             now = self._with_month(self._finish_settlement(state))
             after, result = make(now)
@@ -476,7 +476,7 @@ class Budget:
             if REBUILD in damaged.message or str(self._state.path) not in damaged.message:
                 raise
             raise DataFileDamaged(
-                f"{self._state.path} cannot be read, so nobody knows what was spent in this month; "
+                f"{self._state.path} cannot be read, so the spending of this month is unknown; "
                 f"{REBUILD}"
             ) from damaged
 

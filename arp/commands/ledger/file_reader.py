@@ -36,7 +36,7 @@ class FileReader:
         with _store_errors(), ExitStack() as opened:
             path = path_of(location)
             if path is None:
-                raise ReaderError("memory: is gone with its process; name a file or a server")
+                raise ReaderError("memory: ends with its process; name a file or a server")
             self._path = path
             self._run = opened.enter_context(asyncio.Runner()).run
             self._store = SqliteStore(path, read_only=True)

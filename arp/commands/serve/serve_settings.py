@@ -169,7 +169,7 @@ def _check_debug(found: dict[str, Any]) -> None:
     for name in REACHED_BY_OTHERS if found.get("debug") else ():
         if found.get(name):
             fail(
-                "--debug shows tracebacks to whoever is connected, so it does not go with "
+                "--debug shows tracebacks to every client, so it cannot be combined with "
                 f"--{SETTINGS[name].encode_name}; leave one of the two out"
             )
 

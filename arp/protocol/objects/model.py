@@ -464,9 +464,10 @@ class Objects:
         if surface.role in (RoleState.POPUP, RoleState.OVERLAY):
             raise TransferDenied(f"surface {surface_id} is a {surface.role}", detail="to_session")
         if payload.to_session == self.session_id:
-            raise TransferDenied("to_session: it is on that session", detail="to_session")
+            wrong = "to_session: the surface is in that session already"
+            raise TransferDenied(wrong, detail="to_session")
         if "transfer" not in OWNERSHIP[surface.ownership]:
-            wrong = f"surface {surface_id} is being handed over already"
+            wrong = f"surface {surface_id} is being transferred already"
             raise TransferDenied(wrong, detail="to_session")
         surface.ownership = OWNERSHIP[surface.ownership]["transfer"]
         surface.transfer = number
@@ -647,7 +648,7 @@ class Objects:
     def _transferred(self, surface_id: int, _: SurfaceTransferredEvent, __: int) -> None:
         surface = self._open_surface(surface_id)
         if "transferred" not in OWNERSHIP[surface.ownership]:
-            wrong = f"surface {surface_id} was not to be handed over"
+            wrong = f"surface {surface_id} has no open transfer"
             raise TransferDenied(wrong, detail=str(surface_id))
         surface.ownership = OWNERSHIP[surface.ownership]["transferred"]
         surface.life = SURFACE_LIFE[surface.life]["transferred"]

@@ -472,7 +472,7 @@ class ObjectScreenConnection(RendererConnection):
             if self._plain.has_role(self._names[surface_id]):
                 self._objects.displayed(surface_id)
         elif self.is_desynchronised:
-            wrong = InvalidPatch("commit: it does not fit what shows; nothing of it shows")
+            wrong = InvalidPatch("commit: it does not fit the surface; nothing of it is shown")
             self._objects.refuse(commit, wrong)
         else:
             self._objects.displayed(surface_id)

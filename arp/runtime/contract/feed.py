@@ -57,7 +57,7 @@ from a wrong id."""
 MAX_SUMMARY = 200
 """Largest length of `tool_input_summary`, in characters."""
 
-NO_RESULT = "The agent has told no result of this call."
+NO_RESULT = "The agent has reported no result of this call."
 TURN_ENDED = "the turn ended first"
 """Results of a call that was open when its turn completed (`NO_RESULT`) or failed
 (`TURN_ENDED`)."""
@@ -413,7 +413,7 @@ class SessionFeed:
         if response.updated_input is not None and not (allows and request.takes_updated_input):
             raise InvalidArgument("response.updated_input: this request does not take one")
         if response.message and not allows and not request.takes_message:
-            raise InvalidArgument("response.message: the agent cannot be told why")
+            raise InvalidArgument("response.message: the agent cannot receive a reason")
         if response.interrupt and allows:
             raise InvalidArgument("response.interrupt: goes with a denial only")
         if response.rule_id and not (allows and response.rule_id in _offered_ids(request)):

@@ -732,7 +732,7 @@ class TaskRuntime(DrivenRuntime):
         session = TaskSession(request.session_id, feed, self, request)
         if session.messages and not await self.remembers(request.session_id):
             name = f"session {request.session_id} of {self.name}"
-            logger.warning("%s: its state is lost; it goes on with its messages", name)
+            logger.warning("%s: its state is lost; it continues with its messages", name)
             await self.begin_with(request.session_id, conversation_of(session.messages))
         session.was_interrupted = await self.is_interrupted(request.session_id)
         return session

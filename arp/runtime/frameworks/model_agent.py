@@ -36,7 +36,7 @@ from arp.values.display import component_of, display_of, display_or_none, text_o
 
 NO_KEY = "none"
 """API key for a server at another address, if no key is configured."""
-MAX_TOLD_ROWS = 50
+MAX_MODEL_ROWS = 50
 """Number of rows that the model receives of a list that is shown as a table."""
 
 PythonTool = Callable[..., Any]
@@ -233,10 +233,10 @@ def _for_model(result: Any) -> Any:
         return result
     if component_of(result) is None:
         plain = as_json(result)
-        first = plain[:MAX_TOLD_ROWS] if isinstance(plain, list) else plain
+        first = plain[:MAX_MODEL_ROWS] if isinstance(plain, list) else plain
         more = len(plain) - len(first) if isinstance(plain, list) else 0
         text = text_of(first) + (f" and {more} more" if more else "")
     else:
         known = msgspec.convert({"id": "", **component}, Component)
-        text = str(as_one_text(known, MAX_TOLD_ROWS).props["content"])
+        text = str(as_one_text(known, MAX_MODEL_ROWS).props["content"])
     return ToolReturn(f"The user sees this: {text}", metadata=component)

@@ -55,7 +55,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from arp.protocol.json_value import JsonObject
 from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason, cut_off_of, mark_of
 from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
-from arp.runtime.frameworks.told_model import ToldModel, use_of
+from arp.runtime.frameworks.reporting_model import ReportingModel, use_of
 from arp.turn.past_messages import PastMessages
 from arp.values.cell import as_json
 from arp.values.display import component_of, display_of, text_of
@@ -129,7 +129,7 @@ class PydanticAIRuntime(TaskRuntime):
         if self._entered is None and isinstance(model, Model):
             self._entered = model
             await model.__aenter__()
-        reporting = None if model is None else ToldModel(model, turn)
+        reporting = None if model is None else ReportingModel(model, turn)
         run: AbstractAsyncContextManager[Any] = self.agent.run_stream_events(
             prompt,
             message_history=messages,

@@ -365,7 +365,7 @@ class RuntimeTurn:
                 if not self.questions.unsent:
                     await self._turn.say("\n\n*Cancelled.*")
                 return
-            self.questions.show_whether_sent("was not told")
+            self.questions.show_whether_sent("has not received")
             failure_of = getattr(self._runtime.service, "failure_of", None)
             cause = failure_of(self._link.session_id) if failure_of is not None else None
             raise ToolFailed(f"{self._runtime.name}: {error.message}") from cause

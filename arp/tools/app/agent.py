@@ -178,7 +178,8 @@ class ToolAgent(ToolCatalog):
 
     async def _resumed(self, hub: Hub, task: TaskRecord) -> PushedTurn | None:
         """Begin a turn in the session of a task; return `None` if the session no longer exists."""
-        request = _request(task, f"The server was restarted. The task goes on: {task.description}")
+        text = f"The server was restarted. The task continues: {task.description}"
+        request = _request(task, text)
         try:
             await withdraw_questions(hub, task.session_id, task.turn_id)
             return await push_turn(hub, task.session_id, request)

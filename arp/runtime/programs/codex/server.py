@@ -277,7 +277,8 @@ class CodexThread:
         try:
             await self.server.call("turn/steer", params)
         except AriError as failed:
-            self.feed.tell(ari.Lifecycle.WARNING, f"the model was not told why: {failed.message}")
+            warning = f"the model did not receive the reason: {failed.message}"
+            self.feed.tell(ari.Lifecycle.WARNING, warning)
 
     async def _interrupt(self, turn: NativeTurn | None) -> None:
         if turn is None:
