@@ -255,7 +255,7 @@ def diff(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return two texts, for which the renderer computes and shows the differences."""
+    """Return two texts; the renderer computes and shows their differences."""
     props = {
         "title": title,
         "before": before,

@@ -316,7 +316,7 @@ class Guard:
         return Principal(user.name)
 
     async def _ask_hook(self, scope: Scope, token: str | None = None) -> Principal | None:
-        """Return the principal that the hook admits. A failed hook admits nobody."""
+        """Return the principal that the hook admits; `None` if it refuses or fails."""
         try:
             return await self.recheck(scope, token)
         except HookFailed:

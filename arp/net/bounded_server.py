@@ -101,7 +101,7 @@ class InnerServer(BoundedServer):
         application: Application that gets HTTP requests only; WebSockets are refused.
         listener: Socket that is bound to its address.
         bounds: Limits on connections.
-        proxies: Trusted proxies, to which limits per address do not apply.
+        proxies: Trusted proxies, which are exempt from limits per address.
         more: Further settings of uvicorn, such as a certificate.
     """
 

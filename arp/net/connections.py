@@ -97,7 +97,7 @@ class IncompleteConnection(Protocol):
 
 
 class ConnectionWatch:
-    """Counts the connections of a server, and closes unfinished ones that are late.
+    """Counts the connections of a server, and closes late unfinished connections.
 
     Args:
         bounds: Limits of the server.

@@ -33,8 +33,8 @@ def cause_of(lines: Sequence[str]) -> str:
     """Return the line that names the cause of a failure.
 
     The line is not always the last one: a stack trace, a hint or a usage text may follow. After a
-    Python traceback, the last exception counts, because it is the one that ended the program. In
-    other outputs the first error counts, because later ones are often its consequences.
+    Python traceback, the last exception counts, because it ended the program. In other outputs the
+    first error counts, because later ones are often its consequences.
 
     Args:
         lines: Last lines of the program's output.

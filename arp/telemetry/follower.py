@@ -36,7 +36,7 @@ LOOK_BACK = 5000
 """Number of facts at the end of a session that are searched for the start of a running turn."""
 
 MOST_EVICTED = 50_000
-"""Limit of the evicted sessions whose newest sent fact is remembered."""
+"""Limit of the evicted sessions with a remembered position."""
 
 
 class SpanSink(Protocol):

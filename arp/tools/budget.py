@@ -106,8 +106,8 @@ class BudgetState(msgspec.Struct, frozen=True):
     spent_usd: Decimal = Decimal(0)
     """Our spending in this month."""
     others_usd: Decimal = Decimal(0)
-    """`spent_this_month_usd` of the settings; `others_month` is the month in which this value was
-    first seen."""
+    """`spent_this_month_usd` of the settings; `others_month` is the month when this value was first
+    seen."""
     others_month: str = ""
     reservations: list[Reservation] = field(default_factory=list)
 
@@ -186,7 +186,7 @@ class Budget:
 
         Args:
             purchase: Payment to make.
-            approve: Asks a person; `None` means that nobody can be asked.
+            approve: Asks a person; `None` means that no person can be asked.
             pay: Pays. If it raises, the amount stays reserved, because it may have been paid; a
                 person settles or cancels it. `None` means that the payment is made elsewhere,
                 before or after.
@@ -194,7 +194,7 @@ class Budget:
         Raises:
             InvalidToolMeta: The amount is not a valid amount of money.
             BudgetRefused: It is above a limit, or the person declined. Nothing is reserved.
-            ApprovalNeeded: It needs approval, and nobody can be asked. Nothing is reserved.
+            ApprovalNeeded: It needs approval, and no person can be asked. Nothing is reserved.
 
         Cancel: Nothing is reserved, if `pay` was not called yet.
         """

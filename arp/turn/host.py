@@ -103,9 +103,10 @@ class TurnHost:
         self.task: ServerTask[None] | None = None
         """Task that runs the agent."""
         self.end_cause: EndCause | None = None
-        """Reason for which the turn is stopped from outside.
+        """Reason why the turn is stopped from outside.
 
-        `None` if the agent cancels its own task, for example by a timeout."""
+        `None` if the agent cancels its own task, for example by a timeout.
+        """
         self.is_over = False
         """Whether the turn has ended; its agent may still be cleaning up."""
         self.pending = PendingChanges()
@@ -358,7 +359,7 @@ class TurnHost:
         return self._tools
 
     def named(self, component: Component, where: str) -> Component:
-        """Return an independent copy of a component in which every part has an id."""
+        """Return an independent copy of a component; every part of the copy has an id."""
         if not isinstance(component, Component):
             what = type(component).__name__
             raise InvalidComponent(f"{where}: expected a component, got {what}; ui.text(…) is one")

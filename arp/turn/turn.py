@@ -759,7 +759,7 @@ class Turn:
         """Show an input component and wait until a user answers it, on any renderer.
 
         Args:
-            asked: The component, or a type, for which a form is generated: a msgspec Struct, a
+            asked: The component; or a type, to generate a form for it: a msgspec Struct, a
                 dataclass, a `TypedDict` or a pydantic model.
             can_decline: Whether the user may decline; the result is then `DECLINED`.
             options: See `AskOptions`, and for a type `TypeOptions`.
@@ -977,7 +977,7 @@ class Turn:
         self._host.shared_state = state
 
     def set_commands(self, commands: Iterable[Command]) -> None:
-        """Offer slash commands in this session; they replace the ones that were set before.
+        """Offer slash commands in this session; they replace those that were set before.
 
         They are shown with those of the app, and replace an app's command of the same name. They
         are durable, and each branch has those of its own turns, as with `state`. A command with

@@ -6,7 +6,7 @@ Theory of operation. There are three checks, and each one needs the one before i
 2. Each part has the size and the SHA-256 that the manifest lists.
 3. The parts, and what the manifest says about them, can be derived from the facts.
 
-The third check derives everything again. Somebody who forges a part can also correct its hash in
+The third check derives everything again. A person who forges a part can also correct its hash in
 the manifest, but cannot change the facts that the part is derived from. The check needs a pack that
 was derived by the same rules. The parts of a pack with another `derivation` number are *unproven*,
 unless the hash of the manifest is known from another source, because it covers the whole pack.

@@ -2,7 +2,7 @@
 
 Theory of operation. The table `ROWS` defines each section by the types of its facts and by the id
 that joins them. A section lists these facts in order, with their sequence numbers. Nothing is
-inferred from text or from closeness in time. Facts whose id is missing or not known are listed
+inferred from text or from closeness in time. Facts with a missing or unknown id are listed
 separately and reported as a gap.
 """
 
@@ -28,7 +28,7 @@ NOT_KNOWN: Final = frozenset(("unknown", "unavailable", "stale"))
 MOST_SEQUENCES: Final = 20
 """Maximum number of sequence numbers in a gap; `count` is the number of all facts."""
 
-MOST_TOLD: Final = 1000
+MOST_LISTED: Final = 1000
 """Maximum number of facts listed for one id; the rest is only counted."""
 
 
@@ -110,7 +110,7 @@ class PackSection:
             self._join(key, fact, is_listed)
         elif is_listed:
             self._unjoined_count += 1
-            if len(self._unjoined) < MOST_TOLD:
+            if len(self._unjoined) < MOST_LISTED:
                 self._unjoined.append(entry_of(fact))
 
     def _join(self, key: str, fact: Fact, is_listed: bool) -> None:
@@ -123,7 +123,7 @@ class PackSection:
         counts[fact.type] = counts.get(fact.type, 0) + 1
         if is_listed:
             item["outcome"] = fact.type
-            if len(item["facts"]) < MOST_TOLD:
+            if len(item["facts"]) < MOST_LISTED:
                 item["facts"].append(entry_of(fact))
 
     @property
@@ -182,7 +182,7 @@ class Totals:
 MANY: Final = frozenset(
     ("model.delta", "reasoning.delta", "tool.progress", "process.output", "process.input")
 )
-"""Types whose adjacent facts share one line, if they have the same turn and tool call."""
+"""Types of facts that share a line with adjacent facts of the same turn and tool call."""
 
 _GIST: Final = (
     "error",

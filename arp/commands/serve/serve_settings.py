@@ -76,7 +76,7 @@ class ServeSettings(Struct, frozen=True):
     no_token: bool = field(default=False, name="no-token")
     """Whether to create no token at the start, even if agents run commands."""
     origins: list[Origin] = field(default_factory=list, name="origin")
-    """Web origins whose pages may connect."""
+    """Web origins that may connect."""
     hosts: list[HostName] = field(default_factory=list, name="allow-host")
     """Host names under which clients reach the server."""
     trusted_proxies: list[ProxyAddress] = field(default_factory=list, name="trust-proxy")

@@ -206,7 +206,7 @@ def bind_to(host: str, port: int | None) -> socket.socket:
 
     Args:
         host: Address to listen on.
-        port: Port; `None` means the default port, or the next one that is free.
+        port: Port; `None` means the default port, or the next free one.
     """
     from arp.server.serve import bind
 

@@ -60,5 +60,5 @@ def cut_off_of(reason: object) -> CutOffReason | None:
 
 
 def mark_of(words: str) -> str:
-    """Return the mark that tells a model that an earlier answer of its own is incomplete."""
+    """Return the mark that shows a model that its own earlier answer is incomplete."""
     return f"[{words}]"

@@ -1,8 +1,8 @@
 """`SessionFeed`: turns the reports of an adapter into the ordered events of one session.
 
-Theory of operation. An adapter calls one method for each report of its runtime, in the order in
-which the reports arrive. The feed emits events in the order that the contract requires (see
-`services`). It adds the events that a runtime does not send and marks them `synthetic`:
+Theory of operation. An adapter calls one method for each report of its runtime, in the order of
+arrival. The feed emits events in the order that the contract requires (see `services`). It adds the
+events that a runtime does not send and marks them `synthetic`:
 
     state                 allowed calls
     created, idle         begin
@@ -210,7 +210,7 @@ class SessionFeed:
         return found
 
     def expire(self, request_id: str) -> PendingPermission | None:
-        """Close a request whose deadline has passed, and return it if it was open."""
+        """Close a request after its deadline, and return it if it was open."""
         found = self.pending.get(request_id)
         if found is not None:
             self._resolve(request_id, "expired")

@@ -44,8 +44,7 @@ logger = logging.getLogger(__name__)
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """Valid session ids; an id is part of the names of the session's files."""
 QUESTION_NAMES = ("message", "task", "instruction", "prompt", "description", "text", "title")
-"""Fields that may hold the question of an object without a `question`; the first one that exists is
-used."""
+"""Fields that may hold the question of an object without a `question`, most likely first."""
 MAX_UNSENT = 200
 """Number of text deltas that are joined to one event.
 

@@ -6,7 +6,7 @@ server cannot ask the user during a call, and most servers do.
 
 Over HTTP a question arrives on the stream of its call, so its call is known. Over pipes a question
 does not name its call. If several calls run, it may belong to any of them; it is asked in their
-session, which is the only one that the connection serves. A question is withdrawn when the last
+session, because the connection serves no other session. A question is withdrawn when the last
 call that it may belong to has ended.
 """
 
@@ -57,7 +57,7 @@ PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp
 NOTHING_TO_FILL_IN: Final[JsonObject] = {"type": "object", "properties": {}}
 """Schema of a question that is answered by yes or no."""
 MAX_COUNTED: Final = 1_000
-"""Number of turns for which questions are counted."""
+"""Limit of the turns with counted questions."""
 
 
 class SessionGone(Exception):

@@ -44,7 +44,7 @@ class LateAnswers:
     """The late answers that a turn may use, and the open questions of earlier turns.
 
     Args:
-        turn: Turn in which the runtime asks.
+        turn: Turn of the runtime's questions.
         link: Session of the runtime.
     """
 

@@ -235,8 +235,8 @@ class LinkedSession:
 
         Args:
             state: State that `remember` has written.
-            same_session: Whether the runtime's session is the one that wrote the state. A new
-                session has received no turns and has no tasks.
+            same_session: Whether the runtime's session has written the state itself. A new session
+                has received no turns and has no tasks.
         """
         switched, tasks = state.get("switched"), state.get("tasks")
         self.switched = {

@@ -23,7 +23,7 @@ from arp.runtime.contract.feed import one_line
 from arp.runtime.contract.services import EventSubscription
 from arp.runtime.turns.linked_session import LinkedSession, RuntimeHandle
 from arp.runtime.turns.run_facts import (
-    MAX_TOLD_CHARACTERS,
+    MAX_TEXT_CHARACTERS,
     RunFacts,
     notice_of,
     record_event,
@@ -308,7 +308,7 @@ class RuntimeTurn:
         answered = f"answered {status}" if status else "did not answer"
         wait = f" in {delay / 1000:.0f} s" if isinstance(delay, int | float) else ""
         message = f"The model {answered}; it is asked again{wait}."
-        said = shortened(event.content, MAX_TOLD_CHARACTERS)
+        said = shortened(event.content, MAX_TEXT_CHARACTERS)
         text = f"{message}\n{said}" if said else message
         of = f" of {attempts}" if attempts else ""
         props: JsonObject = {

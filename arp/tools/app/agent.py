@@ -3,8 +3,8 @@
 Theory of operation. `attach` adds to an app the agent `tool-agent`, the routes of the HTTP and MCP
 interfaces, and the callbacks for the start and end of the server. A task that was requested over
 HTTP or caused by an alert gets a session of that agent, which belongs to the requesting user, with
-one turn in which it is carried out. A message to the agent requests a tool, which is built in that
-turn. Other agents of the app may do the same: `await tool_agent.build(turn, "a tool that …")`.
+one turn for the task. A message to the agent requests a tool, which is built in that turn. Other
+agents of the app may do the same: `await tool_agent.build(turn, "a tool that …")`.
 
 A task that a restart has interrupted continues in its session, even if that belongs to another
 agent: the Tool Agent begins a turn there and handles that turn itself.
@@ -167,7 +167,7 @@ class ToolAgent(ToolCatalog):
     async def _open_place(self, task: TaskRecord) -> None:
         """Begin a turn for a task; return when the turn is over.
 
-        The turn is in a new session, or in the session in which the task was interrupted.
+        The turn is in a new session, or in the session of the interrupted task.
         """
         hub = await self._ready()
         pushed = await self._resumed(hub, task) if task.session_id else None

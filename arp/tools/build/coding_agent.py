@@ -55,7 +55,7 @@ from arp.tools.tasks.task_words import words_for
 logger = logging.getLogger(__name__)
 
 MAX_ALERTS: Final = 1_000
-"""Limit of the tools whose last alert is remembered."""
+"""Limit of the tools with a remembered last alert."""
 MAX_TITLE: Final = 200
 """Limit of the characters of a task's description in the billing log."""
 RESTARTED: Final = "it was started again, and answers"

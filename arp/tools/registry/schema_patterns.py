@@ -1,9 +1,4 @@
-"""Limits on the patterns of untrusted JSON Schemas, whose matching could take forever.
-
-The author of a tool writes its schema. Matching with Python's `re` can take unlimited time and
-cannot be interrupted. Therefore a pattern with a repeat or alternatives inside a repeat is refused,
-and the other patterns are matched only against texts of limited length.
-"""
+"""Limits on patterns in untrusted JSON Schemas, because matching a pattern could take forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`AcpHistory`: the messages of a session, from the updates in which an agent repeats them."""
+"""`AcpHistory`: the messages of a session, from the updates that repeat them."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ QUIET_S = 0.5
 MAX_QUIET_S = 10.0
 """Seconds after which the repeated history counts as complete in any case."""
 COMMANDS_S = 2.0
-"""Seconds after the opening of a session in which an agent may report its commands."""
+"""Seconds after the opening of a session that an agent has for reporting its commands."""
 
 _STATE_UPDATES = frozenset(
     {"available_commands_update", "current_mode_update", "config_option_update", "usage_update"}
@@ -399,7 +399,7 @@ class AcpSession:
         call.update(fields)
         if is_known:
             self._emit_call(call)
-        call.is_told = True
+        call.is_emitted = True
         turn.message_id = ""
         question = acp.AcpQuestion(request_id, call_id, options)
         about = ari.PermissionRequest(
@@ -458,19 +458,19 @@ class AcpSession:
             self._emit_call(call)
         if is_over:
             self._emit_result(call)
-        elif call.is_told:
+        elif call.is_emitted:
             self.feed.tool_progress(call.id, new)
 
     def _emit_held_calls(self, turn: AcpTurn) -> None:
         """Emit the calls that were held back; their input will not become more complete."""
         for call in turn.calls.values():
-            if not call.is_told:
+            if not call.is_emitted:
                 self._emit_call(call)
 
     def _emit_call(self, call: acp.AcpToolCall) -> None:
-        if call.is_told:
+        if call.is_emitted:
             return
-        call.is_told = True
+        call.is_emitted = True
         details: JsonObject = {"diffs": list(call.diffs.values())} if call.diffs else {}
         parent = self.turn.calls.get(call.parent_id) if self.turn is not None else None
         if parent is not None:

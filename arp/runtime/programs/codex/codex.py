@@ -54,9 +54,9 @@ class CodexRuntime(DrivenRuntime):
         mode: Default mode of sessions, one of `MODES` in `messages`.
         program: Path of `codex`; `None` means the program of the extra `codex`, or else on the
             `PATH`.
-        own_tools: Whether models get Codex's own tools. If false, they get the tools of MCP servers
-            and those that Codex cannot leave out: the one that changes files, and asks in the modes
-            that ask.
+        own_tools: Whether models get Codex's own tools. If false, they get the tools of MCP
+            servers, and `apply_patch`, which Codex cannot leave out. It changes files, and asks
+            first in modes that ask.
     """
 
     name = "codex"
