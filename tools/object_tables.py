@@ -242,7 +242,7 @@ ResumeKind: TypeAlias = Literal["new", "replay", "snapshot"]
 
 
 class Rectangle(Struct, frozen=True):
-    """Where something is."""
+    """Position and size of a surface."""
 
     x: Coordinate
     y: Coordinate
