@@ -25,11 +25,11 @@ FOLLOW_FACTS = 100
 """Facts that a follower reads at once."""
 
 
-class _FactType(Struct):
+class _TypeOnly(Struct):
     type: str
 
 
-_type_decoder = msgspec.json.Decoder(_FactType)
+_type_decoder = msgspec.json.Decoder(_TypeOnly)
 
 
 class FactFilter(Struct, frozen=True):

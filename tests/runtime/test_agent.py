@@ -357,8 +357,8 @@ async def test_denied_again_is_told_again(tmp_path: Path) -> None:
             await client.send_action("deny", {"reason": reason}, source=component)
             await until(client, lambda: not asked(client))
         turn = await client.turn_done()
-        told, denied = "fake has received: keep it", "fake has received: I said no"
-        assert texts(client, turn.id)[:2] == [told, denied]
+        sent = ["fake has received: keep it", "fake has received: I said no"]
+        assert texts(client, turn.id)[:2] == sent
         assert fake.calls("send_message") == 3
 
 
