@@ -90,8 +90,8 @@ _LATER: Final = {
     "SyncTurn": "arp.turn.sync_turn",
     "Turn": "arp.turn.turn",
 }
-"""Where each name is. They are loaded when they are asked for, with all that stands under them:
-pytest and the command line import this package in every run."""
+"""Module of each name. A module is loaded when one of its names is first used, because pytest and
+the command line import this package in every run."""
 
 
 def __getattr__(name: str) -> Any:

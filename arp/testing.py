@@ -1,4 +1,4 @@
-"""What tests of your own agents import: an app is served in this process, and tests talk to it.
+"""Tools for tests of your own agents: an app is served in this process, and tests use it.
 
     from arp.testing import session
 
@@ -8,8 +8,8 @@
             assert turn.components("chart")
 
 No socket is opened, and nothing is a mock: the app, its ledger, the hub and the protocol are those
-of `arp serve`. `FakeRuntime` is an agent runtime whose turns you write out, for tests of code that
-drives runtimes.
+of `arp serve`. `FakeRuntime` is an agent runtime with scripted turns, for tests of code that drives
+runtimes.
 """
 
 from arp.runtime.plain.fake import (

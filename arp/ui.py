@@ -32,10 +32,10 @@ from arp.protocol.plain_values import component_to_plain, to_plain
 from arp.protocol.safe_text import well_formed
 from arp.protocol.validate import check_component, explain, fits
 from arp.values.columns import MAX_ROWS, Columns, columns_of, is_tabular, kind_name, marked
+from arp.values.display import converter as converter
 from arp.values.pictures import description_of, picture_kind, source_of
 from arp.values.records import record_of
 from arp.values.series import series_of
-from arp.values.shown import converter as converter
 
 __all__ = [
     "Cell",
@@ -255,7 +255,7 @@ def diff(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return two texts, for which the renderer computes and shows the differences."""
+    """Return two texts; the renderer computes and shows their differences."""
     props = {
         "title": title,
         "before": before,

@@ -216,7 +216,7 @@ def test_connect_finds_the_socket_and_its_options(monkeypatch: pytest.MonkeyPatc
         ),
         (
             ["app.py", "--debug", "--trust-proxy", "10.0.0.1"],
-            "so it does not go with --trust-proxy; leave one of the two out",
+            "so it cannot be combined with --trust-proxy; leave one of the two out",
         ),
         (
             ["app.py", "--trust-proxy", "proxy.example"],
@@ -333,7 +333,7 @@ def test_tracebacks_are_not_shown_where_others_can_come_in(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert said(run("app.py", "--config", "arp.toml", *arguments)) == (
-        f"--debug shows tracebacks to whoever is connected, so it does not go with {named}; "
+        f"--debug shows tracebacks to every client, so it cannot be combined with {named}; "
         "leave one of the two out."
     )
 
@@ -341,7 +341,7 @@ def test_tracebacks_are_not_shown_where_others_can_come_in(
 def test_tracebacks_are_not_shown_where_the_app_lets_others_in(run: Run) -> None:
     text = GOOD.replace("App(", "App(access=Access(hosts=('a.example.org',)), ", 1)
     line = said(run("own.py", "--debug", own=f"from arp import Access\n{text}"))
-    assert "so it does not go with App(access=Access(hosts=…))" in line
+    assert "so it cannot be combined with App(access=Access(hosts=…))" in line
 
 
 @pytest.mark.parametrize("port", ["x", "70000", "-1"])

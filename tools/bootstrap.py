@@ -1,13 +1,14 @@
-"""Makes `.venv` with the project in it, once; every later call finds it done at once.
+"""Create `.venv` with the project installed, once; a later call returns at once.
 
-    python3 tools/bootstrap.py run    what `make demo` needs: the project and its terminal renderer
-    python3 tools/bootstrap.py model  what it needs with a language model: that, and its client
-    python3 tools/bootstrap.py dev    what `make test` needs: that, and all tools of the tests
+    python3 tools/bootstrap.py run    for `make demo`: the project and its terminal renderer
+    python3 tools/bootstrap.py model  for a demo with a language model: the same, and its client
+    python3 tools/bootstrap.py dev    for `make test`: the same, and all tools of the tests
 
-It needs nothing but a Python, and reads on 3.6 too: a Python older than 3.11 looks for a newer one
-on PATH and hands over to it. Versions come from requirements-dev.txt. What is done is written to
-`.venv/bootstrap.json`, under a digest of all that it depends on; what a command that failed had to
-say is in `.venv/bootstrap.log`, all of it.
+It needs only a Python interpreter, and its syntax is valid from Python 3.6 on: a Python older than
+3.11 looks for a newer one on PATH and runs this file with it. Versions come from
+requirements-dev.txt. A finished installation is recorded in `.venv/bootstrap.json`, with a digest
+of everything that it depends on. The complete output of a failed command is in
+`.venv/bootstrap.log`.
 """
 
 import hashlib
@@ -42,7 +43,7 @@ DEBIAN_HINT = (
 
 
 class Refused(Exception):
-    """The installation cannot continue; the text says what a person can do."""
+    """The installation cannot continue; the text says what to do."""
 
 
 def main(arguments: List[str]) -> int:
@@ -65,12 +66,18 @@ def main(arguments: List[str]) -> int:
 
 
 def say(text: str) -> None:
-    """Print one message of ours, at once, where it does not mix with a program's output."""
+    """Print a message of this script to standard error at once, apart from a program's output."""
     print("arp: " + text, file=sys.stderr, flush=True)
 
 
 def newer_python() -> str:
-    """Path of a Python on PATH that is new enough and really runs (a version shim may not)."""
+    """Return the path of a Python on PATH that is new enough and can be run.
+
+    A version shim may be on PATH although it runs nothing, so each candidate is started.
+
+    Raises:
+        Refused: There is none.
+    """
     check = "import sys; sys.exit(sys.version_info[:2] < {!r})".format(OLDEST)
     for name in NEWER_PYTHONS:
         path = shutil.which(name)
@@ -85,7 +92,7 @@ def newer_python() -> str:
 
 
 def digest(root: Path) -> str:
-    """Change when an install would: with the inputs, the interpreter, or the place of the tree."""
+    """Return a hash that changes with the inputs, the interpreter and the location of the tree."""
     found = hashlib.sha256(str(root).encode())
     found.update(os.path.realpath(str(interpreter(root))).encode())
     for name in INPUTS:
@@ -94,12 +101,12 @@ def digest(root: Path) -> str:
 
 
 def interpreter(root: Path) -> Path:
-    """The Python of the virtual environment, whether or not it exists."""
+    """Return the path of the virtual environment's Python, whether or not it exists."""
     return root / ".venv" / "bin" / "python"
 
 
 def read_done(root: Path) -> Dict[str, str]:
-    """What was installed, as {set: digest} and the {"root": place} it was installed for."""
+    """Return the digests of the finished installations by set, and their location as `root`."""
     try:
         done = json.loads((root / ".venv" / "bootstrap.json").read_text())
     except (OSError, ValueError):
@@ -108,17 +115,20 @@ def read_done(root: Path) -> Dict[str, str]:
 
 
 def is_installed(root: Path, wanted: str) -> bool:
-    """Whether nothing is left to do for `wanted`; reads four files and starts nothing."""
+    """Return whether `wanted` is installed and up to date.
+
+    It reads four files and starts no program.
+    """
     done = read_done(root)
     return wanted in done and interpreter(root).exists() and done[wanted] == digest(root)
 
 
 def install(root: Path, wanted: str) -> None:
-    """Make the environment and install `wanted` into it.
+    """Create the environment and install `wanted` into it.
 
     Raises:
-        Refused: No environment could be made or a download failed twice; nothing is recorded, so
-            that the next call starts over.
+        Refused: The environment could not be created, or a download failed twice. Nothing is
+            recorded, so the next call starts from the beginning.
     """
     began = time.monotonic()
     say("installing into .venv: {} the first time, nothing later".format(DURATION[wanted]))
@@ -138,7 +148,7 @@ def install(root: Path, wanted: str) -> None:
 
 
 def is_usable(python: Path) -> bool:
-    """Whether the environment runs, is new enough, and can be installed into."""
+    """Return whether the environment runs, is new enough, and has a way to install packages."""
     check = "import sys, pip; sys.exit(sys.version_info[:2] < {!r})".format(OLDEST)
     try:
         return subprocess.call([str(python), "-c", check], stderr=subprocess.DEVNULL) == 0
@@ -147,9 +157,9 @@ def is_usable(python: Path) -> bool:
 
 
 def make_environment(root: Path) -> None:
-    """Make an empty `.venv`, in place of one that does not work.
+    """Create an empty `.venv`, and replace one that does not work.
 
-    A link is removed first: its target belongs to somebody else, and stays as it is.
+    If `.venv` is a link, only the link is removed: its target may be used by others.
     """
     place = str(root / ".venv")
     if os.path.islink(place):
@@ -167,7 +177,7 @@ def make_environment(root: Path) -> None:
 
 
 def install_packages(root: Path, extras: str) -> None:
-    """Install the project (editable) with `extras`: by uv where it can be had, else by pip."""
+    """Install the project (editable) with `extras`, by uv if it is available, otherwise by pip."""
     python = str(interpreter(root))
     quiet = ["--quiet", "--disable-pip-version-check", "--retries", "2"]
     pip = [python, "-m", "pip", *quiet, "install"]
@@ -184,7 +194,7 @@ def install_packages(root: Path, extras: str) -> None:
 
 
 def find_uv(root: Path, pip: List[str]) -> Optional[str]:
-    """Path of a uv, which installs several times faster; pip fetches one if there is none."""
+    """Return the path of uv, which is much faster than pip; install it with pip if necessary."""
     own = root / ".venv" / "bin" / "uv"
     if not own.exists():
         on_path = shutil.which("uv")
@@ -195,9 +205,11 @@ def find_uv(root: Path, pip: List[str]) -> Optional[str]:
 
 
 def run_first_that_works(commands: List[List[str]], root: Path) -> Optional[str]:
-    """Run the commands until one succeeds; `None` then, else the last one's closing lines.
+    """Run the commands until one succeeds.
 
-    Whatever a command that failed has printed is kept in the log, and the lines end with its place.
+    Returns:
+        `None` after a success; otherwise the last lines of the last command's output, and the path
+            of the log with the output of all of them.
     """
     output, log = "", root / ".venv" / "bootstrap.log"
     for command in commands:
@@ -217,7 +229,7 @@ def run_first_that_works(commands: List[List[str]], root: Path) -> Optional[str]
 
 
 def keep(log: Path, command: List[str], exit_code: int, output: str) -> None:
-    """Add what a failed command printed to the log, as far as the disk allows."""
+    """Append the output of a failed command to the log, as far as the disk allows."""
     entry = "$ {}\n{}\n(exit code {})\n\n".format(" ".join(command), output, exit_code)
     with suppress(OSError):
         log.parent.mkdir(exist_ok=True)

@@ -1,9 +1,9 @@
-"""Checks whether the built page in `arp/server/static/` is that of the sources, without Node.js.
+"""Check that the built page in `arp/server/static/` matches its sources, without Node.js.
 
     python -m tools.check_page
 
-`make web` builds it and writes `manifest.json` beside it: the hash of all sources that went in, and
-what came out. A change of `web/` without a build is reported here.
+`make web` builds the page and writes `manifest.json` beside it, with a hash of all sources and a
+list of the built files. This script reports a change of `web/` that was not followed by a build.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ SOURCES = (
     "page/build.mjs",
     "package-lock.json",
 )
-"""Relative to `web/`; as in `web/page/build.mjs`."""
+"""Source files and folders, relative to `web/`; the same list as in `web/page/build.mjs`."""
 
 OTHERS = frozenset({"manifest.json", "inspect"})
-"""What lies beside the files of the page and is not listed in the manifest."""
+"""Files beside the page that the manifest does not list."""
 
 
 def main() -> int:
-    """Print what is wrong; return the exit code."""
+    """Print the problems; return the exit code."""
     faults = problems(ROOT / "web", ROOT / "arp" / "server" / "static")
     for fault in faults:
         print(f"page: {fault}")
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def problems(web: Path, static: Path) -> list[str]:
-    """Return what is wrong with a built page, a line each; none if it is that of its sources."""
+    """Return the problems of a built page, one per line; none if it matches its sources."""
     manifest = json.loads((static / "manifest.json").read_text(encoding="utf-8"))
     found = []
     if manifest["sources"] != hash_of_sources(web):
@@ -59,7 +59,7 @@ def problems(web: Path, static: Path) -> list[str]:
 
 
 def hash_of_sources(web: Path) -> str:
-    """Return one hash over all that goes into the page, as `web/page/build.mjs` computes it."""
+    """Return one hash of all sources of the page, computed as in `web/page/build.mjs`."""
     names = [
         path.relative_to(web).as_posix()
         for place in SOURCES

@@ -1,4 +1,7 @@
-"""Check the built site: `python -m tools.check_site site`. It fetches nothing from elsewhere."""
+"""Check that no page of the built site loads files from other servers.
+
+Usage: `python -m tools.check_site site`.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ FETCHED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc(?:set)?=[\"']?(https?:)?//"
     r"|<link\b(?=[^>]*rel=[\"']?(?:stylesheet|preconnect|preload|icon))[^>]*href=[\"']?(https?:)?//"
 )
-"""What a browser loads from another server when it shows a page."""
+"""Elements of a page that a browser loads from another server."""
 
 IMPORTED = re.compile(r"@import\s+url\(|url\([\"']?https?:")
-"""The same in a style sheet."""
+"""References in a style sheet that a browser loads from another server."""
 
 
 def faults(site: Path) -> list[str]:
-    """Return what is wrong with a site, by file."""
+    """Return the faults of a site, by file."""
     pages = sorted(site.rglob("*.html"))
     found = [] if pages else [f"{site}: there are no pages"]
     for page in pages:

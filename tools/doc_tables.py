@@ -1,6 +1,7 @@
-"""Tables of the docs, read from the code that they describe: props, fields, errors, flags.
+"""Tables for the docs, read from the code: props, fields, errors, flags.
 
-Attribute docstrings (the text below a field) are read from the source, since Python drops them.
+Attribute docstrings (the text below a field) are read from the source, because Python does not keep
+them.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ def _cell(text: str) -> str:
 
 
 def components(page: str) -> str:
-    """Return one line for each core component.
+    """Return one row for each core component.
 
     Args:
-        page: The page that describes the components, for links; may be empty.
+        page: Page that describes the components, for links; may be empty.
     """
     rows = []
     for name, spec in CATALOG.items():
@@ -70,9 +71,9 @@ def components(page: str) -> str:
 
 
 def props(name: str) -> str:
-    """Return the props of a component, those of its parts as paths.
+    """Return the props of a component; props of its parts are listed with their paths.
 
-    `state` and `answer` of questions are left out: the server sets them.
+    `state` and `answer` of questions are left out, because the server sets them.
     """
     rows = [
         [f"`{row.name}`", row.type, row.default, row.note]
@@ -96,7 +97,7 @@ def _props(kind: Any, path: str) -> Iterator[Row]:
 
 
 def _inner(kind: Any) -> tuple[Any, str]:
-    """Return the struct of a prop or of its array's items, if any, and how paths continue."""
+    """Return the Struct of a prop, or of its items, and the suffix of the path to its fields."""
     dots = "."
     if isinstance(kind, shapes.VarTupleType | shapes.ListType):
         kind, dots = kind.item_type, "[]."
@@ -106,7 +107,7 @@ def _inner(kind: Any) -> tuple[Any, str]:
 
 
 def type_text(kind: Any) -> str:
-    """Return in the words of JSON what a value may be."""
+    """Return a type in the words of JSON."""
     match kind:
         case shapes.Metadata():
             shown = (kind.extra_json_schema or {}).get("description")
@@ -130,7 +131,7 @@ JSON_WORDS: dict[type, str] = {
     shapes.BoolType: "boolean",
     shapes.NoneType: "null",
 }
-"""What a type without parts is in JSON, and in TypeScript."""
+"""Names of simple types in JSON and TypeScript."""
 
 
 def _default(field: Any) -> str:
@@ -148,7 +149,7 @@ def arguments(place: str) -> str:
     """Return the arguments of a function or class, `module:NAME`, from its signature and `Args`.
 
     Raises:
-        ValueError: An argument has no line under `Args`, or a line has no argument.
+        ValueError: The arguments and the entries of `Args` differ.
     """
     thing = find(place)
     notes = argument_docs(thing)
@@ -160,7 +161,7 @@ def arguments(place: str) -> str:
 
 
 def argument_docs(thing: Any) -> dict[str, str]:
-    """Return what the docstring of a function or class says under `Args`, by argument."""
+    """Return the entries of `Args` in the docstring of a function or class, by argument."""
     _, _, below = (inspect.getdoc(thing) or "").partition("\nArgs:\n")
     found: dict[str, str] = {}
     for line in below.splitlines():
@@ -183,7 +184,7 @@ def _shown_argument(default: object) -> str:
 
 
 def public_names(module: str) -> str:
-    """Return what a module of public names has, each with the extra that it needs."""
+    """Return the names of a public module, each with the extra that it needs."""
     found = importlib.import_module(module)
     rows = [
         [f"`{name}`", summary(getattr(found, name)), f"`{extra}`" if extra else ""]
@@ -210,7 +211,7 @@ def fields(place: str) -> str:
 
 
 def find(place: str) -> Any:
-    """Return what `module:NAME` names."""
+    """Return the object that `module:NAME` names."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -249,7 +250,7 @@ def summary(thing: Any) -> str:
 
 
 def error_codes() -> str:
-    """Return a line for each code: its meaning, what HTTP answers, whether to try again."""
+    """Return one row for each error code: meaning, HTTP status, and whether a retry may succeed."""
     classes = [kind for kind in vars(errors).values() if _is_error(kind)]
     rows = []
     for code in ErrorCode:
@@ -280,11 +281,11 @@ ARGUMENTS = {
     "PACK": "The pack: a zip file or a directory.",
     "RECORDED": "A pack, a ledger file, or with --agent a case.",
 }
-"""The meaning of each argument of a command; click has help for options only."""
+"""Meanings of the positional arguments of commands; click stores help for options only."""
 
 
 def flags(name: str) -> str:
-    """Return the arguments and options of one command; of `evidence/export`, one in a group."""
+    """Return the arguments and options of a command, such as `serve` or `evidence/export`."""
     command: click.Command = command_line
     for word in name.split("/"):
         assert isinstance(command, click.Group)

@@ -1,7 +1,7 @@
 """The JSON Schemas of a fact: of any runtime, of the profile, and as this project writes it.
 
-The first two accept what the published schemas of the same names accept, and nothing else. The
-third has what this project promises besides.
+The first two accept the same facts as the published schemas with these names. The third also checks
+the additional promises of this project.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from arp.protocol.json_value import Json, JsonObject
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 END = r"(?![\s\S])"
-"""The end of the text in every dialect of patterns; `\\Z` is Python's own."""
+"""End of a text in every dialect of regular expressions; Python alone has `\\Z`."""
 
 RFC_3339 = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)" + END
 
@@ -40,7 +40,7 @@ eventId sessionId threadId turnId taskId runId attemptId parentTaskId rootTaskId
 actionId subagentId artifactId evidenceId requestId processId channelId jobId jobItemId outputRef
 modelRequestId queueId
 """
-"""Texts that are not empty, of any runtime."""
+"""Fields of a fact that are non-empty texts, in facts of any runtime."""
 
 _STRINGS = "schemaVersion runtimeId nativeStatus traceId spanId status phase statusReason"
 
@@ -82,27 +82,27 @@ _PARTS: dict[str, JsonObject] = {
         "decision": _STRING,
     },
 }
-"""Objects of a benchmark, and what of them is typed."""
+"""Objects of a benchmark fact, and their typed fields."""
 
 
 def public() -> JsonObject:
-    """Return the schema of a fact of any runtime: fields that are not known pass."""
+    """Return the schema of a fact of any runtime; unknown fields are allowed."""
     return {
         "$schema": DIALECT,
         "$id": "urn:arp:agentruntime:event",
         "title": "A fact of an agent runtime",
-        "description": "Fields that are not known pass; types that are not known do not.",
+        "description": "Unknown fields are allowed; unknown types are not.",
         **_of_any_runtime(),
     }
 
 
 def profile() -> JsonObject:
-    """Return the schema of a fact of the profile: all that its published schema takes passes."""
+    """Return the schema of a fact of the profile, which is equivalent to the published schema."""
     return {
         "$schema": DIALECT,
         "$id": "urn:arp:agentruntime:lime-profile-event:0.4.0",
         "title": f"A fact of the profile {SCHEMA_VERSION}",
-        "description": "What this project promises besides stands in arp-facts.schema.json.",
+        "description": "arp-facts.schema.json has the additional promises of this project.",
         "allOf": [
             _of_any_runtime(),
             {
@@ -134,7 +134,7 @@ def strict() -> JsonObject:
         "$schema": DIALECT,
         "$id": "urn:arp:facts:1",
         "title": f"A fact of the profile {SCHEMA_VERSION} as ARP writes it",
-        "description": "A payload may have more fields than are listed here; nothing else may.",
+        "description": "Only a payload may have further fields.",
         "type": "object",
         "required": _ALWAYS,
         "properties": {
@@ -169,7 +169,7 @@ def _of_any_runtime() -> JsonObject:
 
 
 def _envelope() -> JsonObject:
-    """Return the fields of a fact as they are written here."""
+    """Return the fields of a fact besides the payload, as this project writes them."""
     objects = ("refs", "correlation", "telemetry", *BESIDE)
     return {
         **{field.encode_name: _TEXT for field in _FIELDS},
@@ -181,7 +181,7 @@ def _envelope() -> JsonObject:
 
 
 def _ids(needed: dict[str, tuple[str, ...]]) -> list[JsonObject]:
-    """Return for each set of ids the types that need it."""
+    """Return the types that need each set of ids."""
     needing: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, ids in needed.items():
         needing[tuple(WRITTEN[one] for one in dict.fromkeys(ids))].append(name)
@@ -221,7 +221,7 @@ def _relation(relation: BothOrNeither | OnlyIf) -> JsonObject:
 
 
 def _tidied(part: Json, name: str = "") -> Json:
-    """Return a schema with one-line descriptions, ECMAScript patterns, and no needless titles."""
+    """Return a schema with one-line descriptions, ECMAScript patterns and no redundant titles."""
     if isinstance(part, dict):
         needless = name != "" and isinstance(part.get("title"), str)
         return {

@@ -1,4 +1,4 @@
-"""Tables of the facts for the docs: per type its ids and its payload, and what each field means."""
+"""Tables of facts for the docs: ids and payload of each type, and the meaning of each field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tools.doc_tables import attribute_docs, table, type_text
 
 
 def facts() -> str:
-    """Return a section for each family: what it records, and a table of type, ids, payload."""
+    """Return a section for each family: its description, and a table of type, ids and payload."""
     parts = []
     for family in FAMILIES:
         rows = [[f"`{row.name}`", _ids(row), _payload(row)] for row in family.all_types()]
@@ -24,7 +24,7 @@ def facts() -> str:
 
 
 def _ids(row: FactType) -> str:
-    """Return what the profile requires, then what this project adds, in italics."""
+    """Return the ids that the profile requires, then the ids that this project adds, in italics."""
     required = [f"`{WRITTEN[one]}`" for one in REQUIRED_IDS[row.name]]
     added = [f"*`{WRITTEN[one]}`*" for one in row.written_ids]
     return " ".join(required + added) or "–"
@@ -40,13 +40,13 @@ def _field(field: PayloadField) -> str:
 
 
 def fields() -> str:
-    """Return a line for each name that a payload may have."""
+    """Return one row for each payload field."""
     rows = [[f"`{name}`", _type(field.type), field.meaning] for name, field in FIELDS.items()]
     return table(["field", "type", "meaning"], rows)
 
 
 def beside() -> str:
-    """Return a table for each object that is in a benchmark fact beside its payload."""
+    """Return a table for each object beside the payload of a benchmark fact."""
     return "\n\n".join(f"`{name}`:\n\n{_struct(kind)}" for name, kind in BESIDE.items())
 
 
@@ -64,7 +64,7 @@ def _struct(kind: type[msgspec.Struct]) -> str:
 
 
 def _type(kind: object) -> str:
-    """Return the type in the words of JSON; of objects of ours also their fields."""
+    """Return a type in the words of JSON; for an object of this project, with its fields."""
     info = shapes.type_info(kind)
     inner = info.item_type if isinstance(info, shapes.ListType) else info
     shown = type_text(info)

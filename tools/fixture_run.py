@@ -1,7 +1,7 @@
-"""A run of the project that has everything in it of which there is a fixture.
+"""A run of the project that produces all facts for the fixtures.
 
-Somebody asks and gives leave on a screen; a program runs a trial and exports, over the control
-plane.
+A person asks something and gives permission on a screen; a program runs a trial and exports
+evidence over the control plane.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ AT = "2026-11-21T08:00:00.000000Z"
 
 
 class Ran(Struct, frozen=True):
-    """What came of the run."""
+    """Results of the run."""
 
     facts: list[Fact]
-    """Of the session, all of them."""
+    """All facts of the session."""
     trial: dict[str, bytes]
-    """The parts of the pack of the trial."""
+    """Parts of the trial's pack, by name."""
     zipped: set[str]
-    """SHA-256 of the packs: how well a zip is packed differs from machine to machine."""
+    """SHA-256 of the packs. They differ between machines, because zip compression does."""
 
 
 async def run() -> Ran:
@@ -78,7 +78,7 @@ async def run() -> Ran:
 
 
 async def working(turn: Turn) -> None:
-    """Does what the input asks for: work, or a task of a benchmark."""
+    """Run the work that the input requests: a plain request, or a task of a benchmark."""
     if turn.text == "How many files?":
         await work(turn)
     else:
@@ -86,7 +86,7 @@ async def working(turn: Turn) -> None:
 
 
 async def work(turn: Turn) -> None:
-    """Take the one model that there is, fail once, ask for permission, and be done."""
+    """Use the only model, fail once, ask for permission, and complete."""
     turn.record.route(["example-large"])
     request = turn.record.model("example-large")
     request.cost(input_tokens=812, output_tokens=64, amount=0.004, currency="USD")
@@ -106,7 +106,7 @@ async def work(turn: Turn) -> None:
 
 
 async def solve(turn: Turn) -> None:
-    """Count with a tool, by the one model that there is."""
+    """Count with a tool, by the only model."""
     request = turn.record.model("example-large")
     async with turn.tool("shell", {"command": "ls | wc -l"}) as tool:
         tool.result("4")
@@ -116,7 +116,7 @@ async def solve(turn: Turn) -> None:
 
 
 async def _trial(control: Control) -> ExportState:
-    """Run a trial of a benchmark as a job would: begun, scored, exported."""
+    """Start a trial of a benchmark, record its reward and export it, like a job."""
     benchmark = Benchmark(
         "terminal-tasks",
         "1.0",
@@ -160,7 +160,7 @@ async def _trial(control: Control) -> ExportState:
 
 
 class Screen:
-    """An outbox that notifies when a message has come."""
+    """An outbox that notifies waiting callers of new messages."""
 
     buffered = 0
 
@@ -169,22 +169,22 @@ class Screen:
         self._came = asyncio.Event()
 
     def send(self, frames: list[bytes]) -> None:
-        """Keep what was sent."""
+        """Store the sent frames."""
         for frame in frames:
             message = json.loads(frame)
             self._messages += message if isinstance(message, list) else [message]
         self._came.set()
 
     def send_first(self, frame: bytes) -> None:
-        """Keep it as any other."""
+        """Store a frame like any other."""
         self.send([frame])
 
     def waiting(self) -> list[bytes]:
-        """Nothing waits."""
+        """Return no frames, because none waits."""
         return []
 
     def close(self, code: int, reason: str) -> None:
-        """There is no connection."""
+        """Do nothing, because there is no connection."""
 
     async def has(self, **fields: object) -> None:
         """Wait for a message with these fields."""
@@ -194,7 +194,7 @@ class Screen:
 
 
 async def _conversation(hub: Hub) -> None:
-    """Ask for permission, and give it."""
+    """Send an input, and answer the permission request that follows."""
     principal, screen = Principal(), Screen()
     viewer = Viewer("renderer-1", screen, "json")
     capabilities = RendererCapabilities(dict(VERSIONS), ["input"])

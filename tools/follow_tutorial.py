@@ -1,12 +1,12 @@
-"""Follow docs/tutorial.md line by line, as a new user does, and fail where it does not hold.
+"""Follow docs/tutorial.md line by line, as a new user does, and fail if the page is wrong.
 
     python -m tools.follow_tutorial FOLDER            with the `arp` of this environment
     python -m tools.follow_tutorial FOLDER --install  install first, as the page says
 
-FOLDER is a clone of the repository (with `--install`), or any empty folder. Of the page it does
-what a reader does: it saves each block of Python in the file that the sentence before names, types
-each line of a block of `sh`, and compares what is printed with the block of `text` that follows, in
-which `…` stands for anything. A server runs until another one is started or the page ends.
+FOLDER is a clone of the repository (with `--install`), or any empty folder. Each block of Python is
+saved in the file that the previous sentence names. Each line of a block of `sh` is executed, and
+its output is compared with the block of `text` that follows, in which `…` matches anything. A
+server runs until another one is started or the page ends.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ COMMAND_S = 300.0
 
 
 class Mismatch(Exception):
-    """The page says something else than what happens."""
+    """The page describes something that does not happen."""
 
 
 class Follower:
     """A reader at the keyboard.
 
     Args:
-        folder: Where they begin.
-        installs: Whether they do what the page says about installing.
-        environment: Of their shell.
+        folder: Working directory at the start.
+        installs: Whether the commands for the installation are executed.
+        environment: Environment variables of the shell.
     """
 
     def __init__(self, folder: Path, *, installs: bool, environment: Mapping[str, str]) -> None:
@@ -54,10 +54,10 @@ class Follower:
         self._printed = ""
 
     def follow(self, page: str) -> int:
-        """Do what a page says; return how many commands that were.
+        """Follow a page; return the number of executed commands.
 
         Raises:
-            Mismatch: A command fails, or prints something else.
+            Mismatch: A command fails, or its output differs from the page.
         """
         count, at = 0, 0
         try:
@@ -112,7 +112,7 @@ class Follower:
             raise Mismatch(f"$ {line}\n{done.stdout}{done.stderr}\nexit code {done.returncode}")
 
     def _serve(self, words: list[str]) -> None:
-        """Start a server, and wait until it says that it is ready."""
+        """Start a server, and wait until it reports that it is ready."""
         self.stop()
         self._server = subprocess.Popen(
             [*words, "--port", str(self._port)],
@@ -133,7 +133,7 @@ class Follower:
             shown += line
 
     def stop(self) -> None:
-        """Press Ctrl-C in the terminal of the server."""
+        """Stop the server as Ctrl-C in its terminal would."""
         server, self._server = self._server, None
         if server is not None:
             os.killpg(server.pid, signal.SIGINT)
@@ -153,7 +153,7 @@ def _free_port() -> int:
 
 
 def environment_of(interpreter: str) -> dict[str, str]:
-    """Return a shell's environment in which the commands beside an interpreter are found."""
+    """Return the environment of a shell that finds the commands beside an interpreter."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ARP_")}
     kept["PATH"] = f"{Path(interpreter).parent}{os.pathsep}{kept.get('PATH', '')}"
     return kept

@@ -1,9 +1,10 @@
-"""Writes the parts of the docs that come from the code, and return whether any is out of date.
+"""Write the generated parts of the docs, and return whether any is out of date.
 
     python -m tools.gen_docs            writes them
     python -m tools.gen_docs --check    fails if that would change a byte
 
-A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. What NAME may be is `PARTS`.
+A generated part is enclosed in `<!-- generated: NAME -->` and `<!-- end -->`. `PARTS` lists the
+valid names.
 """
 
 from __future__ import annotations
@@ -70,10 +71,10 @@ def pages() -> list[Path]:
 
 
 def generate(text: str) -> str:
-    """Return a page with its generated parts made again.
+    """Return a page with its generated parts renewed.
 
     Raises:
-        ValueError: A part without a generator; names those that there are.
+        ValueError: A part has no generator; the message lists the valid names.
     """
 
     def replace(found: re.Match[str]) -> str:
@@ -94,11 +95,11 @@ def include(path: str, _: str) -> str:
 
 
 def degraded(to: str, before: str) -> str:
-    """Return what the component in the block of code before becomes for a lesser renderer.
+    """Return the form in which a simpler renderer shows the component of the previous code block.
 
     Args:
-        to: What the renderer knows besides text, separated by commas; may be empty.
-        before: The page up to here.
+        to: Component types that the renderer knows besides text, separated by commas; may be empty.
+        before: Text of the page before this part.
     """
     source = FENCE.findall(before)[-1]
     component = eval(source, {"ui": ui})  # a page of ours, not of a stranger
@@ -137,7 +138,7 @@ PARTS: dict[str, Callable[[str, str], str]] = {
     "include": include,
     "degraded": degraded,
 }
-"""How each kind of part is made: of its argument and the page up to there."""
+"""Generator of each kind of part: a function of its argument and the text before it."""
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Writes the examples of facts and snapshots, made by running the project.
+"""Write the examples of facts and snapshots, which are produced by running the project.
 
     python -m tools.gen_fixtures            writes them
     python -m tools.gen_fixtures --check    fails if that would change a byte
 
-What differs from run to run is left out or written as what it stands for: the session's epoch, and
-by it the hashes of packs, and how large a zip is.
+Values that differ between runs are left out or replaced by a description: the session's epoch, the
+hashes of packs, which depend on it, and the sizes of zip files.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "arp/ledger/schemas/fixtures/lime-profile"
 
 PACK = "a" * 64
-"""Replaces the SHA-256 of a zip."""
+"""Replacement for the SHA-256 of a zip."""
 
 MANIFEST = "b" * 64
-"""Replaces that of its manifest."""
+"""Replacement for the SHA-256 of its manifest."""
 
 
 def main(arguments: list[str]) -> int:
@@ -54,7 +54,7 @@ def files() -> dict[str, str]:
 
 
 def _settled(fact: Fact, zipped: set[str]) -> Fact:
-    """Return a fact without what differs from run to run in an export."""
+    """Return a fact without the values of an export that differ between runs."""
     if fact.output_ref not in zipped:
         return fact
     text = json.dumps(as_json(fact)).replace(str(fact.output_ref), PACK)
@@ -64,12 +64,12 @@ def _settled(fact: Fact, zipped: set[str]) -> Fact:
 
 
 def event(type_name: str) -> Callable[[fixture_run.Ran], JsonObject]:
-    """Return a function that keeps the first fact of a type."""
+    """Return a function that selects the first fact of a type."""
     return lambda ran: as_json(next(fact for fact in ran.facts if fact.type == type_name))
 
 
 def snapshot(ran: fixture_run.Ran) -> JsonObject:
-    """Return what the read models make of all facts."""
+    """Return the snapshot that the read models compute from all facts."""
     model = ReadModel()
     model.fold_all(ran.facts)
     return model.snapshot(fixture_run.AT)
@@ -88,7 +88,7 @@ def trajectory(ran: fixture_run.Ran) -> JsonObject:
 
 
 def as_json(fact: Fact) -> JsonObject:
-    """Return a fact as it is in the log."""
+    """Return a fact as it is stored in the log."""
     plain: JsonObject = msgspec.to_builtins(fact)
     return plain
 
@@ -107,7 +107,7 @@ FIXTURES: dict[str, Callable[[fixture_run.Ran], JsonObject]] = {
     "benchmark-trial-pack": trial_pack,
     "benchmark-trial-trajectory": trajectory,
 }
-"""Each fixture and what makes it of the facts of the run."""
+"""Function that makes each fixture from the facts of the run."""
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""Writes what remote runtimes are called by; returns whether it is out of date or breaks a release.
+"""Write the interface files of remote runtimes, and report what is out of date or incompatible.
 
-    python -m tools.gen_proto              writes it, with numbers for what is new
+    python -m tools.gen_proto              writes them, with numbers for new fields and methods
     python -m tools.gen_proto --check      fails if that would change a byte
-    python -m tools.gen_proto --release    makes the present interface the one that must stay
+    python -m tools.gen_proto --release    makes the present interface binding for later versions
 
-The Structs of `types` and the methods of `services` in `arp.runtime.contract` say what there is.
-`api.proto` has both for gRPC, `arp/runtime/remote/methods.py` the methods for clients in Python.
-`arp/runtime/remote/proto_numbers.json` keeps each number for ever, also of what was removed.
-`schemas/ari/runtime/v1/released.json` is that table as of the last release: nothing in it may be
-removed, renumbered or get another type.
+The Structs of `types` and the methods of `services` in `arp.runtime.contract` define the interface.
+`api.proto` describes it for gRPC, and `arp/runtime/remote/methods.py` has the methods for clients
+in Python. `arp/runtime/remote/proto_numbers.json` keeps all numbers permanently, also those of
+removed fields. `schemas/ari/runtime/v1/released.json` is that table at the last release: nothing in
+it may be removed, renumbered or change its type.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def main(arguments: list[str]) -> int:
 
 
 def read(name: str) -> ProtoNumbers:
-    """Return a committed table; an empty one if it is not there yet."""
+    """Return a committed table; an empty one if the file does not exist yet."""
     path = ROOT / name
     if not path.exists():
         return ProtoNumbers()
@@ -114,14 +114,14 @@ def read(name: str) -> ProtoNumbers:
 
 
 class Present(msgspec.Struct, frozen=True):
-    """What the Structs and methods need: everything but the numbers."""
+    """The Structs and methods, with everything except the numbers."""
 
     structs: dict[str, type[msgspec.Struct]]
     enums: dict[str, type[StrEnum]]
 
 
 def present() -> Present:
-    """Return all Structs and enums that the methods lead to, in that order."""
+    """Return all Structs and enums that the methods use, in the order of their first use."""
     found = Present({}, {})
     for method in REMOTE_METHODS:
         _collect(method.request, found)
@@ -141,7 +141,7 @@ def _collect(struct: type[msgspec.Struct], found: Present) -> None:
 
 
 def extended(table: ProtoNumbers, now: Present) -> ProtoNumbers:
-    """Return a table with numbers for what is new; what it has keeps its own."""
+    """Return a table with numbers for new entries; existing entries keep their numbers."""
     enums = {name: dict(values) for name, values in table.enums.items()}
     messages = {name: dict(fields) for name, fields in table.messages.items()}
     for name, enum in now.enums.items():
@@ -166,7 +166,7 @@ def _methods() -> dict[str, str]:
 
 
 def live(table: ProtoNumbers) -> ProtoNumbers:
-    """Return the part of a table that the Structs and methods still have."""
+    """Return the entries of a table that the Structs and methods still have."""
     now = present()
     return ProtoNumbers(
         {
@@ -185,7 +185,7 @@ def live(table: ProtoNumbers) -> ProtoNumbers:
 
 
 def breaking(released: ProtoNumbers, now: ProtoNumbers) -> list[str]:
-    """Return what is incompatible with a released interface, a sentence each."""
+    """Return the incompatibilities with a released interface, one sentence each."""
     found: list[str] = []
     for name, values in released.enums.items():
         found += _changed(name, "value", values, now.enums.get(name))
@@ -212,9 +212,10 @@ def _changed(
 
 
 def _is_now_optional(was: Any, now: Any) -> bool:
-    """Return whether a field can be absent now: its bytes mean the same to older programs.
+    """Return whether a field became optional without a change of meaning for older programs.
 
-    Those read 0 where it is absent. Only numbers: of other types an empty one is written now.
+    Only numbers may become optional: older programs read an absent number as 0. An optional field
+    of another type would be written even if it is empty.
     """
     is_number = isinstance(was, tuple) and was[1] in ("int64", "double")
     return is_number and now == (was[0], f"optional {was[1]}")
@@ -325,7 +326,7 @@ def _enum(enum: type[StrEnum], table: Mapping[str, int]) -> str:
 
 
 def _reserved(table: Mapping[str, int], names: Iterable[str], *, quoted: bool = True) -> str:
-    """Return the lines that keep numbers of removed members from being used again."""
+    """Return the lines that reserve the numbers of removed members."""
     gone = {name: number for name, number in table.items() if name not in set(names)}
     if not gone:
         return ""

@@ -1,9 +1,10 @@
-"""Writes the JSON Schemas of facts and snapshots, and return whether any is out of date.
+"""Write the JSON Schemas of facts and snapshots, and return whether any is out of date.
 
     python -m tools.gen_runtime_schemas            writes them
     python -m tools.gen_runtime_schemas --check    fails if that would change a byte
 
-Facts come from the tables of `arp.ledger`; snapshots from the list of what they must have.
+The schemas of facts come from the tables of `arp.ledger`; those of snapshots from the list of their
+required fields.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Writes what other languages know the wire by, and return whether any of it is out of date.
+"""Write the files that describe the wire to other languages, and return whether any is out of date.
 
-    python -m tools.gen_schemas            writes it
+    python -m tools.gen_schemas            writes them
     python -m tools.gen_schemas --check    fails if that would change a byte
 
 `schemas/components/` has the props of every core component as JSON Schema, `schemas/messages/` the
-messages of both directions, `web/core/src/protocol/generated/` the same as TypeScript.
+messages of both directions, and `web/core/src/protocol/generated/` both as TypeScript.
 `web/react/src/generated/` and `web/vue/src/generated/` wrap each component for a framework. The
-messages of the object dialect are made of `schemas/arp-core.protocol.yaml`. `schemas/openapi.json`
-has the HTTP routes; the server serves its own copy, and copies of `arp.proto`, of the object
-dialect and of the conformance cases, which are in the wheel so.
+messages of the object dialect are generated from `schemas/arp-core.protocol.yaml`.
+`schemas/openapi.json` describes the HTTP routes. The server serves copies of these files, and of
+`arp.proto`, the object dialect and the conformance cases, so that the wheel contains them.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ ROOT = Path(__file__).resolve().parent.parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 FRAMEWORKS = {"react": "context", "vue": "provide"}
-"""Packages with a wrapper for each component, and their module that defines `ArpComponents`."""
+"""Packages with a wrapper for each component, with the module that defines `ArpComponents`."""
 
 END = r"(?![\s\S])"
-"""The end of the text in every dialect of patterns; `\\Z` is Python's own."""
+"""End of a text in every dialect of regular expressions; Python alone has `\\Z`."""
 
 
 def main(arguments: list[str]) -> int:
@@ -94,9 +94,10 @@ def _text(schema: JsonObject) -> str:
 
 
 def _tidied(part: Json, name: str = "") -> Json:
-    """Return a schema with one-line descriptions, and patterns that mean the same in ECMAScript.
+    """Return a schema with one-line descriptions and patterns with the same meaning in ECMAScript.
 
-    `null` is the last of several: releases of msgspec differ in that.
+    `null` is moved to the end of its alternatives, because its position differs between releases of
+    msgspec.
     """
     if isinstance(part, dict):
         return {key: _tidied(value, key) for key, value in part.items()}

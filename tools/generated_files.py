@@ -1,4 +1,4 @@
-"""Writes generated files, or checks that they are up to date."""
+"""Write generated files, or check that they are up to date."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 def write_or_check(root: Path, texts: Mapping[str, str], label: str, arguments: list[str]) -> int:
     """Write every file that is out of date, and print its name; return the exit code.
 
-    With `--check` among the arguments nothing is written, and the code is 1 if a file is out of
-    date.
+    With `--check` among the arguments, nothing is written, and the exit code is 1 if a file is out
+    of date.
 
     Args:
-        root: The directory that the files are in.
-        texts: What each file must contain, by its path from the root.
-        label: What the files are, as each line of the output begins.
-        arguments: Of the command line.
+        root: Directory of the files.
+        texts: Content of each file, by its path from the root.
+        label: Name of this kind of files, at the beginning of each printed line.
+        arguments: Arguments of the command line.
     """
     check = "--check" in arguments
     command = "make fixtures" if label == "fixtures" else "make gen"
@@ -38,7 +38,7 @@ def write_or_check(root: Path, texts: Mapping[str, str], label: str, arguments: 
 
 
 def formatted(source: str) -> str:
-    """Return Python as this project writes it."""
+    """Return Python code in the format of this project."""
     ruff = [sys.executable, "-m", "ruff", "format", "--config", str(ROOT / "pyproject.toml"), "-"]
     done = subprocess.run(ruff, input=source, capture_output=True, text=True, check=True)
     return done.stdout

@@ -1,15 +1,15 @@
-"""Measure how readable the tree is: the figures that the redesign wants to improve.
+"""Measure how readable the tree is: the figures that the redesign should improve.
 
-`make figures` prints a table of Markdown, and below it what was found, with file and line. To
-compare two versions, measure each:
+`make figures` prints a Markdown table, followed by the counted items with file and line. To compare
+two versions, measure each:
 
     python -m tools.measure_tree --walks
     git worktree add --detach ../before COMMIT
     python -m tools.measure_tree --walks --root ../before
 
-The measured tree is read as text and syntax; nothing of it is imported, except by `--walks`, which
-runs `tools/trace_walk.py` on it in a process of its own. A figure is a signal, not a goal: read
-what was found before you quote it.
+The measured tree is read as text and syntax. Nothing of it is imported, except by `--walks`, which
+runs `tools/trace_walk.py` on it in a separate process. A figure is a signal, not a goal: read the
+counted items before you quote it.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class Row(NamedTuple):
     measured: str
     value: str
     found: Sequence[str] = ()
-    """What was counted: names, places, numbers by package."""
+    """Counted items: names, places, numbers by package."""
 
 
 class Tree:
-    """The files of a tree that the figures are about."""
+    """The measured files of a tree."""
 
     def __init__(self, root: Path) -> None:
-        """Read all of them.
+        """Read the files.
 
         Args:
-            root: The root of the tree.
+            root: Root of the tree.
         """
         self.root = root
         self.arp = read_files(root, "arp", ".py")
@@ -155,7 +155,7 @@ def type_rows(tree: Tree) -> Iterator[Row]:
 
 
 def copy_rows(tree: Tree) -> Iterator[Row]:
-    """Yield the copies of infrastructure, the folds, and the languages in strings."""
+    """Yield the copies of infrastructure, the folds, and the languages inside strings."""
     for what, detector in copies.DETECTORS.items():
         found = copies.copies(tree.arp, detector)
         yield Row("Python", what, str(len(found)), found)
@@ -181,7 +181,7 @@ def copy_rows(tree: Tree) -> Iterator[Row]:
 
 
 def edit_rows(tree: Tree) -> Iterator[Row]:
-    """Yield the lists that a person edits for something new."""
+    """Yield the lists that a person must edit for a new component, transport or fact type."""
     suffixes = (".py", ".md", ".ts", ".tsx", ".css", ".mjs")
     files = [file for folder in EDITED for file in read_files(tree.root, folder, *suffixes)]
     files = [file for file in files if "/tests/" not in file.name]
@@ -242,7 +242,7 @@ def web_rows(tree: Tree) -> Iterator[Row]:
 
 
 def walk_rows(root: Path) -> Iterator[Row]:
-    """Yield the figures of both walks, which run the measured tree in a process of its own."""
+    """Yield the figures of both walks, which run in a separate process."""
     path = os.pathsep.join([str(root), str(root / "renderers")])
     command = [sys.executable, "-P", str(ROOT / "tools" / "trace_walk.py"), "--json"]
     done = subprocess.run(
@@ -263,7 +263,7 @@ def walk_rows(root: Path) -> Iterator[Row]:
 
 
 def as_markdown(measured: Sequence[Row], *, with_details: bool) -> str:
-    """Return a table for each area, and below it what was counted."""
+    """Return a table for each area, followed by the counted items."""
     parts = []
     for area in dict.fromkeys(row.area for row in measured):
         lines = [f"| {area} | value |", "|---|---|"]
@@ -279,7 +279,7 @@ def as_markdown(measured: Sequence[Row], *, with_details: bool) -> str:
 
 
 def lower_ceilings(root: Path) -> None:
-    """Write the present counts of stock phrases as ceilings, where they are lower."""
+    """Lower the ceilings of stock phrases to the present counts where these are lower."""
     now = wording.counts(wording.docstring_hits_by_package(root))
     old = wording.read_ceilings(root)
     new = wording.lowered(old, now)

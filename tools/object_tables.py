@@ -1,7 +1,7 @@
 """Generate code and docs from `schemas/arp-core.protocol.yaml`: messages, dispatch table, tables.
 
-`gen_schemas` writes the files, `gen_docs` the parts of the docs. What the YAML may hold is said at
-its top; `read` refuses everything else, with the place.
+`gen_schemas` writes the files, `gen_docs` the parts of the docs. The head of the YAML file
+describes its syntax; `read` refuses anything else, with its place.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ TYPES: Mapping[str, str] = {
 
 
 class Argument(NamedTuple):
-    """One argument of an operation."""
+    """An argument of an operation."""
 
     name: str
     type: str
     is_optional: bool
     interface: str | None
-    """Of the object that an id names."""
+    """Interface of the object that an id names; `None` for other arguments."""
     summary: str
 
 
 class OperationSource(NamedTuple):
-    """One request or event."""
+    """A request or event."""
 
     name: str
     kind: str
@@ -88,7 +88,7 @@ class OperationSource(NamedTuple):
 
 
 class InterfaceSource(NamedTuple):
-    """One interface."""
+    """An interface with its requests and events."""
 
     name: str
     version: int
@@ -103,15 +103,15 @@ class InterfaceSource(NamedTuple):
 
 @lru_cache(maxsize=1)
 def interfaces() -> tuple[InterfaceSource, ...]:
-    """Return what the file in `schemas/` says."""
+    """Return the interfaces in the file in `schemas/`."""
     return read((ROOT / SOURCE).read_text(encoding="utf-8"))
 
 
 def read(text: str) -> tuple[InterfaceSource, ...]:
-    """Return the interfaces of a YAML text.
+    """Return the interfaces in a YAML text.
 
     Raises:
-        ValueError: Something that this version does not know; names the place.
+        ValueError: It has something that this version does not know; the message has the place.
     """
     source = yaml.safe_load(text)
     found = source["interfaces"]
@@ -242,7 +242,7 @@ ResumeKind: TypeAlias = Literal["new", "replay", "snapshot"]
 
 
 class Rectangle(Struct, frozen=True):
-    """Where something is."""
+    """Position and size of a surface."""
 
     x: Coordinate
     y: Coordinate

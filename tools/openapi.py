@@ -1,7 +1,7 @@
 """The OpenAPI document of the HTTP routes, made from the routes that are served.
 
-What a route is for is in `OPERATIONS`. A route without an entry there, and an entry without a
-route, are errors, so that the document has what is served and nothing else.
+`OPERATIONS` describes each route. A route without an entry and an entry without a route are errors,
+so the document contains exactly the served routes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _STREAM = "text/event-stream"
 
 
 class Operation(Struct, frozen=True):
-    """What a route is for.
+    """Description of a route.
 
-    Attributes are summary, tag, query parameters, request body by media type, answers by media
-    type, and its success status.
+    The fields are summary, tag, query parameters, request body by media type, answers by media
+    type, and the status of a success.
     """
 
     summary: str
@@ -43,8 +43,8 @@ _TURN: JsonObject = {
     "type": "object",
     "required": ["message"],
     "properties": {
-        "message": {"type": "string", "description": "What the user says."},
-        "session_id": {"type": "string", "description": "The session; absent: a new one."},
+        "message": {"type": "string", "description": "Text of the user."},
+        "session_id": {"type": "string", "description": "Id of the session; absent: a new one."},
     },
 }
 _CHANGE: JsonObject = {
@@ -68,7 +68,7 @@ _FEEDBACK: JsonObject = {
     "required": ["turn_id", "rating"],
     "properties": {
         "turn_id": {"type": "string"},
-        "rating": {"enum": ["up", "down", "none"], "description": "`none` takes it back."},
+        "rating": {"enum": ["up", "down", "none"], "description": "`none` withdraws a rating."},
         "comment": {"type": "string", "maxLength": 2000},
     },
 }
@@ -94,18 +94,18 @@ OPERATIONS: dict[str, Operation] = {
         "Rename or pin a chat.", "chats", body={_JSON: _CHANGE}
     ),
     "DELETE /_api/chats/{session_id}": Operation(
-        "Delete a chat: its facts, its files, and what runtimes keep of it.", "chats"
+        "Delete a chat with its facts, its files, and the data of runtimes about it.", "chats"
     ),
     "GET /_api/settings/{session_id}": Operation(
-        "Return a form with what is set for a session; 404: the app has no settings.", "chats"
+        "Return a form with the settings of a session; 404 if the app has none.", "chats"
     ),
     "PUT /_api/settings/{session_id}": Operation(
-        "Set what the fields of that form say.",
+        "Change the settings of a session, by the fields of that form.",
         "chats",
         body={_JSON: {"type": "object", "properties": {"fields": {"type": "object"}}}},
     ),
     "GET /_api/feedback/{session_id}": Operation(
-        "Return what the user thinks of turns, by turn.", "chats"
+        "Return the user's feedback on each turn.", "chats"
     ),
     "POST /_api/feedback/{session_id}": Operation(
         "Rate the answer of a turn.", "chats", body={_JSON: _FEEDBACK}
@@ -123,10 +123,10 @@ OPERATIONS: dict[str, Operation] = {
         "List the sessions.", "sessions", ("workflow", "limit", "before", "allUsers")
     ),
     "GET /_api/sessions/{session_id}/snapshot": Operation(
-        "Return the state of a session, made from its facts.", "sessions"
+        "Return the state of a session, computed from its facts.", "sessions"
     ),
     "GET /_api/sessions/{session_id}/thread": Operation(
-        "Return the state of a thread, made from its facts.", "sessions", ("threadId",)
+        "Return the state of a thread, computed from its facts.", "sessions", ("threadId",)
     ),
     "GET /_api/sessions/{session_id}/events": Operation(
         "Return facts, or stream stored and new ones.",
@@ -144,14 +144,14 @@ OPERATIONS: dict[str, Operation] = {
         answers=(_STREAM,),
     ),
     "POST /_arp/v1/input": Operation(
-        "Take inputs of a renderer; each is answered when it is durable.",
+        "Receive inputs of a renderer; each is answered when it is durable.",
         "renderers",
         body={_JSON: _INPUT, "multipart/form-data": _FILES},
     ),
-    "GET /_api/user": Operation("Say who asks, and how to sign in and out.", "login"),
-    "GET /_login": Operation("Lead to the login provider.", "login", ("next",), status=303),
+    "GET /_api/user": Operation("Return the current user, and how to sign in and out.", "login"),
+    "GET /_login": Operation("Redirect to the login provider.", "login", ("next",), status=303),
     "GET /_login/callback": Operation(
-        "Sign in whom the provider sends back.", "login", ("code", "state"), status=303
+        "Sign in the user who returns from the provider.", "login", ("code", "state"), status=303
     ),
     "POST /_logout": Operation("Sign out.", "login"),
     "GET /": Operation("Return the page.", "page", ("session", "workflow"), answers=("text/html",)),
@@ -170,8 +170,8 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "GET /schemas": Operation("List the JSON Schemas, and this document.", "schemas"),
     "GET /schemas/{name}": Operation("Return a schema or an example.", "schemas"),
-    "GET /health": Operation("Say whether the process serves sessions.", "monitoring"),
-    "GET /ready": Operation("Say whether the ledger can be read.", "monitoring"),
+    "GET /health": Operation("Return whether the process serves sessions.", "monitoring"),
+    "GET /ready": Operation("Return whether the ledger can be read.", "monitoring"),
     "GET /metrics": Operation(
         "Return the metrics for Prometheus.", "monitoring", answers=("text/plain",)
     ),
@@ -227,7 +227,7 @@ def document() -> JsonObject:
 
 
 def _served(routes: Iterable[object]) -> Iterator[tuple[str, Route]]:
-    """Yield every route by its method and path; `HEAD` is as `GET`."""
+    """Yield every route by its method and path; `HEAD` counts as `GET`."""
     for route in routes:
         assert isinstance(route, Route)
         for method in sorted((route.methods or {"POST"}) - {"HEAD"}):
@@ -250,7 +250,7 @@ def _operation(path: str, operation: Operation, error: JsonObject) -> JsonObject
                 **({"content": _content(operation.answers)} if operation.status == 200 else {}),
             },
             "default": {
-                "description": "Refused; the error says why.",
+                "description": "Refused; the error has the reason.",
                 "content": {_JSON: {"schema": error}},
             },
         },

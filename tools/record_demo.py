@@ -1,14 +1,14 @@
-"""Records the first minute of the demo: one session in a browser and in a terminal, as a picture.
+"""Record the first minute of the demo as an animated picture: one session, browser and terminal.
 
     make pictures
 
-Writes `docs/images/demo.webp`. It needs what `tools.screenshots` needs: Chromium and tmux. What it
-shows is real: the data explorer is served, both join one session, the question is asked in the
-browser and answered in the terminal.
+Writes `docs/images/demo.webp`. It needs Chromium and tmux, like `tools.screenshots`. The recording
+is real: the data explorer is served, a browser and a terminal join one session, the question is
+asked in the browser and answered in the terminal.
 
-A machine cannot take pictures of two screens as fast as the answer streams. So the agent speaks
-`SLOWER` times as slowly while it is recorded, and the picture plays it as much faster: its pace is
-the same on every machine.
+A machine cannot take pictures of two screens as fast as the answer streams. So the agent streams
+`SLOWER` times more slowly during the recording, and the picture is played faster by the same
+factor. Its pace is the same on every machine.
 """
 
 from __future__ import annotations
@@ -44,24 +44,25 @@ from tools.screenshots import (
 TARGET = IMAGES / "demo.webp"
 PAGE = ViewportSize(width=600, height=760)
 TERMINAL = ViewportSize(width=520, height=760)
-"""Pixels of the two halves, side by side."""
+"""Sizes of the two halves in pixels, side by side."""
 COLUMNS, ROWS = 60, 39
 WORD_MS = 60
-"""As `EXPLORER_PACE_MS` in the picture. The demo is twice as fast; here are two screens to see."""
+"""Milliseconds per word in the picture, like `EXPLORER_PACE_MS`. The demo itself is twice as fast;
+here a viewer has two screens to watch."""
 SLOWER = 5
 ANSWER = "y"
 ANSWERED = "Exported"
-"""On the card that both show when the file is written."""
+"""Text on the card that both screens show when the file is written."""
 
 NEWEST = "Jump to latest"
 
 KEY_MS = 45
 LOOK_MS = 1200
-"""How long something new is shown before the next thing happens."""
+"""Time in milliseconds for which something new is shown before the next action."""
 END_MS = 4500
-"""The pause before the picture begins again."""
+"""Pause in milliseconds before the picture repeats."""
 LONGEST_MS = 400
-"""The longest time for a frame of a running answer: waiting for the machine is cut out."""
+"""Longest time of a frame while an answer streams; longer waits for the machine are cut."""
 QUALITY = 62
 FRAME = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; background: #181a1f; color: #dde0e5; padding: 14px 16px; overflow: hidden;
@@ -70,7 +71,7 @@ pre {{ margin: 0; font: inherit }}
 i {{ display: inline-block; font-style: normal; width: 1ch; text-align: center }}
 </style><pre>{}</pre>"""
 SECONDS = re.compile(r"\d+(?= s · Ctrl-C stops)")
-"""How long the turn has run, as the terminal shows it while the agent works."""
+"""Pattern of the running time of a turn in the terminal."""
 BAR_HEIGHT = 30
 BAR = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; display: flex; background: #2b2f38; color: #dde0e5; overflow: hidden;
@@ -78,18 +79,18 @@ body {{ margin: 0; display: flex; background: #2b2f38; color: #dde0e5; overflow:
 span {{ padding: 0 16px; box-sizing: border-box }}
 code {{ font: 13px "DejaVu Sans Mono", Menlo, monospace; color: #9aa2b1 }}
 </style><span style="width: {}px">Browser</span><span>Terminal <code>arp connect</code></span>"""
-"""The titles above the two screens."""
+"""Titles above the two screens."""
 
 
 @dataclass
 class Film:
-    """Frames, each with the milliseconds for which it is shown; equal ones in a row are one."""
+    """Frames with their durations in milliseconds; equal neighbours are merged."""
 
     frames: list[Image.Image] = field(default_factory=list)
     durations_ms: list[int] = field(default_factory=list)
 
     def add(self, frame: Image.Image, duration_ms: float) -> None:
-        """Add a frame, or show the last one longer if it looks the same."""
+        """Add a frame; if it equals the last one, extend the time of that one."""
         if self.frames and self.frames[-1].tobytes() == frame.tobytes():
             self.durations_ms[-1] += round(duration_ms)
         else:
@@ -97,7 +98,7 @@ class Film:
             self.durations_ms.append(max(round(duration_ms), 20))
 
     def write(self, path: Path) -> None:
-        """Write an animated WebP that begins again for ever."""
+        """Write an animated WebP that repeats forever."""
         first, *rest = self.frames
         first.save(
             path,
@@ -114,9 +115,9 @@ class Stage:
     """The two screens side by side.
 
     Args:
-        browser: Draws both.
-        address: Of the server.
-        tmux: The command that talks to the terminal.
+        browser: Browser that draws both.
+        address: Address of the server.
+        tmux: Command that controls the terminal.
     """
 
     def __init__(self, browser: Browser, address: str, tmux: list[str]) -> None:
@@ -135,7 +136,7 @@ class Stage:
         self.page.get_by_text("Connected", exact=True).wait_for()
 
     def frame(self) -> Image.Image:
-        """Take a picture of both."""
+        """Take a picture of both screens."""
         whole = Image.new("RGB", (self._bar.width, BAR_HEIGHT + PAGE["height"]))
         whole.paste(self._bar, (0, 0))
         whole.paste(_picture(self.page), (0, BAR_HEIGHT))
@@ -151,24 +152,24 @@ class Stage:
         self.film.add(self.frame(), duration_ms)
 
     def type(self, text: str, step: int, press: Callable[[str], None]) -> None:
-        """Types a text, a few keys a frame."""
+        """Type a text, a few keys per frame."""
         for start in range(0, len(text), step):
             press(text[start : start + step])
             self.hold(KEY_MS * step)
 
     def press_in_terminal(self, *keys: str) -> None:
-        """Presses keys in the terminal, by tmux's names or as they are."""
+        """Press keys in the terminal, by tmux's names or as text."""
         subprocess.run([*self._tmux, "send-keys", *keys], check=True)
 
     def go_to_the_end(self) -> None:
-        """Press the button that leads to the newest turn."""
+        """Press the button that scrolls to the newest turn."""
         button = self.page.get_by_role("button", name=NEWEST)
         if button.is_visible():
             button.click()
             self.page.wait_for_timeout(600)
 
     def until(self, is_done: Callable[[], bool]) -> None:
-        """Take pictures until something is there; their times are divided by `SLOWER`."""
+        """Take pictures until a condition holds; their times are divided by `SLOWER`."""
         deadline, since = time.monotonic() + SLOWER * PATIENCE_S, time.monotonic()
         is_last = False
         while not is_last:
@@ -182,23 +183,23 @@ class Stage:
 
 
 def _played(seconds: re.Match[str]) -> str:
-    """Return how many seconds of the picture have passed where so many were recorded."""
+    """Return the seconds of the picture for a number of recorded seconds."""
     return str(int(seconds[0]) // SLOWER)
 
 
 def _picture(page: Page) -> Image.Image:
-    """Take a picture of a page; its cursor does not blink."""
+    """Take a picture of a page without a blinking cursor."""
     return Image.open(io.BytesIO(page.screenshot(caret="initial"))).convert("RGB")
 
 
 def record(browser: Browser, address: str, tmux: list[str], step: int) -> Film:
-    """Plays the first minute and returns it.
+    """Play the first minute and return the recording.
 
     Args:
-        browser: Draws both screens.
-        address: Of the server.
-        tmux: The command that talks to the terminal.
-        step: Keys a frame, where something is typed.
+        browser: Browser that draws both screens.
+        address: Address of the server.
+        tmux: Command that controls the terminal.
+        step: Keys per frame where text is typed.
     """
     wait_until(lambda: SESSION in screen_of(tmux))
     stage = Stage(browser, address, tmux)

@@ -1,14 +1,15 @@
-"""Build what is released, from a clean clone, and try it as a new user would.
+"""Build the release from a clean clone, and test it as a new user would.
 
-    python -m tools.release             builds into dist/ and tries it
-    python -m tools.release --tag       the same, then makes the tag vVERSION of the commit
+    python -m tools.release             builds into dist/ and tests it
+    python -m tools.release --tag       the same, then creates the tag vVERSION of the commit
 
-Theory of operation. What is committed is cloned into an empty folder; nothing else can get into
-what is built. The wheel, the sdist and the npm tarballs are built there. Then each is installed in
-a new environment: the wheel alone has to serve an app and answer, each extra has to be resolvable,
-the sdist has to result in the same wheel, the tutorial has to hold, and the tarballs have to
-install in an empty application. Versions agree everywhere, and the changelog has a section for the
-version (or `Unreleased` if no tag is made); for a tag the section has the date of the release.
+Theory of operation. The committed files are cloned into an empty folder, so nothing else can get
+into the release. The wheel, the sdist and the npm tarballs are built there. Then each is tested in
+a new environment: the wheel alone must serve an app and answer, each extra must be resolvable, the
+sdist must produce the same wheel, the tutorial must work, and the tarballs must install in an empty
+application. The versions of all packages must agree, and the changelog must have a section for the
+version (or `Unreleased` if no tag is created); for a tag, the section must have the date of the
+release.
 """
 
 from __future__ import annotations
@@ -65,14 +66,14 @@ asyncio.run(main())
 
 
 class ReleaseFault(Exception):
-    """Something of the release is not as it has to be."""
+    """The release does not meet a requirement."""
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command, and return what it printed.
+    """Run a command, and return its output.
 
     Raises:
-        ReleaseFault: It failed; the message has all of its output.
+        ReleaseFault: The command failed; the message has its whole output.
     """
     done = subprocess.run(
         [str(word) for word in command],
@@ -89,7 +90,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def step(what: str) -> None:
-    """Say what begins."""
+    """Print the name of the next step."""
     print(f"release: {what}", flush=True)
 
 
@@ -97,10 +98,10 @@ def step(what: str) -> None:
 
 
 def version_of(clone: Path) -> str:
-    """Return the version, which is the same in each package.
+    """Return the version, which all packages must share.
 
     Raises:
-        ReleaseFault: It is not.
+        ReleaseFault: The versions differ.
     """
     with (clone / "pyproject.toml").open("rb") as file:
         version: str = tomllib.load(file)["project"]["version"]
@@ -116,10 +117,10 @@ def version_of(clone: Path) -> str:
 
 
 def check_changelog(text: str, version: str, *, is_tagged: bool) -> None:
-    """Check that the changelog says what is new.
+    """Check that the changelog describes the release.
 
     Raises:
-        ReleaseFault: The section is missing or empty; or a tag is made while there is something
+        ReleaseFault: The section is missing or empty. Or a tag is requested, and there are entries
             under `Unreleased`, or the section has no date.
     """
     found = re.findall(r"^## (\S+)(.*?)\n(.*?)(?=^## |\Z)", text, re.M | re.S)
@@ -140,16 +141,16 @@ def check_changelog(text: str, version: str, *, is_tagged: bool) -> None:
 
 
 def clone_into(folder: Path) -> Path:
-    """Clone what is committed."""
+    """Clone the committed files."""
     run("git", "clone", "--quiet", "--no-hardlinks", ROOT, folder, cwd=ROOT)
     return folder
 
 
 def build_python(clone: Path, out: Path) -> tuple[Path, Path]:
-    """Build the sdist, and the wheel from the sdist; return both.
+    """Build the sdist and the wheel; return both.
 
     Raises:
-        ReleaseFault: The wheel of the clone has other files than that of the sdist.
+        ReleaseFault: The sdist produces a wheel with other files.
     """
     hatch = (sys.executable, "-m", "hatchling", "build")
     run(*hatch, "-t", "sdist", "-d", out, cwd=clone)
@@ -185,7 +186,7 @@ def build_web(clone: Path, out: Path) -> list[Path]:
 
 
 def new_environment(folder: Path, *wanted: str | Path) -> Path:
-    """Make a virtual environment with packages in it; return its interpreter."""
+    """Create a virtual environment with packages; return its interpreter."""
     uv = Path(sys.executable).parent / "uv"
     run(uv, "venv", "--quiet", "--python", sys.executable, folder, cwd=folder.parent)
     python = folder / "bin" / "python"
@@ -195,7 +196,7 @@ def new_environment(folder: Path, *wanted: str | Path) -> Path:
 
 
 def try_wheel(wheel: Path, version: str, folder: Path) -> None:
-    """Install the wheel alone; it has to have its commands, serve an app and answer a client."""
+    """Install the wheel alone and check its commands; serve an app and answer a client."""
     python = new_environment(folder / "alone", wheel)
     said = run(python.parent / "arp", "--version", cwd=folder).strip()
     if said != f"arp {version}":
@@ -215,7 +216,7 @@ def try_extras(wheel: Path, extras: Sequence[str], folder: Path) -> None:
 
 
 def try_tutorial(clone: Path) -> None:
-    """Follow the tutorial in a clone of its own, installing as it says."""
+    """Follow the tutorial in a separate clone, with the installation that it describes."""
     run(sys.executable, "-m", "tools.follow_tutorial", clone, "--install", cwd=ROOT)
 
 
@@ -235,10 +236,10 @@ def try_tarballs(tarballs: Sequence[Path], folder: Path) -> None:
 
 
 def tag(version: str) -> None:
-    """Make the tag of the commit.
+    """Create the tag of the commit.
 
     Raises:
-        ReleaseFault: Something is not committed, or there is the tag already.
+        ReleaseFault: There are uncommitted changes, or the tag exists already.
     """
     if run("git", "status", "--porcelain", "--untracked-files=no", cwd=ROOT).strip():
         raise ReleaseFault("commit everything before a tag is made")
@@ -246,7 +247,7 @@ def tag(version: str) -> None:
 
 
 def release(*, makes_tag: bool) -> None:
-    """Build and try everything."""
+    """Build and test everything."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="arp-release-") as name:
         work = Path(name)
@@ -277,7 +278,7 @@ def release(*, makes_tag: bool) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Build and try what is released; return the exit code."""
+    """Build and test the release; return the exit code."""
     try:
         release(makes_tag="--tag" in arguments)
     except ReleaseFault as error:

@@ -1,4 +1,4 @@
-"""What docs/ari.md has of the contract: the names of capabilities, and the matrix of runtimes."""
+"""Tables of docs/ari.md: the names of capabilities, and the matrix of runtimes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def matrix() -> str:
 
 
 def reasons() -> str:
-    """Return why something is `Unimplemented`: a row for each runtime and reason."""
+    """Return the reasons for `Unimplemented`: one row for each runtime and reason."""
     lines = [row("runtime", "why", "cases"), row("---", "---", "---")]
     order = [case.name for case in CASES]
     for runtime, outcomes in read_matrix(MATRIX).items():

@@ -1,10 +1,10 @@
-"""Makes the pictures of the README: one session, in a browser and in a terminal.
+"""Make the pictures of the README: one session, in a browser and in a terminal.
 
     python -m tools.screenshots
 
-Needs what the tests of the page and of the terminal need: Chromium and tmux. What it shows is real:
-it serves the data explorer, joins the session from both sides, asks in the browser, and stops at
-the question that both show then.
+It needs Chromium and tmux, like the tests of the page and of the terminal. The pictures are real:
+the data explorer is served, both screens join one session, an input is sent in the browser, and the
+pictures are taken when both show the question that follows.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ IMAGES = ROOT / "docs" / "images"
 SESSION = "demo"
 QUESTION = "Show the average temperature by month"
 ASKED = "Write the file"
-"""On the button, and in the terminal, when the agent waits for an answer."""
+"""Text on the button and in the terminal while the agent waits for an answer."""
 PAGE = {"width": 1040, "height": 1600}
 COLUMNS, ROWS = 92, 54
 PATIENCE_S = 20.0
 NORMAL = "181a1f e06c75 7ec380 deb86f 68a4ed c684de 58bec8 dde0e5"
 BRIGHT = "808794 f0828a 96d698 f0cd8c 86bafa d89cee 74d4dd ffffff"
-"""The eight colours of a terminal, plain and bright."""
+"""The eight colours of a terminal, normal and bright."""
 FRAME = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; width: max-content; background: #181a1f; color: #dde0e5; padding: 18px 22px;
   font: 14px/1.3 "DejaVu Sans Mono", Menlo, monospace }}
@@ -50,7 +50,7 @@ i {{ display: inline-block; font-style: normal; width: 1ch; text-align: center }
 
 
 def rgb(colours: str) -> list[tuple[int, int, int]]:
-    """Read colours in hexadecimal, separated by spaces."""
+    """Return colours from hexadecimal numbers that are separated by spaces."""
     return [(word[0], word[1], word[2]) for word in map(bytes.fromhex, colours.split())]
 
 
@@ -81,9 +81,10 @@ def main() -> int:
 
 @contextmanager
 def served(environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Serve the explorer on a free port; what `environment` has counts for more than ours.
+    """Serve the explorer on a free port, and yield its address.
 
-    Yields its address.
+    Args:
+        environment: Environment variables, which override the default ones.
     """
     command = [sys.executable, "-m", "arp.cli", "serve", "examples/explorer/app.py"]
     command += ["--port", "0", "--ledger", "memory:"]
@@ -98,7 +99,7 @@ def served(environment: Mapping[str, str] | None = None) -> Iterator[str]:
 
 @contextmanager
 def terminal(address: str, columns: int = COLUMNS, rows: int = ROWS) -> Iterator[list[str]]:
-    """Run `arp connect` in a terminal of its own; return the command that talks to that."""
+    """Run `arp connect` in a separate terminal; return the tmux command that controls it."""
     with tempfile.TemporaryDirectory() as folder:
         tmux = ["tmux", "-f", "/dev/null", "-S", str(Path(folder) / "socket")]
         size = ["-x", str(columns), "-y", str(rows)]
@@ -114,13 +115,13 @@ def terminal(address: str, columns: int = COLUMNS, rows: int = ROWS) -> Iterator
 
 
 def screen_of(tmux: list[str], *flags: str) -> str:
-    """Return what the terminal shows; with `-e` also its colours."""
+    """Return the content of a terminal; with `-e` also its colours."""
     command = [*tmux, "capture-pane", "-p", *flags]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def ask(page: Page, address: str) -> None:
-    """Ask in the browser, and wait for the question that comes back."""
+    """Send the input in the browser, and wait for the question that follows."""
     page.goto(f"{address}/?session={SESSION}")
     page.get_by_text("Connected", exact=True).wait_for()
     box = page.get_by_role("textbox", name="Message")
@@ -130,14 +131,14 @@ def ask(page: Page, address: str) -> None:
 
 
 def picture(browser: Browser, screen: str, path: Path) -> None:
-    """Write what a terminal shows as an image."""
+    """Write the content of a terminal as an image."""
     page = browser.new_page(viewport={"width": 900, "height": 400})
     page.set_content(FRAME.format(lines_of(screen)))
     page.locator("body").screenshot(path=path)
 
 
 def lines_of(screen: str) -> str:
-    """Return what a terminal shows, with its colours, as lines of HTML."""
+    """Return the content of a terminal, with its colours, as lines of HTML."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
     return "\n".join(
         as_html(Text.from_ansi(line), console) for line in screen.rstrip().splitlines()
@@ -145,7 +146,7 @@ def lines_of(screen: str) -> str:
 
 
 def as_html(line: Text, console: Console) -> str:
-    """Return a line with its styles; signs that fonts lack get a cell of their own."""
+    """Return a line with its styles; characters that fonts may lack get a cell of fixed width."""
     out: list[str] = []
     for segment in line.render(console):
         style = segment.style if isinstance(segment.style, Style) else Style()
@@ -154,7 +155,7 @@ def as_html(line: Text, console: Console) -> str:
 
 
 def cells(text: str) -> str:
-    """Escape a text; a character beyond ASCII is as wide as the terminal makes it."""
+    """Escape a text; each non-ASCII character gets the width that it has in a terminal."""
     return re.sub(r"[^\x00-\x7f]", one_cell, html.escape(text))
 
 
@@ -165,7 +166,7 @@ def one_cell(found: re.Match[str]) -> str:
 
 
 def wait_until(done: Callable[[], bool]) -> None:
-    """Wait, with a bound."""
+    """Wait for a condition, with a time limit."""
     deadline = time.monotonic() + PATIENCE_S
     while not done():
         if time.monotonic() > deadline:

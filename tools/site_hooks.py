@@ -1,8 +1,8 @@
 """Hooks of MkDocs: pages of the root, the logo, the landing page, and links out of `docs/`.
 
-The pages are written for readers of the repository: they link to `../README.md` and to files of the
-source. In the site, the pages of the root are pages too; a link to any other file leads into the
-repository, if its address is known (`DOCS_REPOSITORY`), and is plain text if not.
+The pages are written for readers of the repository: they link to `../README.md` and to source
+files. In the site, the pages of the root are pages too. A link to any other file becomes a link
+into the repository if its address is known (`DOCS_REPOSITORY`), and plain text otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FROM_ROOT = {
     "DECISIONS.md": "decisions.md",
     "SECURITY.md": "security.md",
 }
-"""Pages of the root, and their names in the site."""
+"""Pages of the root, with their names in the site."""
 
 LOGO = ROOT / "web/page/src/icon.svg"
 LANDING = "index.md"
@@ -29,7 +29,8 @@ LANDING = "index.md"
 LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\]\([^)]*\))*?)\]\((?P<to>[^)\s]+)\)")
 IN_HTML = re.compile(r"(?P<name>src|srcset|href)=\"docs/")
 BRACKETS = re.compile(r"\[((?:default|env): [^\[\]]*|\d+<=x<=\d+)\](?!\()")
-"""What the help of a command says of a flag; to MkDocs it would be a reference."""
+"""Notes about flags in the help of commands (default, variable, range); MkDocs would read them as
+references."""
 FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 OUTSIDE = ("http://", "https://", "mailto:", "#")
 
@@ -62,12 +63,12 @@ def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
 
 
 def in_site(text: str, folder: str, repository: str | None) -> str:
-    """Return a page with links as the site has them.
+    """Return a page with its links adapted to the site.
 
     Args:
-        text: The page.
-        folder: Where it is in the repository.
-        repository: The address of the repository; `None` or empty: it is not known.
+        text: Text of the page.
+        folder: Folder of the page in the repository.
+        repository: Address of the repository; `None` or empty if it is not known.
     """
 
     def replace(found: re.Match[str]) -> str:

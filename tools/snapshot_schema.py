@@ -1,6 +1,6 @@
 """The JSON Schemas of a snapshot: of any runtime, of the profile, and as this project returns it.
 
-As for facts, the first two accept what the published schemas of the same names accept.
+The first two accept the same snapshots as the published schemas with these names.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ requestedBy owner assignee scope constraints taskProfile progress deliveryState 
 
 
 def public() -> JsonObject:
-    """Return the schema of a snapshot of any runtime: fields that are not known pass."""
+    """Return the schema of a snapshot of any runtime; unknown fields are allowed."""
     return {
         "$schema": DIALECT,
         "$id": "urn:arp:agentruntime:snapshot",
         "title": "A snapshot of a session of an agent runtime",
-        "description": "Fields that are not known pass.",
+        "description": "Unknown fields are allowed.",
         **_of_any_runtime(),
         "$defs": _definitions(),
     }
@@ -104,7 +104,7 @@ def profile() -> JsonObject:
         "$schema": DIALECT,
         "$id": "urn:arp:agentruntime:lime-profile-snapshot:0.4.0",
         "title": f"A snapshot of a session of the profile {SCHEMA_VERSION}",
-        "description": "What this project promises besides stands in arp-snapshot.schema.json.",
+        "description": "arp-snapshot.schema.json has the additional promises of this project.",
         "allOf": [
             _of_any_runtime(),
             {
@@ -160,7 +160,7 @@ def strict() -> JsonObject:
         "$schema": DIALECT,
         "$id": "urn:arp:snapshot:1",
         "title": f"A snapshot of a session of the profile {SCHEMA_VERSION} as ARP gives it",
-        "description": "What does not apply is left out, or is not_applicable; never null.",
+        "description": "A value that does not apply is absent or not_applicable, never null.",
         "type": "object",
         "required": _REQUIRED,
         "properties": {
@@ -205,7 +205,7 @@ def _of_any_runtime() -> JsonObject:
 
 
 def _definitions() -> JsonObject:
-    """Return what a snapshot of any runtime is made of."""
+    """Return the definitions of the parts of a snapshot of any runtime."""
     tasks: JsonObject = {"type": "array", "items": {"$ref": "#/$defs/task"}}
     return {
         "thread": {
@@ -272,7 +272,7 @@ def _definitions() -> JsonObject:
 
 
 def _identified(*names: str) -> JsonObject:
-    """Return a list of objects that all have these texts."""
+    """Return the schema of a list of objects that all have these text fields."""
     properties = dict.fromkeys(names, _TEXT)
     item = {"type": "object", "required": list(names), "properties": properties}
     return {"type": "array", "items": item}

@@ -28,7 +28,7 @@ from arp import App, Turn
 from arp.server.application import Application
 
 HERE = str(Path(arp.__file__).parent) + os.sep
-"""Folder of the package that was imported, which need not be beside this script."""
+"""Folder of the imported package, which may belong to another tree than this script."""
 
 SCOPE: dict[str, Any] = {
     "type": "websocket",
@@ -50,21 +50,21 @@ HELLO: dict[str, Any] = {
 
 
 class Call(NamedTuple):
-    """A call of a function of ours."""
+    """A call of a function of this project."""
 
     path: str
-    """Below `arp/`."""
+    """Path of the file below `arp/`."""
     line: int
     function: str
 
     @property
     def package(self) -> str:
-        """The package, or the file that is in none."""
+        """Package of the file, or the file itself if it is in no package."""
         return self.path.split(os.sep)[0]
 
 
 class Trace:
-    """The calls that are made while it records."""
+    """Records the calls that are made while it is active."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -106,7 +106,7 @@ class Walk(NamedTuple):
 
 
 def report(name: str, walk: Walk, *, verbose: bool) -> None:
-    """Print one walk on a line, and with `verbose` each call below it."""
+    """Print the figures of a walk in one line; with `verbose`, each call follows."""
     figures = ", ".join(f"{count} {what}" for what, count in walk.figures().items())
     print(f"{name}: {figures}: {' '.join(walk.packages)}")
     for call in walk.calls if verbose else []:

@@ -1,6 +1,6 @@
-"""TypeScript for the core of the web packages: types of the wire, and tables to check it with.
+"""TypeScript for the core of the web packages: types of the wire, and tables for checking messages.
 
-Types are read from the structs of `arp.protocol`, so that both languages know the same wire.
+The types are generated from the Structs of `arp.protocol`, so both languages have the same wire.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ _NAMED: dict[type, str] = {
     ErrorPayload: "f",
     SurfaceInfo: "u",
 }
-"""Structs that have a shape of their own."""
+"""Structs with a shape of their own in the tables, and the letters of these shapes."""
 
 FORMER_NAMES = {"Behind": "OutputAnchor"}
-"""Exported types that were renamed; applications may import the former names."""
+"""Former names of exported types, which applications may still import."""
 
 
 # -- types -----------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def wire_types() -> str:
 
 
 def _collect(kind: Any, found: dict[str, Any]) -> None:
-    """Find every struct that a type is made of, those first that others are made of."""
+    """Collect the Structs that a type consists of; each follows the Structs that it uses."""
     match kind:
         case shapes.StructType():
             if kind.cls.__name__ in found:
@@ -170,7 +170,7 @@ def _props_by_type() -> str:
 
 
 def tables() -> str:
-    """Return what the core looks up while it runs: shapes of messages, the catalog, error codes."""
+    """Return the tables that the core uses at run time: message shapes, catalog, error codes."""
     catalog = CATALOG.items()
     return "".join(
         [
@@ -227,12 +227,12 @@ def tables() -> str:
 
 
 def built_ins(components_module: str) -> str:
-    """Return the wrappers of all core components for a framework, each by its name and in a table.
+    """Return the wrappers of all core components for a framework, one by one and in a table.
 
-    The module beside the folder, `built_in`, says how a component is wrapped.
+    The module `built_in` beside the folder defines how a component is wrapped.
 
     Args:
-        components_module: The module of the framework's package that defines `ArpComponents`.
+        components_module: Module of the framework's package that defines `ArpComponents`.
     """
     rows = [f'  "{name}": {_class_name(name)},\n' for name in CATALOG]
     return "".join(
@@ -258,7 +258,7 @@ def _class_name(name: str) -> str:
 
 
 def codes() -> str:
-    """Return the codes of errors, each by itself, so that bundles hold those that are used."""
+    """Return each error code as an export of its own, so that bundles contain only used codes."""
     named = [f"export const {code.name} = {int(code)};\n" for code in ErrorCode]
     return "".join([HEAD, "\n", *named])
 

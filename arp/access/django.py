@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 async def django_user(connection: IncomingConnection) -> User | None:
-    """Return the user who is signed in to the Django project in which the app is mounted.
+    """Return the user who is signed in to the Django project that mounts the app.
 
     The roles are the names of the user's groups, and `staff` and `superuser`. Django's own checks
     of its session apply: a changed password or a deactivated user ends the session, and open

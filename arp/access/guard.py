@@ -37,7 +37,7 @@ from typing import Final, NamedTuple, Protocol
 from arp.access.client_address import TrustedProxies
 from arp.access.incoming import IncomingConnection, Scope
 from arp.access.leases import HookFailed
-from arp.access.own_code import OwnCode
+from arp.access.own_code import OwnCodeDetector
 from arp.access.principal import Principal, User
 from arp.access.settings import LOOPBACK, Access
 from arp.access.tokens import PREFIX, Tokens
@@ -107,7 +107,7 @@ class Guard:
         linked: Sequence[str] = ("/",),
         tokens: Tokens | None = None,
         logins: Logins | None = None,
-        own_code: OwnCode | None = None,
+        own_code: OwnCodeDetector | None = None,
     ) -> None:
         self._token = access.token
         self._authenticate = access.authenticate
@@ -189,7 +189,7 @@ class Guard:
     def _refused(self, reason: str) -> Denial:
         if not self._has_warned:
             self._has_warned = True
-            logger.warning("somebody elsewhere was refused: %s", reason)
+            logger.warning("a client on another machine was refused: %s", reason)
         return Denial(403, reason)
 
     @staticmethod
@@ -316,7 +316,7 @@ class Guard:
         return Principal(user.name)
 
     async def _ask_hook(self, scope: Scope, token: str | None = None) -> Principal | None:
-        """Return the principal that the hook admits. A failed hook admits nobody."""
+        """Return the principal that the hook admits; `None` if it refuses or fails."""
         try:
             return await self.recheck(scope, token)
         except HookFailed:

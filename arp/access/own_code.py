@@ -40,7 +40,7 @@ from arp.access.incoming import Scope
 logger = logging.getLogger(__name__)
 
 KEPT: Final = 16
-"""Number of starts, including this one, whose tokens are valid."""
+"""Number of starts with valid tokens, including this one."""
 KEPT_S: Final = 30 * 86_400.0
 """Time in seconds that a token stays valid after its start."""
 MAX_FILE_BYTES: Final = 1 << 16
@@ -76,7 +76,7 @@ class _Row(NamedTuple):
     is_listening: bool
 
 
-class OwnCode:
+class OwnCodeDetector:
     """Recognises connections made by commands that the app itself runs.
 
     Args:
@@ -164,7 +164,7 @@ def _listens(port: int) -> bool:
 
 
 def _rows(table: str, wanted: str) -> Iterator[_Row]:
-    """Yield the rows of a table whose line contains a port, given as `:HEX `."""
+    """Yield the rows of a table with a port in their line; the port is given as `:HEX `."""
     try:
         with open(table, encoding="ascii") as lines:
             next(lines, None)

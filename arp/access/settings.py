@@ -131,11 +131,11 @@ class Access(Struct, frozen=True):
     hosts: tuple[HostName, ...] = ()
     """Host names under which clients reach the server, besides the names of this machine."""
     origins: tuple[Origin, ...] = ()
-    """Web origins whose pages may use the server, besides its own origin."""
+    """Web origins that may use the server, besides its own origin."""
     trusted_proxies: tuple[ProxyAddress, ...] = ()
-    """Addresses or networks of proxies whose `X-Forwarded-For` or `Forwarded` header counts."""
+    """Addresses or networks of proxies that may set `X-Forwarded-For` or `Forwarded`."""
     uids: tuple[UserNumber, ...] = ()
-    """Users of this machine who may connect to its Unix socket, besides the one that it runs as."""
+    """Users of this machine who may connect to the Unix socket, besides the user of the server."""
     bounds: Bounds = Bounds()
     """Limits of what the server accepts at once and how long it waits."""
     oidc: Oidc | None = None

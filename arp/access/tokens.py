@@ -139,7 +139,7 @@ class Tokens:
         return self._path is not None
 
     def are_used(self) -> bool:
-        """Return whether the file exists or has existed. Then nobody gets access without a token.
+        """Return whether the file exists or has existed. Then every client needs a token.
 
         Deleting the file must not open the server to everyone.
         """

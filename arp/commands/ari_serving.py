@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import click
 import msgspec
 
-from arp.access.own_code import OwnCode
+from arp.access.own_code import OwnCodeDetector
 from arp.access.settings import Access, check_names
 from arp.commands.output import fail
 from arp.commands.runtime_option import runtime_of
@@ -120,7 +120,7 @@ def serve_runtime(settings: AriSettings) -> None:
     service = cast(RuntimeService, SessionDefaults(runtime, settings.mode, settings.model))
     redact_logs(Redaction())
     own_code = _own_code(settings, runtime)
-    serving = _Serving(service, access, tls, _Listeners(grpc, _listener(http)), own_code)
+    serving = _AriServers(service, access, tls, _Listeners(grpc, _listener(http)), own_code)
     try:
         run_to_end(serving.run())
     except AriError as error:
@@ -136,7 +136,7 @@ def serve_runtime(settings: AriSettings) -> None:
     leave(0)
 
 
-def _own_code(settings: AriSettings, runtime: RuntimeService) -> OwnCode | None:
+def _own_code(settings: AriSettings, runtime: RuntimeService) -> OwnCodeDetector | None:
     """Return the protection against commands that the runtime's agents run.
 
     Returns:
@@ -148,11 +148,11 @@ def _own_code(settings: AriSettings, runtime: RuntimeService) -> OwnCode | None:
     has_token = settings.token is None and not settings.no_token
     if settings.no_token and settings.token is None:
         click.echo(
-            "arp: Nothing keeps out the commands that its agents run: they can answer its "
-            "questions in your place. Leave --no-token out, or set ARP_TOKEN.",
+            "arp: Commands that its agents run can use this server, and can answer its questions "
+            "in your place. Leave --no-token out, or set ARP_TOKEN.",
             err=True,
         )
-    return OwnCode(starts_of(f"sqlite:{ledger_of(f'ari-{name}')}"), has_token=has_token)
+    return OwnCodeDetector(starts_of(f"sqlite:{ledger_of(f'ari-{name}')}"), has_token=has_token)
 
 
 def _access(settings: AriSettings, addresses: list[ListenAddress]) -> Access:
@@ -199,7 +199,7 @@ class _Listeners(NamedTuple):
     http: socket.socket | None
 
 
-class _Serving:
+class _AriServers:
     """The servers of one runtime, from their start to their stop."""
 
     def __init__(
@@ -208,7 +208,7 @@ class _Serving:
         access: Access,
         tls: TlsFiles | None,
         listeners: _Listeners,
-        own_code: OwnCode | None,
+        own_code: OwnCodeDetector | None,
     ) -> None:
         self.deadline = Deadline(STOP_S)
         self.signals: StopSignals | None = None

@@ -259,7 +259,7 @@ def _is_same(required: Fact, resolved: JsonObject, request: Respond, live: LiveS
 
 
 def _approval_terms(payload: JsonObject) -> JsonObject:
-    """Return the terms by which two answers to a permission can differ."""
+    """Return the terms that two answers to a permission can differ in."""
     return {
         "scope": payload.get("scope", "once"),
         "input": payload.get("updated_input"),

@@ -343,7 +343,7 @@ class Benchmarks:
         def read_page(page: Page) -> None:
             for _, body in page:
                 if any(mark in body for mark in _MARKS):
-                    book.take(decode(body))
+                    book.add(decode(body))
 
         await feed(self._context.hub.store, live.id, live.stored, read_page)
         return book

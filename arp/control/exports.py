@@ -206,7 +206,7 @@ class Exports:
             through_sequence=live.stored,
             sequence=0,
         )
-        with self._context.hub.blobs.aside() as directory:
+        with self._context.hub.blobs.temporary_directory() as directory:
             target = directory / _DOCUMENTS.get(order.kind, f"{order.kind}.zip")
             run = ExportRun(order, target, self._output_reader(live.id), trial)
             try:
@@ -303,7 +303,7 @@ class Exports:
 
 def _check_and_read(check: KeptCheck, read_page: Callable[[Page], object], page: Page) -> None:
     # A page is checked first, so that no changed fact gets into an export.
-    check.take(fact for _, fact in page)
+    check.compare(fact for _, fact in page)
     read_page(page)
 
 

@@ -25,11 +25,11 @@ FOLLOW_FACTS = 100
 """Facts that a follower reads at once."""
 
 
-class _Typed(Struct):
+class _TypeOnly(Struct):
     type: str
 
 
-_type_decoder = msgspec.json.Decoder(_Typed)
+_type_decoder = msgspec.json.Decoder(_TypeOnly)
 
 
 class FactFilter(Struct, frozen=True):

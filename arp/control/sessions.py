@@ -322,7 +322,7 @@ class Sessions:
     async def _repair_facts(self, session_id: str) -> Several[bytes]:
         """Return the facts that repaired the session when it was last loaded from the ledger."""
         hub = self._context.hub
-        first, last = hub.lifetimes.mended.get(session_id, (0, 0))
+        first, last = hub.lifetimes.repairs.get(session_id, (0, 0))
         if not last:
             return []
         async with aclosing(facts(hub.store, session_id, first, last)) as found:

@@ -90,7 +90,7 @@ class Lifetimes:
         self._directory, self._sessions = parts.directory, parts.directory.sessions
         self.removals = Removals(parts.store, parts.keepers, self._finish_deletion)
         """Deletions of sessions that are under way."""
-        self.mended: dict[str, tuple[int, int]] = {}
+        self.repairs: dict[str, tuple[int, int]] = {}
         """Recovery facts of sessions in memory, by session id: (sequence before them, last one)."""
         self._reload_errors: dict[str, ArpError] = {}
         """Error that ends the running turn of a session at its reload, by session id."""
@@ -134,7 +134,7 @@ class Lifetimes:
         live.keep_deadlines()
         runner.services.keep_surface_timers(live)
         if live.session.sequence > before:
-            self.mended[live.id] = (before, live.session.sequence)
+            self.repairs[live.id] = (before, live.session.sequence)
         if effects or live.session.has_recorded:
             self._carry_out(live, effects)
 
@@ -175,7 +175,7 @@ class Lifetimes:
         if self._directory.remove(live, why):
             self._parts.listing.rows.pop(live.id, None)
         self._parts.runner.forget(live)
-        self.mended.pop(live.id, None)
+        self.repairs.pop(live.id, None)
         if close_code is not None:
             for viewer in live.viewers.values():
                 viewer.outbox.close(close_code, _REASONS[close_code])
@@ -299,7 +299,7 @@ class Lifetimes:
         """Delete the facts and files of a session, and everything that caches them."""
         parts = self._parts
         await parts.writer.room()
-        async with parts.blobs.removing(head.session_id):
+        async with parts.blobs.removal(head.session_id):
             await parts.store.delete(head.session_id)
         parts.file_quota.recount(head.owner)
         for cache in parts.caches:

@@ -96,7 +96,7 @@ class Verifier:
             async with aclosing(pages(self._store, session_id)) as found:
                 async for page in found:
                     began = time.perf_counter()
-                    await asyncio.to_thread(check.take, [fact for _, fact in page])
+                    await asyncio.to_thread(check.compare, [fact for _, fact in page])
                     await asyncio.sleep((time.perf_counter() - began) * pause)
             check.finish()
         except ChainBroken as error:

@@ -126,7 +126,7 @@ class KeptCheck:
         is_kept = any(digest is not None for _, digest in kept)
         self._kept = list(reversed(kept)) if is_kept else []
 
-    def take(self, facts: Iterable[bytes]) -> None:
+    def compare(self, facts: Iterable[bytes]) -> None:
         """Compare the next facts.
 
         Args:
@@ -139,9 +139,9 @@ class KeptCheck:
             self.head = sha256(self.head + fact).digest()
             self.sequence += 1
             if self._kept and self._kept[-1][0] == self.sequence:
-                self._compare(self._kept.pop()[1])
+                self._compare_hash(self._kept.pop()[1])
 
-    def _compare(self, digest: bytes | None) -> None:
+    def _compare_hash(self, digest: bytes | None) -> None:
         first = self.kept_through + 1
         # A store keeps all hashes of a session or none. A single missing hash was removed, perhaps
         # together with a change of its fact.

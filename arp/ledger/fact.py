@@ -59,7 +59,7 @@ class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=F
     job_id: str | None = None
     job_item_id: str | None = None
     output_ref: str | None = None
-    """Blob with the full content of which the payload has a preview."""
+    """SHA-256 of the stored output, if the payload has only a preview of it."""
     model_request_id: str | None = None
     queue_id: str | None = None
     status: str | None = None

@@ -114,7 +114,7 @@ class Benchmark(Struct, frozen=True, omit_defaults=True, rename="camel"):
     role: Literal["baseline", "candidate", "control"] | None = None
     """Role of the configuration in a comparison."""
     changed_variable: str | None = field(default=None, name="singleChangedVariable")
-    """The one variable in which the candidate differs from the baseline."""
+    """Name of the only variable that differs between the candidate and the baseline."""
     p0_regressions: Count | None = field(default=None, name="p0QcGateRegressionCount")
     """Number of gates of the highest priority that failed now and passed before."""
     dataset_ref: str | None = None

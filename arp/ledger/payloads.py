@@ -76,10 +76,10 @@ def _check_relation(row: FactType, relation: BothOrNeither | OnlyIf, payload: Js
     match relation:
         case BothOrNeither(one, other):
             if (one.name in payload) != (other.name in payload):
-                problem = f"{one.name} and {other.name} stand there both or not at all"
+                problem = f"{one.name} and {other.name} must both be present or both be absent"
         case OnlyIf(field, other, value):
             if (field.name in payload) != (payload[other.name] == value):
-                problem = f"{field.name} stands there exactly if {other.name} is {value}"
+                problem = f"{field.name} must be present if and only if {other.name} is {value}"
     if problem:
         raise ProfileViolation(f"profile validation failed: {row.name}: payload: {problem}")
 

@@ -141,7 +141,7 @@ class FileQuota:
             while page := await self._store.sessions(owner=owner, before=before, limit=_PAGE):
                 ids += [meta.id for meta in page]
                 before = page[-1].cursor
-            held = await self._blobs.held(ids)
+            held = await self._blobs.total_bytes(ids)
             # A concurrent call may have counted first, and files were added to its result since.
             self._stored_bytes.setdefault(owner, held)
         return self._stored_bytes[owner]

@@ -1,7 +1,7 @@
-"""Bodies of requests within bounds: their size, how much is received at once, and JSON bombs.
+"""Limits on the bodies of requests: size, bytes received at the same time, values and nesting.
 
-Bytes are counted before they are parsed. What is being received counts for its user, its address
-and all together, until it is taken or given up.
+Bytes are counted before they are parsed. The bytes of a body count for its user, its address and
+the whole server until the body has been read or refused.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from arp.protocol.json_value import MAX_VALUES, check_json_text
 
 
 def received_bytes(bounds: Bounds, most: int) -> UsageCounter:
-    """Return a counter of the bytes of bodies that are being received.
+    """Return a counter of the bytes in unfinished bodies.
 
     Args:
-        bounds: How many there may be.
-        most: Bytes of the largest body, which always fits.
+        bounds: Limits of the counter.
+        most: Limit of one body, in bytes. The counter always has room for one such body.
     """
     each = max(bounds.max_received_bytes_per_user, most)
     everyone = max(bounds.max_received_bytes, each)
@@ -34,13 +34,13 @@ def received_bytes(bounds: Bounds, most: int) -> UsageCounter:
 
 
 class BodyReading:
-    """One body that is being read, and is counted meanwhile.
+    """Reads the body of a request; its bytes are counted until the context ends.
 
     Args:
-        counter: Counts its bytes.
+        counter: Counter of the bytes.
         request: The request.
-        max_bytes: Of the body.
-        keys: For whom it counts.
+        max_bytes: Limit of the body.
+        keys: Keys of the user or address that the bytes count for.
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class BodyReading:
 
     def _check(self, size: int) -> None:
         if size > self._max_bytes:
-            raise ResourceLimit(f"a body of more than {self._max_bytes} bytes is not taken")
+            raise ResourceLimit(f"a body of more than {self._max_bytes} bytes is not accepted")
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body in chunks.
 
         Raises:
-            ResourceLimit: It has more than `max_bytes`; reading stops there.
-            RateLimited: Too much is being received; reading stops there.
-            InvalidMessage: The client has gone.
+            ResourceLimit: The body is longer than `max_bytes`; the rest is not read.
+            RateLimited: Too many bytes are received at the same time; the rest is not read.
+            InvalidMessage: The client disconnected before the end of the body.
         """
         try:
             async for chunk in self._request.stream():
@@ -86,18 +86,18 @@ class BodyReading:
         """Return the whole body.
 
         Raises:
-            ResourceLimit, RateLimited, InvalidMessage: As `chunks`.
+            ResourceLimit, RateLimited, InvalidMessage: See `chunks`.
         """
         return b"".join([chunk async for chunk in self.chunks()])
 
 
 class JsonBodies:
-    """Reads bodies of JSON for one listener, up to the bounds.
+    """Reads JSON bodies for one listener, within limits.
 
     Args:
-        max_bytes: Of one body.
-        max_values: In one body.
-        bounds: How much may be received at once.
+        max_bytes: Limit of a body, in bytes.
+        max_values: Limit of the JSON values in a body.
+        bounds: Limits of the bytes that are received at the same time.
     """
 
     def __init__(
@@ -108,16 +108,16 @@ class JsonBodies:
         self._received = received_bytes(bounds or Bounds(), max_bytes)
 
     async def read(self, request: Request, keys: tuple[Key, ...]) -> bytes:
-        """Return a body whose values and nesting have been counted.
+        """Return the body of a request after checking its size, its values and its nesting.
 
         Args:
             request: The request.
-            keys: For whom it counts.
+            keys: Keys of the user or address that the bytes count for.
 
         Raises:
-            ResourceLimit: It has too many bytes or values.
-            RateLimited: Too much is being received.
-            InvalidMessage: It is nested too deeply, or ended early.
+            ResourceLimit: The body has too many bytes or values.
+            RateLimited: Too many bytes are received at the same time.
+            InvalidMessage: The body is nested too deeply, or ended early.
         """
         async with BodyReading(self._received, request, self._max_bytes, keys) as reading:
             body = await reading.whole()
@@ -132,16 +132,16 @@ HTTP_STATUSES: Final[tuple[tuple[type[ArpError], int], ...]] = (
 
 
 def http_status(error: ArpError) -> int:
-    """Return the status of a refused body."""
+    """Return the HTTP status for a refused body."""
     return next((status for kind, status in HTTP_STATUSES if isinstance(error, kind)), 400)
 
 
 class BoundedBodies:
-    """An ASGI application whose bodies are JSON within bounds, before it gets them.
+    """ASGI middleware that reads and checks the body of each request before the application.
 
     Args:
-        application: Gets the requests.
-        bodies: Reads them.
+        application: Application that gets the requests.
+        bodies: Reader of the bodies.
     """
 
     def __init__(self, application: ASGIApp, bodies: JsonBodies) -> None:
@@ -171,7 +171,7 @@ class BoundedBodies:
 
 
 def keys_of_scope(scope: Scope) -> tuple[Key, ...]:
-    """Return the keys under which limits count a request: of its principal, or its address."""
+    """Return the keys that a request counts for: those of its principal, or its address."""
     asker = scope.get("arp")
     if asker is not None:
         found: tuple[Key, ...] = keys_of(asker.principal)

@@ -1,7 +1,7 @@
-"""The HTTP server that every listener of this package uses, with the bounds of `Access`.
+"""The HTTP server of all listeners in this package, with the limits of `Access`.
 
-`arp serve` adds WebSockets, signals and a page to it. `InnerServer` is one in the loop of another
-server: the MCP port of the Tool Agent, the tools of a coding agent, `arp ari serve`.
+`arp serve` adds WebSockets, signals and a page to it. `InnerServer` runs in the event loop of
+another server: the MCP port of the Tool Agent, the tools of a coding agent, `arp ari serve`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ from arp.access.settings import Bounds
 from arp.net.connections import ConnectionWatch, Stalls, descriptor_limit, watched_http
 
 STOP_S: Final = 1
-"""How long open requests may still take once a server stops."""
+"""Seconds that open requests have to finish when a server stops."""
 
 STALL_S: Final = 30.0
-"""How long a client may take nothing of an answer, unless the settings of an app say otherwise."""
+"""Seconds without reading after which a client is disconnected; an app's settings may differ."""
 
 
 def bounded_config(application: ASGIApp, watch: ConnectionWatch, **more: Any) -> uvicorn.Config:
-    """Return uvicorn's settings for a server whose connections are watched."""
+    """Return uvicorn's settings for a server with limits on its connections.
+
+    Args:
+        application: ASGI application that answers the requests.
+        watch: Watch that enforces the limits.
+        more: Further settings of uvicorn.
+    """
     return uvicorn.Config(
         application,
         interface="asgi3",
@@ -40,12 +46,13 @@ def bounded_config(application: ASGIApp, watch: ConnectionWatch, **more: Any) ->
 
 
 class BoundedServer(uvicorn.Server):
-    """A uvicorn server that ends handshakes of TLS that are late, and connections that stall.
+    """A uvicorn server that aborts late TLS handshakes and stalled connections.
 
     Args:
-        config: As `bounded_config` returns it.
-        bounds: How long it waits.
-        stall_s: How long a client may take nothing of an answer; `None`: `STALL_S`.
+        config: Settings made by `bounded_config`.
+        bounds: Limits, with the time for a handshake.
+        stall_s: Seconds without reading after which a client is disconnected; `None` means
+            `STALL_S`.
     """
 
     def __init__(
@@ -56,10 +63,9 @@ class BoundedServer(uvicorn.Server):
         self._stalls = Stalls(lambda: self.server_state.connections, stall_s or STALL_S)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen.
-
-        uvicorn listens at no socket here: it cannot say how long a handshake of TLS may take.
-        """
+        """Start to listen."""
+        # uvicorn has no setting for the time of a TLS handshake. It gets no socket, and the
+        # sockets are opened below with a timeout.
         await super().startup(sockets=[])
         if not self.started:
             return
@@ -89,13 +95,13 @@ class BoundedServer(uvicorn.Server):
 
 
 class InnerServer(BoundedServer):
-    """Serves an ASGI application on a socket, without handlers for signals and WebSockets.
+    """Serves an ASGI application over HTTP, without WebSockets and handlers of signals.
 
     Args:
-        application: Answers requests; it is given nothing else.
-        listener: Bound to its address.
-        bounds: Of its connections.
-        proxies: In front of it, so that many clients come from their addresses.
+        application: Application that gets HTTP requests only; WebSockets are refused.
+        listener: Socket that is bound to its address.
+        bounds: Limits on connections.
+        proxies: Trusted proxies, which are exempt from limits per address.
         more: Further settings of uvicorn, such as a certificate.
     """
 
@@ -127,12 +133,12 @@ class InnerServer(BoundedServer):
         return nullcontext()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and set the event that `open` waits for."""
+        """Start to listen, and wake up `open`."""
         await super().startup(sockets)
         self._listening.set()
 
     async def open(self) -> None:
-        """Begin to serve; return when it listens."""
+        """Start to serve, and return when the server listens."""
         serving = self.serve(sockets=[self._socket])
         self._task = asyncio.get_running_loop().create_task(serving)
         await self._listening.wait()

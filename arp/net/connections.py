@@ -1,22 +1,22 @@
-"""Limits on connections of the HTTP server: their number, how long a request takes, and stalls.
+"""Limits on the connections of an HTTP server: their number, the time for a request, and stalls.
 
-Theory of operation. uvicorn waits forever for a request that does not come. Here a connection is
-*unfinished* until its request is complete. One timer checks the unfinished ones and closes those
-that are late. If an address has too many of them, those that have waited longest are closed, so
-that half-open connections do not keep others from being served.
+Theory of operation. uvicorn waits forever for the rest of a request. Here a connection is
+*unfinished* until its request is complete, and an unfinished connection has a deadline. One timer
+closes the connections that have missed it. If an address has too many unfinished connections, the
+timer closes those that have waited longest, so that half-open connections cannot block the server.
 
-The kernel gives a new connection the lowest free descriptor. So its number says how many are in use
-by the whole process: from a certain number on, a new connection gets 503, and the descriptors above
-stay free for the ledger, for files and for agents.
+The kernel gives a new connection the lowest free descriptor, so this number shows how many
+descriptors the whole process uses. Above a limit, a new connection is answered with 503. The
+remaining descriptors stay free for the ledger, for files and for agents.
 
-A WebSocket whose message has begun and is not complete is unfinished too, and so is a Unix socket
-with an unfinished frame. This holds wherever the package listens itself. Under another ASGI server,
-that server is responsible.
+A WebSocket with an incomplete message and a Unix socket with an incomplete frame are unfinished
+too. All of this applies where the package itself listens. Under another ASGI server, that server is
+responsible.
 
-A renderer that stops reading keeps its socket open, and TCP never times out. To close such a
-connection gracefully would mean to wait until it reads, so it is aborted. A slow one is not: any
-byte that it takes counts. Linux says how much the other end has acknowledged; elsewhere the buffer
-of the transport must have shrunk.
+A renderer that stops reading keeps its connection open, and TCP never times out. A graceful close
+would wait until the renderer reads, so the connection is aborted. A slow renderer is not affected,
+because every byte that it receives is progress. On Linux, progress is the number of acknowledged
+bytes; on other systems, it is a shorter write buffer of the transport.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ else:
 logger = logging.getLogger(__name__)
 
 Phase = Literal["done", "header", "body", "rest"]
-"""What is still to come: nothing, a request's headers, more of its body, or the rest of a body that
-nobody reads any more, since the answer has been sent."""
+"""Part of a request that is awaited: nothing, the headers, the body, or the rest of a body that is
+discarded because the answer has been sent."""
 
 MAX_TICK_S: Final = 1.0
 WARN_EVERY_S: Final = 60.0
 
 
 def answer(status: str, reason: str, *headers: str) -> bytes:
-    """Return a whole answer that ends a connection."""
+    """Return a complete HTTP response that refuses a request and closes the connection."""
     payload = {"error": reason, "code": int(ErrorCode.RATE_LIMITED), "retryable": True}
     body = json.dumps({"v": 1, "type": "error", "payload": payload}).encode()
     lines = (
@@ -78,23 +78,32 @@ class IncompleteConnection(Protocol):
     """A connection with an incomplete request, message or frame."""
 
     address: str
-    """For whom it counts."""
+    """Address of the client, for the limits per address."""
 
-    def look(self, now: float) -> None:
-        """Close the connection if it is late."""
+    def check_deadline(self, now: float) -> None:
+        """Close the connection if its deadline has passed."""
 
     def abort(self) -> None:
         """Close the connection at once."""
 
     def waited_s(self, now: float) -> float:
-        """Return how long nothing has come that would extend its deadline."""
+        """Return the seconds since its deadline was last extended."""
 
-    def patience(self) -> tuple[bool, float]:
-        """Return a sort key: who sent least of the request, longest ago, comes first."""
+    def eviction_key(self) -> tuple[bool, float]:
+        """Return a sort key; the connection with the lowest key is closed first.
+
+        Connections without complete headers come first, then those with the earliest deadline.
+        """
 
 
 class ConnectionWatch:
-    """The connections of one server."""
+    """Counts the connections of a server, and closes late unfinished connections.
+
+    Args:
+        bounds: Limits of the server.
+        max_descriptors: Limit of the process's open descriptors; `None` means no limit.
+        proxies: Addresses of trusted proxies.
+    """
 
     def __init__(
         self,
@@ -104,18 +113,23 @@ class ConnectionWatch:
     ) -> None:
         self.bounds = bounds
         self.proxies = proxies or TrustedProxies()
-        """Whether many clients come from an address, so that it is not counted as one."""
+        """Addresses that many clients share; the limits per address do not apply to them."""
         self.unfinished: dict[str, dict[IncompleteConnection, None]] = {}
-        """Connections whose request is not whole, by address."""
+        """Unfinished connections by address."""
         self.connections: Counter[str] = Counter()
-        """How many are open, by address."""
+        """Number of open connections by address."""
         self._most = usable_descriptors(bounds, max_descriptors)
         self._tick_s = min(MAX_TICK_S, bounds.header_s / 4, bounds.body_s / 4)
         self._timer: asyncio.TimerHandle | None = None
         self._warned_at = float("-inf")
 
     def refusal(self, address: str, descriptor: int) -> bytes | None:
-        """Return the answer for a connection for which there is no room; `None` if there is."""
+        """Return the answer that refuses a new connection; `None` if the limits allow it.
+
+        Args:
+            address: Address of the client; empty for a trusted proxy.
+            descriptor: Descriptor of the connection.
+        """
         if self.is_full(descriptor):
             return FULL
         most, bound = self._most, self.bounds.max_connections_per_address
@@ -127,7 +141,7 @@ class ConnectionWatch:
         return None
 
     def is_full(self, descriptor: int) -> bool:
-        """Return whether a new connection has one of the descriptors that stay free."""
+        """Return whether the descriptor of a new connection is one of those kept free."""
         if self._most is None or descriptor < self._most:
             return False
         self._warn(f"{descriptor} descriptors are in use; raise the limit (ulimit -n)")
@@ -140,23 +154,23 @@ class ConnectionWatch:
             logger.warning("a connection was refused: %s", why)
 
     def joined(self, address: str) -> None:
-        """Count a connection."""
+        """Count an open connection."""
         self.connections[address] += 1
 
     def left(self, address: str) -> None:
-        """Count a connection no longer."""
+        """Stop counting a connection, because it was closed."""
         self.connections[address] -= 1
         if not self.connections[address]:
             del self.connections[address]
 
     def begin(self, connection: IncompleteConnection) -> None:
-        """Wait for the rest of a request."""
+        """Start to check the deadline of a connection."""
         self.unfinished.setdefault(connection.address, {})[connection] = None
         if self._timer is None:
             self._wait()
 
     def end(self, connection: IncompleteConnection) -> None:
-        """Stop waiting, because the request is complete or the connection is gone."""
+        """Stop checking a connection, because its request is complete or it was closed."""
         mine = self.unfinished.get(connection.address)
         if mine is not None:
             mine.pop(connection, None)
@@ -164,14 +178,14 @@ class ConnectionWatch:
                 del self.unfinished[connection.address]
 
     def _wait(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._tick_s, self._look)
+        self._timer = asyncio.get_running_loop().call_later(self._tick_s, self._check)
 
-    def _look(self) -> None:
-        """Close connections that are late, and of each address those that are too many."""
+    def _check(self) -> None:
+        """Close late connections, and surplus ones of an address with too many."""
         now = asyncio.get_running_loop().time()
         for address, mine in list(self.unfinished.items()):
             for connection in list(mine):
-                connection.look(now)
+                connection.check_deadline(now)
             if address and len(mine) > self.bounds.max_unfinished_per_address:
                 self._thin_out(mine, now)
         self._timer = None
@@ -179,32 +193,32 @@ class ConnectionWatch:
             self._wait()
 
     def _thin_out(self, mine: dict[IncompleteConnection, None], now: float) -> None:
-        """Close those that have waited longest.
-
-        New ones are spared: many may come at once, whose requests are read in a moment.
-        """
+        """Close the connections of an address that have waited longest, down to the limit."""
+        # A browser opens many connections at once. Their requests have arrived but may not have
+        # been read yet, so connections younger than one tick are never closed here.
         waiting = [one for one in mine if one.waited_s(now) >= self._tick_s]
-        waiting.sort(key=lambda one: one.patience())
+        waiting.sort(key=lambda one: one.eviction_key())
         for connection in waiting[: len(mine) - self.bounds.max_unfinished_per_address]:
             connection.abort()
 
 
 @runtime_checkable
 class WatchedSocket(Protocol):
-    """A WebSocket protocol that says when its connection is gone, and when a message is late."""
+    """A WebSocket protocol that reports unfinished messages and its end to a watch."""
 
     def watch_with(self, watch: ConnectionWatch, address: str) -> None:
-        """Count for an address in a watch until the connection is gone."""
+        """Report to a watch from now on; call `watch.left(address)` when the connection ends."""
 
 
 class MessageProgress:
-    """What is still to come of one message or frame: every byte of it extends the deadline.
+    """The deadline of an incomplete message or frame; every received byte extends it.
 
     Args:
-        watch: Closes the connection when it is late.
-        address: For whom it counts.
+        watch: Watch that checks the deadline.
+        address: Address of the client, for the limits per address.
         abort: Closes the connection.
-        is_held: Whether this side does not read now, so that it is not the client's fault.
+        is_held: Returns whether this side has paused reading; the deadline is then extended,
+            because the delay is not the client's fault.
     """
 
     __slots__ = ("_abort", "_deadline", "_is_begun", "_is_held", "_watch", "address")
@@ -224,7 +238,7 @@ class MessageProgress:
         self._is_begun = False
 
     def note(self, is_unfinished: bool) -> None:
-        """Record that bytes have come, and whether they end within a message."""
+        """Record that bytes were received, and whether the last message is incomplete."""
         if is_unfinished:
             now = asyncio.get_running_loop().time()
             self._deadline = now + self._watch.bounds.body_s
@@ -232,29 +246,29 @@ class MessageProgress:
             self._is_begun = is_unfinished
             (self._watch.begin if is_unfinished else self._watch.end)(self)
 
-    def look(self, now: float) -> None:
-        """As `IncompleteConnection.look`."""
+    def check_deadline(self, now: float) -> None:
+        """See `IncompleteConnection.check_deadline`."""
         if self._is_held():
             self._deadline = now + self._watch.bounds.body_s
         if now >= self._deadline:
             self.abort()
 
     def abort(self) -> None:
-        """As `IncompleteConnection.abort`."""
+        """See `IncompleteConnection.abort`."""
         self.note(is_unfinished=False)
         self._abort()
 
     def waited_s(self, now: float) -> float:
-        """As `IncompleteConnection.waited_s`."""
+        """See `IncompleteConnection.waited_s`."""
         return now - self._deadline + self._watch.bounds.body_s
 
-    def patience(self) -> tuple[bool, float]:
-        """As `IncompleteConnection.patience`."""
+    def eviction_key(self) -> tuple[bool, float]:
+        """See `IncompleteConnection.eviction_key`."""
         return True, self._deadline
 
 
 class WatchedHttp(HttpBase):
-    """uvicorn's HTTP protocol, with either parser, whose connections are watched."""
+    """uvicorn's HTTP protocol with a `ConnectionWatch`; a mixin for each of its two parsers."""
 
     watch: ConnectionWatch
     address = ""
@@ -262,7 +276,7 @@ class WatchedHttp(HttpBase):
     _deadline = 0.0
     _header_bytes = 0
     _known: Any = None
-    """The request whose headers have come, as uvicorn has it."""
+    """uvicorn's object of the newest request with complete headers."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count the connection, or refuse it."""
@@ -280,26 +294,28 @@ class WatchedHttp(HttpBase):
         self._expect("header")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count the connection no longer."""
+        """Stop counting the connection."""
         self._expect("done")
         self.watch.left(self.address)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read, and note what is still to come."""
+        """Parse received bytes and update the deadline."""
         super().data_received(data)
-        heir = self.transport.get_protocol()
-        if heir is self:
+        successor = self.transport.get_protocol()
+        if successor is self:
             self._note(len(data))
             return
+        # The connection has become a WebSocket: `connection_lost` will be called on the successor
+        # only, so the successor must count the connection from now on.
         self._expect("done")
-        if isinstance(heir, WatchedSocket):
-            heir.watch_with(self.watch, self.address)
+        if isinstance(successor, WatchedSocket):
+            successor.watch_with(self.watch, self.address)
         else:
             self.watch.left(self.address)
 
     def on_response_complete(self) -> None:
-        """Note what has come of a request that waited behind the answer."""
+        """Update the deadline for the next request, which may have arrived before this answer."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._note(0)
@@ -334,20 +350,20 @@ class WatchedHttp(HttpBase):
                 self.watch.begin(self)
 
     def waited_s(self, now: float) -> float:
-        """Return how long nothing has come that would extend its deadline."""
+        """See `IncompleteConnection.waited_s`."""
         bounds = self.watch.bounds
         return (
             now - self._deadline + (bounds.header_s if self._phase == "header" else bounds.body_s)
         )
 
-    def patience(self) -> tuple[bool, float]:
-        """Return a sort key: who sent least of the request, longest ago, comes first."""
+    def eviction_key(self) -> tuple[bool, float]:
+        """See `IncompleteConnection.eviction_key`."""
         return self._phase != "header", self._deadline
 
-    def look(self, now: float) -> None:
-        """Close the connection if it is late."""
+    def check_deadline(self, now: float) -> None:
+        """See `IncompleteConnection.check_deadline`."""
         is_held = self.flow.read_paused and not self.transport.is_closing()
-        if is_held:  # the application does not read, so it is not the client's fault
+        if is_held:  # the application has paused reading, so the delay is not the client's fault
             self._deadline = max(self._deadline, now + self.watch.bounds.body_s)
         if now >= self._deadline:
             self.drop()
@@ -358,8 +374,8 @@ class WatchedHttp(HttpBase):
         self.transport.abort()
 
     def drop(self) -> None:
-        """Close the connection, with an answer if a request had begun and has none."""
-        if self.transport.is_closing():  # the client did not even take the last answer
+        """Close the connection; answer an incomplete request first."""
+        if self.transport.is_closing():  # the client has not read the last answer either
             self.abort()
             return
         begun = self._phase == "body" or (self._phase == "header" and self._header_bytes > 0)
@@ -374,12 +390,12 @@ class WatchedHttp(HttpBase):
 
 
 def watched_http(watch: ConnectionWatch, base: type[asyncio.Protocol] = AutoHTTPProtocol) -> Any:
-    """Return the protocol class for uvicorn."""
+    """Return a protocol class for uvicorn that reports to a watch."""
     return type("WatchedHttpProtocol", (WatchedHttp, base), {"watch": watch})
 
 
 def descriptor_limit() -> int | None:
-    """Return how many descriptors this process may have open; `None` if that is not bounded."""
+    """Return the limit of open descriptors of this process; `None` if there is none."""
     try:
         import resource
     except ImportError:  # Windows
@@ -389,49 +405,55 @@ def descriptor_limit() -> int | None:
 
 
 def usable_descriptors(bounds: Bounds, limit: int | None) -> int | None:
-    """Return how many descriptors connections may use; the others are kept free."""
+    """Return the number of descriptors that connections may use; the others are kept free."""
     return None if limit is None else limit - min(bounds.spare_descriptors, limit // 4)
 
 
 # -- stalls ------------------------------------------------------------------------------------
 
-LOOKS = 4
-"""How often connections are checked within the time that one may stall."""
+CHECKS_PER_STALL = 4
+"""Number of checks within the time after which a connection counts as stalled."""
 
 _ACKNOWLEDGED: Final = slice(120, 128)
-"""Where `tcpi_bytes_acked` stands in `struct tcp_info` (linux/tcp.h)."""
+"""Bytes of `tcpi_bytes_acked` in `struct tcp_info` (linux/tcp.h)."""
 
 
 class ServerConnection(Protocol):
-    """One connection of a server, as uvicorn keeps it."""
+    """A connection in uvicorn's set of connections."""
 
     transport: Any
-    """Of asyncio; `None` before it is there."""
+    """asyncio's transport; `None` until the connection is made."""
 
 
-class _RequestProgress(NamedTuple):
+class _WriteProgress(NamedTuple):
     waits: int
-    """Bytes in the transport."""
-    taken: int
-    """Bytes that the other end has taken, if the system says so."""
+    """Bytes in the write buffer of the transport."""
+    acknowledged: int
+    """Bytes that the client has acknowledged; 0 if the system does not report them."""
     since: float
-    """When it last took any."""
+    """Loop time of the last progress."""
 
 
 class Stalls:
-    """Checks all connections of a server at intervals."""
+    """Aborts the connections of clients that have stopped reading.
+
+    Args:
+        connections: Returns the open connections.
+        stall_s: Seconds without progress after which a connection is aborted.
+    """
 
     def __init__(
         self, connections: Callable[[], Iterable[ServerConnection]], stall_s: float
     ) -> None:
         self._connections = connections
         self._stall_s = stall_s
-        self._seen: dict[ServerConnection, _RequestProgress] = {}
+        self._seen: dict[ServerConnection, _WriteProgress] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """Start the timer."""
-        self._timer = asyncio.get_running_loop().call_later(self._stall_s / LOOKS, self._look)
+        wait_s = self._stall_s / CHECKS_PER_STALL
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._check)
 
     def stop(self) -> None:
         """Stop the timer."""
@@ -439,10 +461,10 @@ class Stalls:
             self._timer.cancel()
 
     def in_transports(self) -> int:
-        """Return the bytes that all transports hold."""
+        """Return the number of bytes in the write buffers of all transports."""
         return sum(_waiting(one) for one in self._connections())
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self.start()
         now = asyncio.get_running_loop().time()
         before, self._seen = self._seen, {}
@@ -450,13 +472,13 @@ class Stalls:
             waits = _waiting(connection)
             if not waits:
                 continue
-            seen, taken = before.get(connection), _taken(connection)
-            if seen is None or waits < seen.waits or taken > seen.taken:
-                self._seen[connection] = _RequestProgress(waits, taken, now)
+            seen, acknowledged = before.get(connection), _acknowledged(connection)
+            if seen is None or waits < seen.waits or acknowledged > seen.acknowledged:
+                self._seen[connection] = _WriteProgress(waits, acknowledged, now)
             elif now - seen.since < self._stall_s:
                 self._seen[connection] = seen._replace(waits=waits)
             else:
-                logger.info("a connection took nothing for %g s; it is cut", now - seen.since)
+                logger.info("a client read nothing for %g s; aborting", now - seen.since)
                 connection.transport.abort()
 
 
@@ -465,8 +487,8 @@ def _waiting(connection: ServerConnection) -> int:
     return transport.get_write_buffer_size() if transport is not None else 0
 
 
-def _taken(connection: ServerConnection) -> int:
-    """Return how many bytes the other end has acknowledged; 0 if the system does not say."""
+def _acknowledged(connection: ServerConnection) -> int:
+    """Return the number of bytes that the client has acknowledged; 0 if it is not known."""
     option = getattr(socket, "TCP_INFO", None)
     own = connection.transport.get_extra_info("socket")
     if option is None or own is None:

@@ -1,7 +1,7 @@
-"""Bounds of gRPC servers, as options of its library.
+"""Limits of gRPC servers, as options of its library.
 
-gRPC does not say who connects before there is a call. So the number of connections has one bound
-for all, and a connection without a call is closed soon; calls count for their address.
+gRPC reports the address of a client only with a call. So there is one limit for the connections of
+all clients, and a connection without a call is closed soon. Calls are counted by address.
 """
 
 from __future__ import annotations
@@ -14,33 +14,34 @@ from arp.access.settings import Bounds
 from arp.net.connections import descriptor_limit, usable_descriptors
 
 MAX_CALLS: Final = 16_384
-"""Calls at once, those of the health service included."""
+"""Limit of concurrent calls, including those of the health service."""
 
 MAX_CONNECTIONS: Final = MAX_CALLS
-"""TCP connections at once: our client makes one for each session. At most three quarters of what
-the process may open."""
+"""Limit of concurrent TCP connections. Our client opens one for each session. The limit is lower
+if it would exceed three quarters of the descriptors that connections may use."""
 
 IDLE_S: Final = 30.0
-"""How long a connection may be there without a call. A client's library opens another."""
+"""Seconds after which a connection without a call is closed. Clients reconnect automatically."""
 
 WINDOW_BYTES: Final = 64 << 10
-"""How much gRPC takes for a reader that does not read (it would guess, up to megabytes)."""
+"""Bytes that gRPC buffers for a client that does not read. Its default is an estimate, which may
+reach megabytes."""
 
 MAX_METADATA_BYTES: Final = 16 << 10
 
 KEEP_ALIVE_MS: Final = 20_000
-"""Time without a byte after which the server pings the client; the same as over WebSocket."""
+"""Milliseconds without traffic after which the server pings the client, as over WebSocket."""
 
 
 class GrpcBounds(Struct, frozen=True):
-    """How much a gRPC server accepts, and how long it waits."""
+    """Limits of a gRPC server."""
 
     max_message_bytes: int
     max_calls_per_connection: int
     max_connections: int = MAX_CONNECTIONS
-    """TCP connections at once, with calls or without."""
+    """Limit of concurrent TCP connections, with or without calls."""
     idle_s: float = IDLE_S
-    """How long a connection may be there without a call."""
+    """Seconds after which a connection without a call is closed."""
 
 
 def bounded_options(bounds: Bounds, grpc: GrpcBounds) -> list[tuple[str, int]]:

@@ -1,7 +1,7 @@
-"""What went wrong with an HTTP request, in words for people.
+"""Descriptions of failed HTTP requests, in plain words.
 
-The functions take what every client of the family of httpx has, without importing one: frameworks
-bring their own.
+The functions work with httpx and with clients that have the same interface, and import none of
+them, because each framework brings its own client.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from arp.protocol.json_value import Json
 from arp.protocol.safe_text import sanitise_line
 
 MAX_WORDS: Final = 300
-"""Characters of a server's own words."""
+"""Limit of the characters that are quoted from a server's answer."""
 BROKE: Final = "it ended before the answer did"
 MAX_CAUSES: Final = 10
 _HIDDEN: Final = frozenset(("script", "style", "template"))
 _UNMARKED: Final = frozenset(("", "text/plain", "application/octet-stream"))
-"""Types with which servers send streams of events, too."""
+"""Media types that some servers also use for streams of events."""
 _NAMES: Final = ("error", "message", "detail", "msg", "reason", "title", "error_description")
-"""Where JSON has what went wrong, the first that it has."""
+"""Fields of a JSON error that may hold its description; the first non-empty one is used."""
 
 
 def broken_connection(failed: BaseException, where: str = "") -> str:
-    """Return why a request has no whole answer; empty if something else went wrong.
+    """Return why a request got no complete answer; empty if the error has another cause.
 
     Args:
-        failed: What a client raised, or what a framework raised because of that.
-        where: What to call the server; empty: by its address.
+        failed: Error of the client, or an error of a framework that the client's error caused.
+        where: Name of the server in the text; empty means its address.
     """
     chain = list(_causes(failed))
     for one in chain:
         names = {kind.__name__ for kind in type(one).__mro__}
-        if "RequestError" not in names:  # the root of what httpx raises for a request
+        if "RequestError" not in names:  # base class of httpx's errors of requests
             continue
         where = where or _address_of(one) or "the server"
         if names & {"ConnectError", "ConnectTimeout"}:
@@ -54,7 +54,15 @@ def broken_connection(failed: BaseException, where: str = "") -> str:
 def answer_problem(
     status: int, headers: Mapping[str, str], body: bytes, url: str = "", *, who: str = "it"
 ) -> str:
-    """Return what an answer with an error status says; `url` completes where it redirects to."""
+    """Describe an answer with an error status.
+
+    Args:
+        status: HTTP status.
+        headers: Headers of the answer.
+        body: Beginning of the body.
+        url: URL of the request, for a relative redirect.
+        who: Name of the server in the text.
+    """
     location = headers.get("location", "")
     if 300 <= status < 400 and location:
         return f"{who} redirects ({status}) to {one_line(urljoin(url, location))}; use that address"
@@ -63,7 +71,7 @@ def answer_problem(
 
 
 def not_a_stream(headers: Mapping[str, str]) -> str:
-    """Return what an answer is in the place of a stream of events; empty if it may be one."""
+    """Return the media type of an answer that is no stream of events; empty if it may be one."""
     kind = type_of(headers)
     return "" if kind == EVENT_STREAM or kind in _UNMARKED else kind
 
@@ -74,7 +82,7 @@ def type_of(headers: Mapping[str, str]) -> str:
 
 
 def words_of(body: bytes) -> str:
-    """Return what a server says in the body of an error, as one line: JSON, a page or a text."""
+    """Return the error message in a body as one line. The body may be JSON, HTML or plain text."""
     text = body.decode(errors="replace")
     try:
         return one_line(_message_in(msgspec.json.decode(body)))
@@ -88,7 +96,7 @@ def words_of(body: bytes) -> str:
 
 
 class _PageText(HTMLParser):
-    """The title of a page and the words that it shows."""
+    """The title and the visible text of an HTML page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -114,7 +122,11 @@ def one_line(text: str) -> str:
 
 
 def message_in(body: Any) -> str:
-    """Return what an error says whose body was read already: a text, bytes or JSON; or nothing."""
+    """Return the error message in a body that was read already, as one line.
+
+    Args:
+        body: Bytes, text, decoded JSON, or `None`.
+    """
     if isinstance(body, bytes):
         return words_of(body)
     return words_of(body.encode()) if isinstance(body, str) else one_line(_message_in(body))
@@ -147,7 +159,7 @@ def _refusal(chain: list[BaseException], failed: BaseException) -> str:
 
 
 def _address_of(failed: BaseException) -> str:
-    """Return where a request went, without query and password; empty if nothing says it."""
+    """Return the URL of a failed request without query and password; empty if it is not known."""
     try:
         parts = urlsplit(str(failed.request.url))  # type: ignore[attr-defined]  # raises if unset
     except (AttributeError, RuntimeError, ValueError):

@@ -8,20 +8,20 @@ from typing import Final
 
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _RAISED: Final = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")
-"""The line of a Python exception, behind its traceback."""
+"""Last line of a Python traceback, with the name of the exception."""
 _NAMED: Final = re.compile(
     r"\b(?:fatal|panic(?:ked)?|uncaught|unhandled)\b|\w*(?:error|exception)\b\s*(?:\[[^\]]*\])?:|^error\b",
     re.IGNORECASE,
 )
-"""A line that says that it is an error."""
+"""A line that is marked as an error."""
 _TELLING: Final = re.compile(
     r"\b(?:cannot|can't|could not|couldn't|denied|failed|failure|invalid|missing|no such|not found|"
     r"not logged in|refused|unable|unexpected|unknown|unrecognized|unsupported)\b",
     re.IGNORECASE,
 )
-"""A line that sounds like one."""
+"""A line with words that errors use; considered if no line is marked as an error."""
 _AROUND: Final = re.compile(r"at\s|File \"|note:|\[?caused by|tip:|hint:|usage:", re.IGNORECASE)
-"""A line of a stack, or advice."""
+"""A line of a stack trace, a hint or a usage text."""
 _ARGUMENT: Final = re.compile(
     r"\b(?:unknown|unrecognized|unexpected|invalid|no such)\b.{0,30}"
     r"\b(?:argument|option|flag|command|subcommand)s?\b",
@@ -30,10 +30,17 @@ _ARGUMENT: Final = re.compile(
 
 
 def cause_of(lines: Sequence[str]) -> str:
-    """Return the line that names the cause; the last line if none does, empty without lines.
+    """Return the line that names the cause of a failure.
 
-    Programs write a stack, advice or their usage behind it. Of several exceptions of Python the
-    last one counts, of all else the first.
+    The line is not always the last one: a stack trace, a hint or a usage text may follow. After a
+    Python traceback, the last exception counts, because it ended the program. In other outputs the
+    first error counts, because later ones are often its consequences.
+
+    Args:
+        lines: Last lines of the program's output.
+
+    Returns:
+        The line; the last line if no line looks like an error; empty if there are no lines.
     """
     if not lines:
         return ""
@@ -50,12 +57,12 @@ def cause_of(lines: Sequence[str]) -> str:
 
 
 def _with_next(lines: Sequence[str]) -> str:
-    """Return a line; one that only announces the cause (`Error:`, a panic) with the next one."""
+    """Return the first line; add the next one if the first only announces it (`Error:`)."""
     first, *rest = lines
     is_announcing = first.endswith(":") and len(first) < 200
     return f"{first} {rest[0]}" if is_announcing and rest else first
 
 
 def is_about_arguments(line: str) -> bool:
-    """Return whether a line says that the program does not know an argument."""
+    """Return whether a line is about an argument that the program does not know."""
     return _ARGUMENT.search(line) is not None

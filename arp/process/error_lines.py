@@ -21,14 +21,15 @@ MAX_LINES: Final = 100
 MAX_CHARACTERS: Final = 500
 """Characters of each kept line."""
 MAX_UNFINISHED: Final = 1 << 16
-"""Characters of a line whose end has not come; the beginning of a longer one is dropped."""
+"""Limit of the characters of an incomplete line; the beginning of a longer one is dropped."""
 
 
 class ErrorLines:
-    """Makes lines without secrets of standard error, with every character visible.
+    """Splits standard error into lines, removes secrets and makes control characters visible.
 
     Args:
-        secrets: The program's own, such as those of its environment; formats of tokens are known.
+        secrets: Secrets of the program, such as those in its environment. Tokens of known formats
+            are removed in any case.
         on_line: Receives each line.
     """
 
@@ -40,12 +41,12 @@ class ErrorLines:
         self._before = ""
         self._line = ""
 
-    def take(self, data: bytes) -> None:
-        """Read the next bytes. No line of a key that has several lines is passed on."""
+    def receive(self, data: bytes) -> None:
+        """Receive the next bytes. Lines of a multi-line private key are not passed on."""
         self._pass(self._stream.admit(self._decoder.decode(data), self._before))
 
     def end(self) -> None:
-        """Pass on the last line, if it has no line end."""
+        """Pass on the last line if it has no line end."""
         self._pass(self._stream.finish(self._before) + "\n")
 
     def _pass(self, text: str) -> None:

@@ -58,7 +58,7 @@ class MemoryLimit(msgspec.Struct, frozen=True):
 
 
 async def over_limit(pid: int, limit: int) -> int:
-    """Wait until a process and its descendants use more than `limit` bytes; return how many.
+    """Wait until a process and its descendants use more than `limit` bytes; return their bytes.
 
     It never returns on a system without `/proc`. Cancel it when the process has ended.
 
@@ -78,7 +78,8 @@ def memory_of(pid: int, enough: int = 0) -> int:
 
     Args:
         pid: The process.
-        enough: If the quick sum, which may be too large, is not above this, it is returned.
+        enough: Bytes. If the quick sum, which is never too small, is not above them, it is returned
+            and no exact size is read.
     """
     processes = [pid, *processes_below(pid)]
     quick = {process: _sum(f"/proc/{process}/status", _QUICK) for process in processes}

@@ -67,7 +67,7 @@ class ProgramStart(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     """Complete environment."""
     cwd: str = "/"
-    """Directory in which it starts; a confined program then changes to that of its confinement."""
+    """Working directory at the start; a confined program then changes to its confinement's."""
     name: str = ""
     """Name for messages; if empty, the name of the program."""
     confinement: Confinement | None = None

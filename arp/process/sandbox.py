@@ -1,6 +1,6 @@
 """`confined`: the command that runs a program with limits, in a sandbox, without privileges.
 
-Theory of operation. Three layers, each if it is possible:
+Theory of operation. There are three layers. Each is used where it is possible:
 
 1. `limits` sets resource limits, and changes the user if we are root. The limit of processes counts
    all processes of a user, so each project should have its own user.
@@ -35,13 +35,13 @@ from arp.process.supervise import supervised
 
 FIRST_UID: Final = 61_184
 LAST_UID: Final = 65_519
-"""The range of systemd for users that exist only while a service runs."""
+"""End of systemd's range of user ids for users that exist only while a service runs."""
 
 _PYTHON: Final[str] = getattr(sys, "_base_executable", sys.executable)
-"""Not the Python of a venv, because the sandbox mounts only the standard library."""
+"""Python outside of any virtual environment: the sandbox mounts the standard library only."""
 
 TRIAL_S: Final = 10.0
-"""How long the test of bubblewrap may take."""
+"""Timeout in seconds of a test of bubblewrap."""
 
 LOADER_NAMES: Final = re.compile(
     r"LD_.*|DYLD_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*|BASH_ENV|BASH_FUNC_.*|ENV"
@@ -72,24 +72,25 @@ SYSTEM_FILES: Final = (
     "/etc/resolv.conf",
     "/etc/ssl",
 )
-"""What programs read to find names, libraries and certificates."""
+"""Files that programs read to find host names, users, libraries, fonts and certificates."""
 
 
 class ProcessLimits(msgspec.Struct, frozen=True):
-    """What each process may use at most."""
+    """Resource limits of a program."""
 
     memory_mb: int = 512
-    """Of its own data (`RLIMIT_DATA`), and of each of its directories in memory, such as `/tmp`.
+    """Limit in MiB of the data of each process (`RLIMIT_DATA`), and of each file system in memory,
+    such as `/tmp`.
 
     `run_program` and `ServingProgram` enforce the same limit for all its processes together.
     """
     processes: int = 256
-    """Processes and threads of its user together."""
+    """Number of processes and threads of its user, including those of other programs."""
     file_mb: int = 1024
-    """Of each file that it writes."""
+    """Limit in MiB of each file that it writes."""
     open_files: int = 1024
     cpu_s: int = 0
-    """Seconds of CPU time; 0: no limit."""
+    """CPU time of each process, in seconds; 0 means no limit."""
 
     def rlimits(self) -> dict[str, int]:
         """Return the limits by their names in the module `resource`."""
@@ -106,19 +107,21 @@ class ProcessLimits(msgspec.Struct, frozen=True):
 
 
 class Confinement(msgspec.Struct, frozen=True):
-    """How a program is confined."""
+    """Limits and visible files of a program."""
 
     cwd: Path
-    """Its working directory, which must exist."""
+    """Working directory; it must exist."""
     writable: Sequence[Path] = ()
-    """Directories that it may change."""
+    """Directories that the program may change."""
     readable: Sequence[Path] = ()
-    """Files and directories that it may read, in addition to those of the system."""
+    """Files and directories that the program may read, in addition to those of the system."""
     uid: int | None = None
-    """The user and group that it runs as, if we are root; `None`: our own."""
+    """Id of the user and the group that the program runs as; only root can set it. `None` means
+    the user of this process."""
     limits: ProcessLimits = ProcessLimits()
     network: bool = True
-    """Whether it reaches the network and this machine; without bubblewrap it always does."""
+    """Whether the program can reach the network and ports of this machine. Without bubblewrap it
+    always can."""
 
 
 def confined(command: Sequence[str], confinement: Confinement, sandboxed: bool) -> list[str]:
@@ -213,13 +216,14 @@ def _bubblewrap(confinement: Confinement) -> list[str]:
         parts += [*_parents(path, made), "--ro-bind-try", str(path), str(path)]
     for path in confinement.writable:
         parts += [*_parents(path, made), "--bind", str(path), str(path)]
-    # `limits` changes to the working directory, which maybe only the other user can enter.
+    # `limits` changes to the working directory later, after it has changed the user: the directory
+    # may be closed to the present user.
     return [*parts, "--chdir", "/", "--"]
 
 
 @cache
 def _has_option(name: str) -> bool:
-    """Return whether this version of bubblewrap has an option; `--size` is new in 0.7."""
+    """Return whether the installed bubblewrap has an option; `--size` exists since 0.7."""
     try:
         done = subprocess.run(
             ["bwrap", "--help"], capture_output=True, text=True, timeout=TRIAL_S, check=False
@@ -237,7 +241,7 @@ def _system_directory(directory: str) -> list[str]:
 
 
 def _parents(path: Path, made: set[str]) -> list[str]:
-    """Return options that create the parents of a path, so that every user can pass them."""
+    """Return options that create the parents of a path with a mode that lets every user pass."""
     parts = []
     for parent in reversed(path.parents):
         if str(parent) not in made and not str(parent).startswith("/usr/"):
@@ -247,21 +251,24 @@ def _parents(path: Path, made: set[str]) -> list[str]:
 
 
 def _rlimits_for_own_user(limits: ProcessLimits) -> dict[str, int]:
-    """Return the limits of a program that runs as our user, whose other processes count too."""
+    """Return the limits of a program that runs as the user of this process.
+
+    The kernel counts all processes of the user, so the present ones are added to the limit.
+    """
     found = limits.rlimits()
     del found["RLIMIT_NPROC"]
-    if sys.platform == "linux":  # other systems do not say how many processes there are
+    if sys.platform == "linux":  # other systems have no `/proc` to count them
         found["RLIMIT_NPROC"] = limits.processes + _tasks_of_user()
     return found
 
 
 def _tasks_of_user() -> int:
-    """Return how many processes and threads our user has now."""
+    """Return the number of processes and threads of the user of this process."""
     count = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if process.stat().st_uid == os.geteuid():
                 count += len(os.listdir(process / "task"))
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             continue
     return count

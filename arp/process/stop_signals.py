@@ -1,10 +1,10 @@
-"""`StopSignals`: SIGTERM and SIGINT, told to a thread.
+"""`StopSignals`: SIGTERM and SIGINT, handled in a thread.
 
-Theory of operation. A signal handler runs between any two instructions of the main thread: while
-that thread holds a lock, and also within the handler of the signal before. So it must not take a
-lock, not even the one within `threading.Event.set`: a second signal would wait for it for ever. The
-handler here writes the number of its signal to a pipe and does nothing else. A thread reads the
-pipe, and calls what may do anything.
+Theory of operation. A signal handler runs between any two instructions of the main thread, even
+while that thread holds a lock or runs the handler of the previous signal. So a handler must not
+acquire a lock, not even the one in `threading.Event.set`: it could wait forever. The handler here
+only writes the number of its signal to a pipe. A thread reads the pipe and calls the callback,
+which may do anything.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopSignals:
-    """Handles the signals that ask this process to stop, from when it is made.
+    """Handles the signals that ask this process to stop, from its construction on.
 
-    In another thread than the main one it handles none, since Python allows that there alone.
+    It handles signals only if it is created in the main thread, because Python allows no other.
 
     Args:
-        on_signal: Receives the number of each signal, in a thread of its own, one after the other.
+        on_signal: Receives the numbers of the signals, one after the other, in a separate thread.
     """
 
     def __init__(self, on_signal: Callable[[int], None]) -> None:
@@ -45,11 +45,11 @@ class StopSignals:
 
     @property
     def are_handled(self) -> bool:
-        """Whether signals come here now."""
+        """Whether signals are handled here now."""
         return self._write_end >= 0
 
     def close(self) -> None:
-        """End the thread. Signals do nothing from now on, until other code handles them."""
+        """End the thread. Signals are then ignored until other code sets handlers."""
         write_end, self._write_end = self._write_end, -1  # the handler must not write to it now
         if write_end >= 0:
             os.close(write_end)
@@ -57,7 +57,7 @@ class StopSignals:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         write_end = self._write_end
         if write_end >= 0:
-            with suppress(OSError):  # the pipe is full: the thread has enough to read
+            with suppress(OSError):  # the pipe is full, so the thread will stop the process anyway
                 os.write(write_end, bytes((number,)))
 
     def _read(self, read_end: int) -> None:
@@ -71,7 +71,7 @@ class StopSignals:
 
 @contextmanager
 def handlers_restored() -> Iterator[None]:
-    """Handle signals after a block as before it."""
+    """Restore the signal handlers at the end of a block."""
     before = {number: signal.getsignal(number) for number in STOPPING}
     try:
         yield
@@ -82,7 +82,7 @@ def handlers_restored() -> Iterator[None]:
 
 
 def ignore_signals() -> None:
-    """Ignore signals, so that none changes the exit code of a process that is about to end."""
+    """Ignore signals, so that they cannot change the exit code of a process that is ending."""
     if threading.current_thread() is threading.main_thread():
         for number in STOPPING:
             signal.signal(number, signal.SIG_IGN)

@@ -24,9 +24,9 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 """Numbers of prctl(2), in <linux/prctl.h>."""
 GRACE_S = 2.0
-"""How long the program may take to end after SIGTERM, before it is killed."""
+"""Seconds between SIGTERM and the kill of a program that has not ended."""
 LEFTOVERS_S = 2.0
-"""How long killed processes may take to end, because one in a system call cannot end at once."""
+"""Seconds to wait for killed processes: a process in a system call cannot end at once."""
 
 AWAITED = {signal.SIGTERM, signal.SIGCHLD}
 

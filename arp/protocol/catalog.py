@@ -1,7 +1,7 @@
 """The core components: versions, fallback chains, slots for children, and types of answers.
 
 A tree has one node per component, so that the cost of a patch of a nested component depends on the
-change alone. On the wire the children of a layout component are inside its props. `take_children`
+change alone. On the wire the children of a layout component are inside its props. `split_children`
 separates them, `put_children` puts them back.
 
 Source: protocol.md 3.
@@ -139,7 +139,7 @@ def may_have_parts(type_name: str) -> bool:
     return type_name in _SLOTS or type_name not in CATALOG
 
 
-def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
+def split_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
     """Split props into the props without children and the children in order.
 
     Args:
@@ -167,7 +167,7 @@ def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[J
 
 
 def put_children(type_name: str, own: JsonObject, children: list[JsonObject]) -> JsonObject:
-    """Return props with children, the inverse of `take_children`; unchanged values are shared."""
+    """Return props with children, the inverse of `split_children`; unchanged values are shared."""
     names = slot_names(type_name)
     if names == ("children",):
         return {**own, "children": children}

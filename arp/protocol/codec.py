@@ -283,7 +283,7 @@ def renderer_decoder(encoding: Encoding) -> Decoder[RendererMessage]:
 
 
 def agent_decoder(encoding: Encoding) -> Decoder[AgentMessage]:
-    """Return a decoder for frames of the agent side, including one that only knows the draft."""
+    """Return a decoder for frames of the agent side, even if that only knows the draft."""
     return Decoder(encoding, AgentMessage, complete=completed)
 
 

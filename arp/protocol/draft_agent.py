@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from arp.protocol.catalog import CATALOG, asks, take_children
+from arp.protocol.catalog import CATALOG, asks, split_children
 from arp.protocol.components import Component, from_object
 from arp.protocol.errors import NO_CODE, ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
@@ -110,7 +110,7 @@ class DraftTurns:
         self._open: list[str] = []
         """Turns without a final commit, oldest first."""
         self._failed: set[str] = set()
-        """Open turns in which an error occurred."""
+        """Open turns with an error."""
         self._asking: dict[str, str] = {}
         """Turns by the id of their unanswered question."""
 
@@ -250,7 +250,7 @@ def _questions(message: AgentMessage) -> Iterator[str]:
     while waiting:
         one = waiting.pop()
         try:
-            own, children = take_children(one.type, one.props)
+            own, children = split_children(one.type, one.props)
             waiting += map(from_object, children)
         except (KeyError, TypeError, AttributeError):
             continue  # malformed; the commit will be refused

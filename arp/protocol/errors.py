@@ -121,7 +121,7 @@ class SessionBusy(LocalError):
 
 
 class SurfaceDestroyed(LocalError):
-    """The surface, or the turn to which it belonged, has ended."""
+    """The surface or its turn has ended."""
 
     code = ErrorCode.SURFACE_DESTROYED
 

@@ -5,8 +5,7 @@ thinking, tool calls and errors are not output. Each adds a *mark* at the end of
 The position of a mark is the root component or text part that it follows, and for a text part also
 the number of characters before the mark. A tree groups its marks by that component. If the
 component is removed, its marks move to the component before it; if the component moves, its marks
-move with it. The cost depends on the change alone. Marks at the same position keep the order in
-which they were added.
+move with it. The cost depends on the change alone. Marks at the same position are ordered by age.
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ def pieces_of(
     Args:
         output: Root components in order.
         parts: Ids of the root components that are text parts.
-        marks: Marks in the order in which they were added. A mark after an unknown component comes
-            before all output.
+        marks: Marks, oldest first. A mark after an unknown component comes before all output.
     """
     marks_after: dict[str | None, list[Mark]] = {}
     known = {component.id for component in output}

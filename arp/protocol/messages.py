@@ -127,20 +127,20 @@ def is_unrepeatable(type_name: str, turn_id: str | None) -> bool:
     return type_name in _UNREPEATABLE or (type_name == "error" and turn_id is not None)
 
 
-class _Versioned(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+class _ProtocolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
     v: int = field(default_factory=partial(int, VERSION))  # a factory, so that it is not omitted
 
 
 # -- both directions -------------------------------------------------------------------------------
 
 
-class Ping(_Versioned, frozen=True, kw_only=True, tag="ping"):
+class Ping(_ProtocolMessage, frozen=True, kw_only=True, tag="ping"):
     """Ask whether the peer still answers; it must have the feature `ping`. Never a fact."""
 
     id: Identifier
 
 
-class Pong(_Versioned, frozen=True, kw_only=True, tag="pong"):
+class Pong(_ProtocolMessage, frozen=True, kw_only=True, tag="pong"):
     """The answer to the `ping` with this id, sent at once. Never a fact."""
 
     id: Identifier
@@ -198,13 +198,13 @@ class AgentCapabilities(Struct, frozen=True):
     """The agents of the app; the first one is the default of a session."""
 
 
-class AgentHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
+class AgentHello(_ProtocolMessage, frozen=True, kw_only=True, tag="hello"):
     """The first message on every connection."""
 
     capabilities: AgentCapabilities
 
 
-class SessionReady(_Versioned, frozen=True, kw_only=True, tag="session"):
+class SessionReady(_ProtocolMessage, frozen=True, kw_only=True, tag="session"):
     """The answer to a renderer's `hello`. The missed messages or a snapshot follow."""
 
     session_id: str
@@ -221,7 +221,7 @@ class SessionReady(_Versioned, frozen=True, kw_only=True, tag="session"):
     """Snapshot only: number of turns left out before a turn, by its id."""
 
 
-class _InSession(_Versioned, frozen=True, kw_only=True):
+class _InSession(_ProtocolMessage, frozen=True, kw_only=True):
     session_id: str
     seq: int | None = None
     turn_id: str | None = None
@@ -327,7 +327,7 @@ class Commit(_InSession, frozen=True, kw_only=True, tag="commit"):
     """Time of the end of the turn (RFC 3339)."""
 
 
-class ErrorMessage(_Versioned, frozen=True, kw_only=True, tag="error"):
+class ErrorMessage(_ProtocolMessage, frozen=True, kw_only=True, tag="error"):
     """An error. Takes effect on arrival."""
 
     payload: ErrorPayload
@@ -338,7 +338,7 @@ class ErrorMessage(_Versioned, frozen=True, kw_only=True, tag="error"):
     """Position in the output; see `ToolStart`."""
 
 
-class InputAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
+class InputAck(_ProtocolMessage, frozen=True, kw_only=True, tag="ack"):
     """The input with this id is accepted and durable."""
 
     id: str
@@ -521,7 +521,7 @@ class RendererInfo(Struct, frozen=True, omit_defaults=True):
     """Size that was last sent with `hello` or `resize`."""
 
 
-class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
+class RendererHello(_ProtocolMessage, frozen=True, kw_only=True, tag="hello"):
     """Capabilities and preferences of a renderer, and the session that it joins."""
 
     capabilities: RendererCapabilities = field(default_factory=RendererCapabilities)
@@ -541,7 +541,7 @@ class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
         return RendererInfo(self.locale, self.time_zone, self.theme, self.viewport)
 
 
-class Input(_Versioned, frozen=True, kw_only=True, tag="input"):
+class Input(_ProtocolMessage, frozen=True, kw_only=True, tag="input"):
     """An input of the user."""
 
     input_type: InputType
@@ -555,7 +555,7 @@ class Input(_Versioned, frozen=True, kw_only=True, tag="input"):
     """Id of the turn with the input that it replaces."""
 
 
-class RendererAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
+class RendererAck(_ProtocolMessage, frozen=True, kw_only=True, tag="ack"):
     """The last commit that a renderer has drawn (feature `frame-ack`)."""
 
     seq: Sequence

@@ -88,7 +88,7 @@ class TurnScreen(Struct):
     status: TurnStatus | None = None
     position: int | None = None
     inputs: list[InputEcho] = []
-    """Inputs of the user: the one that started the turn, then the answers to its questions."""
+    """Inputs of the user: first the input that started the turn, then answers to its questions."""
     tools: list[ToolRun] = []
     thinking: str = ""
     errors: list[ErrorPayload] = []
@@ -105,7 +105,7 @@ class TurnScreen(Struct):
     permissions: dict[str, Permission] = {}
     """Permission requests of its tool calls, by the id of the component that asks."""
     paused: bool = False
-    """Whether the queue in which the turn waits is paused."""
+    """Whether the queue is paused; set for a queued turn only."""
     ended: str | None = None
     """Time of its end (RFC 3339); `None` before the end, or if the agent side does not send it."""
 
@@ -259,8 +259,8 @@ class Screen:
             seq: Sequence number of the fact, if the message itself does not carry it.
 
         Returns:
-            Why a commit was refused, else `None`. A refused commit changes nothing, but this
-            screen now differs from the one that the agent side expects.
+            Reason why a commit was refused, else `None`. A refused commit changes nothing, but this
+            screen then differs from the agent side's.
         """
         apply = _APPLY.get(type(message))
         return None if apply is None else apply(self, message, seq or 0)

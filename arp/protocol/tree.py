@@ -30,7 +30,7 @@ from arp.protocol.catalog import (
     may_have_parts,
     put_children,
     slot_names,
-    take_children,
+    split_children,
 )
 from arp.protocol.components import Component, as_object
 from arp.protocol.errors import InvalidPatch, ResourceLimit
@@ -174,7 +174,7 @@ def apart(component: Component) -> tuple[Component, list[Component]]:
     if not slot_names(component.type):
         return component, []
     try:
-        own, children = take_children(component.type, component.props)
+        own, children = split_children(component.type, component.props)
         found = msgspec.convert(children, list[Component])
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
         raise InvalidPatch(
@@ -499,7 +499,7 @@ class Tree:
     def _reorder(self, op: Reorder) -> None:
         node = self._find(op.target)
         if op.after == op.target:
-            raise InvalidPatch(f"{op.target!r} cannot stand behind itself", detail=op.target)
+            raise InvalidPatch(f"{op.target!r} cannot be moved after itself", detail=op.target)
         siblings = self._movable_siblings(node)
         before = siblings.index(op.target)
         del siblings[before]
@@ -714,7 +714,7 @@ def _index_after(siblings: list[str], after: str | None) -> int:
     try:
         return siblings.index(after) + 1
     except ValueError:
-        raise InvalidPatch(f"{after!r} does not stand in that list", detail=after) from None
+        raise InvalidPatch(f"{after!r} is not in that list", detail=after) from None
 
 
 def _is_label(type_name: str, segments: Sequence[str | int]) -> bool:

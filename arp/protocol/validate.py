@@ -340,7 +340,7 @@ def _patched_type(spec: ComponentSpec, segments: Sequence[str | int], where: str
     end = next(end for end in range(len(path)) if type_at(spec.props, path[: end + 1]) is None)
     holder, name = type_at(spec.props, path[:end]), segments[end]
     if is_child(holder):
-        raise InvalidPatch(f"{where}: a component stands there; patch it by its id")
+        raise InvalidPatch(f"{where}: there is a component; patch it by its id")
     if spec.name == "text" and name == "text":
         raise InvalidPatch(f"{where}: is another name of props.content; patch that")
     hint = nearest(str(name), names_in(holder))

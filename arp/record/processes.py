@@ -121,7 +121,7 @@ class RecordedProcess(Entity):
         if flow is None or not flow.held:
             return
         held, flow.held = flow.held, ""
-        out, _, found = self._scope.let_go(held, flow.recorded)
+        out, _, found = self._scope.flush(held, flow.recorded)
         flow.recorded = (flow.recorded + out)[-GROWN_CONTEXT:]
         for start in range(0, len(out), PREVIEW_CHARACTERS):
             part = out[start : start + PREVIEW_CHARACTERS].encode("utf-8", "surrogateescape")

@@ -16,7 +16,7 @@ from arp.ledger.payloads import check_payload
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import plain, well_formed
 from arp.redact.redactor import Found
-from arp.redact.stream import RedactedPiece, grow, let_go
+from arp.redact.stream import RedactedPiece, flush, grow
 from arp.session.session import Session
 from arp.session.threads import THREAD
 
@@ -131,9 +131,9 @@ class FactScope:
         """Remove secrets from a text that arrives in pieces; see `arp.redact.stream.grow`."""
         return grow(self._session.redactor, held, piece, before)
 
-    def let_go(self, held: str, before: str) -> RedactedPiece:
+    def flush(self, held: str, before: str) -> RedactedPiece:
         """Return the held end of such a text, because nothing follows."""
-        return let_go(self._session.redactor, held, before)
+        return flush(self._session.redactor, held, before)
 
     def before_end(self, action: Callable[[], None]) -> None:
         """Call an action before the end of the turn that these facts belong to, if it is active."""

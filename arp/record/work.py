@@ -173,7 +173,7 @@ class RecordedTask(Work):
         return begun
 
     def retry(self, reason: str | None = None, run_id: str | None = None) -> RecordedAttempt:
-        """Begin another attempt after one that failed.
+        """Begin another attempt after a failed one.
 
         Args:
             reason: Reason why it may succeed now.
@@ -231,7 +231,7 @@ class RecordedJob(Entity):
         self._record("created", name=name, total=total)
 
     def item(self, item_id: str) -> RecordedAttempt:
-        """Begin an item, or repeat one that failed: `with job.item("a"):`."""
+        """Begin an item, or repeat a failed one: `with job.item("a"):`."""
         number = self._attempts[item_id] = self._attempts.get(item_id, 0) + 1
         return RecordedAttempt(self._scope.within(job_item_id=item_id), "job.item", number)
 
@@ -397,7 +397,7 @@ class RecordedPermission(Entity):
         Args:
             scope: Scope of the approval.
             digest: Digest of the approved input.
-            edited: Whether the approved input differs from the one that was shown.
+            edited: Whether the person changed the input before approving it.
             files: Files that the input names, if they differ from those that were shown.
         """
         more = {"edited": True} if edited else {}

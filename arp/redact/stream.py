@@ -159,7 +159,7 @@ def grow(redactor: Redactor, held: str, piece: str, before: str) -> RedactedPiec
     return RedactedPiece(out, stream.held, stream.found)
 
 
-def let_go(redactor: Redactor, held: str, before: str) -> RedactedPiece:
+def flush(redactor: Redactor, held: str, before: str) -> RedactedPiece:
     """Decide about the held text as if the text ended here, and return it without secrets.
 
     The text may still continue later.

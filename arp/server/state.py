@@ -31,7 +31,7 @@ from starlette.routing import Route
 
 from arp.access.guard import Guard
 from arp.access.leases import ENDED, Ask, Lease, Leases
-from arp.access.own_code import OwnCode
+from arp.access.own_code import OwnCodeDetector
 from arp.access.principal import Principal
 from arp.access.settings import check_names
 from arp.access.tokens import Tokens
@@ -146,13 +146,13 @@ class ServerState:
         self._has_parts = False
         """Whether the parts of the app are open for this server."""
 
-    def _own_code(self, tokens: Tokens) -> OwnCode | None:
+    def _own_code(self, tokens: Tokens) -> OwnCodeDetector | None:
         served = self.served
         if not served.runs_commands:
             return None
         wants_token = served.start_token != "no" and served.access.start_token
         has_token = wants_token and served.access.is_open and not tokens.are_used()
-        return OwnCode(_path_beside(starts_of, served.ledger), has_token=has_token)
+        return OwnCodeDetector(_path_beside(starts_of, served.ledger), has_token=has_token)
 
     # -- the app ---------------------------------------------------------------------------------
 

@@ -291,9 +291,9 @@ class Log:
         changes = cleaned_changes(self.redactor, changes, self._found_ahead)
         return self.growing.admit(changes, surface, turn_id, tree, self._found_ahead)
 
-    def let_go(self, turn_id: str, trees: dict[str, Tree]) -> list[tuple[str, Append]]:
+    def flush(self, turn_id: str, trees: dict[str, Tree]) -> list[tuple[str, Append]]:
         """Return and release the held ends of texts in components, each with its surface."""
-        return self.growing.let_go(turn_id, trees, self._found_ahead)
+        return self.growing.flush(turn_id, trees, self._found_ahead)
 
     def clean_component(self, component: Component) -> Component:
         """Return a component without secrets; the findings are reported after the next fact."""

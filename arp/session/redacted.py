@@ -23,7 +23,7 @@ from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update,
 from arp.protocol.tree import Node, Tree
 from arp.redact.names import is_surely_secret_name
 from arp.redact.redactor import Found, Redactor
-from arp.redact.stream import GROWN_CONTEXT, grow, let_go
+from arp.redact.stream import GROWN_CONTEXT, flush, grow
 from arp.surface.change import Change, PatchChange, RenderChange
 
 _CLEAN = frozenset(
@@ -245,7 +245,7 @@ class GrowingTexts:
         """Undo the changes of the current commit, which was refused."""
         self._held, self._written = self._before, {}
 
-    def let_go(
+    def flush(
         self, turn_id: str | None, trees: dict[str, Tree], found: Found
     ) -> list[tuple[str, Append]]:
         """Remove the texts held for a turn, and return them as appends with their surfaces.
@@ -263,7 +263,7 @@ class GrowingTexts:
             tree = trees.get(name.surface)
             if tree is None or name.target not in tree.nodes:
                 continue
-            grown = let_go(self._redactor, held.text, self._end_of(name, tree, ()))
+            grown = flush(self._redactor, held.text, self._end_of(name, tree, ()))
             add_found(found, grown.found)
             out.append((name.surface, Append(name.target, name.path, grown.out)))
         return out

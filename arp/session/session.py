@@ -362,7 +362,7 @@ class Session:
     def show_held(self, turn_id: str) -> None:
         """Show the text that is held back for a turn, because no more text follows it for now."""
         self.log.settle(turn_id)
-        for surface, op in self.log.let_go(turn_id, self.screen.surfaces):
+        for surface, op in self.log.flush(turn_id, self.screen.surfaces):
             with suppress(ArpError):  # the component has no room left for it
                 self._commit(turn_id, surface, [PatchChange([op])], {})
 
@@ -440,7 +440,7 @@ class Session:
             for entry in self.screen.infos.values()
             if entry.turn_id is not None and entry.info.is_transient
         ]
-        gone = self.screen.let_go(pinned)
+        gone = self.screen.evict_ended(pinned)
         self.threads.keep(self.screen.turns)
         if gone and "main" in self._surfaces:
             self._surfaces["main"].forget(gone)

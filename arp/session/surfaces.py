@@ -19,7 +19,7 @@ from typing import cast
 
 import msgspec
 
-from arp.protocol.catalog import take_children
+from arp.protocol.catalog import split_children
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, RoleConflict, SurfaceDestroyed, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
@@ -294,7 +294,7 @@ def _each(component: JsonObject) -> Iterator[JsonObject]:
     """Yield a component and its descendants, as objects that may be changed."""
     yield component
     try:
-        _, children = take_children(component["type"], component["props"])
+        _, children = split_children(component["type"], component["props"])
     except (KeyError, TypeError, AttributeError):
         return  # it fits no schema; the commit refuses it
     for child in cast(list[Json], children):  # sent by a renderer and not validated yet

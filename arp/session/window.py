@@ -85,7 +85,7 @@ class RecentTree(Tree):
             return False
         return component_id not in self.gone
 
-    def let_go(self, turn: TurnScreen) -> list[str]:
+    def evict(self, turn: TurnScreen) -> list[str]:
         """Remove the output and the anchors of an evicted turn. No change may be open.
 
         Returns:
@@ -186,7 +186,7 @@ class Window(Screen):
         """Return a turn in memory with its output."""
         return PastTurn(self.numbers[turn.id], turn, self.main.output(turn.id))
 
-    def let_go(self, asking: Iterable[tuple[str, str]]) -> list[str]:
+    def evict_ended(self, asking: Iterable[tuple[str, str]]) -> list[str]:
         """Evict turns; call it after the end of each turn.
 
         Args:
@@ -229,4 +229,4 @@ class Window(Screen):
         if self.departed is not None:
             self.departed.append(self.past(turn))
         del self.turns[turn.id], self.numbers[turn.id]
-        return self.main.let_go(turn)
+        return self.main.evict(turn)

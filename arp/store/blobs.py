@@ -92,7 +92,7 @@ class Blobs(Protocol):
     def of(self, session_id: str) -> Files:
         """Return the blobs of a session. A session without blobs uses no space."""
 
-    def removing(self, session_id: str) -> AbstractAsyncContextManager[None]:
+    def removal(self, session_id: str) -> AbstractAsyncContextManager[None]:
         """Hide all blobs of a session while a `with` block removes the session.
 
         They are deleted when the block ends, and restored if the block raises.
@@ -101,14 +101,14 @@ class Blobs(Protocol):
             StoreUnwritable: The disk refuses; nothing has changed.
         """
 
-    def aside(self) -> AbstractContextManager[Path]:
+    def temporary_directory(self) -> AbstractContextManager[Path]:
         """Return an empty private directory for temporary files; it is removed after the block.
 
         Raises:
             StoreUnwritable: The disk refuses.
         """
 
-    async def held(self, session_ids: Collection[str]) -> int:
+    async def total_bytes(self, session_ids: Collection[str]) -> int:
         """Return the total size of the blobs of some sessions, in bytes.
 
         Raises:
@@ -135,8 +135,8 @@ class BlobStore:
         return StoredFiles(self.directory, self._directory_of(session_id))
 
     @asynccontextmanager
-    async def removing(self, session_id: str) -> AsyncIterator[None]:
-        """See `Blobs.removing`. If the process is killed in the block, `sweep` finishes it."""
+    async def removal(self, session_id: str) -> AsyncIterator[None]:
+        """See `Blobs.removal`. If the process is killed in the block, `sweep` finishes it."""
         directory = self._directory_of(session_id)
         hidden = self.directory / f"{_UNFINISHED}{secrets.token_hex(8)}"
         if not await _on_disk(directory, partial(_rename, directory, hidden)):
@@ -150,8 +150,11 @@ class BlobStore:
         await _on_disk(directory, partial(shutil.rmtree, hidden))
 
     @contextmanager
-    def aside(self) -> Iterator[Path]:
-        """See `Blobs.aside`. If the process is killed in the block, `sweep` deletes the files."""
+    def temporary_directory(self) -> Iterator[Path]:
+        """See `Blobs.temporary_directory`.
+
+        If the process is killed in the block, `sweep` deletes the files.
+        """
         try:
             make_private_directory(self.directory)
             directory = tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.directory)
@@ -160,8 +163,8 @@ class BlobStore:
         with directory as path:
             yield Path(path)
 
-    async def held(self, session_ids: Collection[str]) -> int:
-        """See `Blobs.held`."""
+    async def total_bytes(self, session_ids: Collection[str]) -> int:
+        """See `Blobs.total_bytes`."""
         directories = [self._directory_of(session_id) for session_id in session_ids]
         return await _on_disk(self.directory, lambda: sum(map(_size_of, directories)))
 
@@ -227,8 +230,8 @@ class MemoryBlobs:
         return MemoryFiles(self._sessions, session_id)
 
     @asynccontextmanager
-    async def removing(self, session_id: str) -> AsyncIterator[None]:
-        """See `Blobs.removing`."""
+    async def removal(self, session_id: str) -> AsyncIterator[None]:
+        """See `Blobs.removal`."""
         hidden = self._sessions.pop(session_id, None)
         try:
             yield
@@ -238,13 +241,13 @@ class MemoryBlobs:
             raise
 
     @contextmanager
-    def aside(self) -> Iterator[Path]:
-        """See `Blobs.aside`. The directory is among the temporary files of the system."""
+    def temporary_directory(self) -> Iterator[Path]:
+        """See `Blobs.temporary_directory`; it is in the system's directory of temporary files."""
         with tempfile.TemporaryDirectory(prefix="arp-") as path:
             yield Path(path)
 
-    async def held(self, session_ids: Collection[str]) -> int:
-        """See `Blobs.held`."""
+    async def total_bytes(self, session_ids: Collection[str]) -> int:
+        """See `Blobs.total_bytes`."""
         stored = [self._sessions.get(session_id, {}) for session_id in session_ids]
         return sum(len(data) for files in stored for data in files.values())
 

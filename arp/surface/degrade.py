@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from arp.protocol.catalog import CATALOG, asks, chain, put_children, take_children
+from arp.protocol.catalog import CATALOG, asks, chain, put_children, split_children
 from arp.protocol.components import Component, as_object, from_object
 from arp.protocol.json_value import Json, JsonObject
 from arp.surface.as_text import as_text
@@ -140,7 +140,7 @@ def _known(component: Component, profile: RendererSupport) -> Component:
         return _with_props(component, cut_table(component.props, profile.max_table_rows))
     if spec is None or spec.slots is None:
         return component
-    own, children = take_children(component.type, component.props)
+    own, children = split_children(component.type, component.props)
     shown: list[JsonObject] = []
     for child in children:
         before = from_object(child)
@@ -194,7 +194,7 @@ def _taken_apart(component: Component, profile: RendererSupport) -> list[Compone
 
 
 def _parts(component: Component) -> Iterator[_Child]:
-    own, children = take_children(component.type, component.props)
+    own, children = split_children(component.type, component.props)
     labels = [tab["label"] for tab in own["tabs"]] if component.type == "tabs" else []
     for number, child in enumerate(children):
         yield _Child(labels[number] if labels else None, from_object(child))
@@ -208,7 +208,7 @@ def _ids(component: Component) -> Iterator[str]:
 
 def _with_ids(fallback: Component, component_id: str) -> Component:
     """Return a fallback with the id of its component; derive ids for children without one."""
-    own, children = take_children(fallback.type, fallback.props)
+    own, children = split_children(fallback.type, fallback.props)
     with_ids = [
         as_object(_with_ids(from_object(child), child["id"] or f"{component_id}/{number}"))
         for number, child in enumerate(children)

@@ -110,7 +110,7 @@ class Sink:
         self._instruments = _instruments(self._meters.get_meter(SCOPE))
         self._sampled: dict[str, bool] = {}
 
-    def take(self, measured: Iterable[Measured]) -> None:
+    def receive(self, measured: Iterable[Measured]) -> None:
         """Receive spans and figures in the order of their ends."""
         for one in measured:
             if isinstance(one, MeasuredSpan):

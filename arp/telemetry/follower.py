@@ -33,17 +33,16 @@ ROUND_S = 1.0
 """Seconds between two rounds."""
 
 LOOK_BACK = 5000
-"""Number of facts before the end of a session in which the beginning of a running turn is
-searched."""
+"""Number of facts at the end of a session that are searched for the start of a running turn."""
 
 MOST_EVICTED = 50_000
-"""Number of evicted sessions for which the position of the newest sent fact is kept."""
+"""Limit of the evicted sessions with a remembered position."""
 
 
 class SpanSink(Protocol):
     """Receiver of spans and figures."""
 
-    def take(self, measured: Iterable[Measured]) -> None:
+    def receive(self, measured: Iterable[Measured]) -> None:
         """Receive spans and figures; this never waits."""
 
     def is_sampled(self, trace: Trace) -> bool:
@@ -62,7 +61,7 @@ _head_decoder = msgspec.json.Decoder(_FactHead)
 
 
 class _Followed:
-    """A session, and the positions up to which it is folded and sent."""
+    """A followed session with the positions of its newest folded and its newest sent fact."""
 
     __slots__ = ("epoch", "fold", "sent", "sequence")
 
@@ -71,7 +70,7 @@ class _Followed:
         self.epoch = head.epoch
         self.fold = SpanFold(head.session_id, head.epoch, head.workflow)
         self.sent = sent
-        """Sequence number up to which everything was sent before."""
+        """Sequence number of the newest fact that was sent before."""
         self.sequence = max(0, min(sent or stored, stored) - LOOK_BACK)
         """Sequence number of the newest folded fact."""
 
@@ -143,7 +142,7 @@ class Follower:
                     for sequence, body in page:
                         # Set first: a fact that fails would otherwise fail in each round.
                         followed.sequence = sequence
-                        self._sink.take(self._measured(followed, sequence, body))
+                        self._sink.receive(self._measured(followed, sequence, body))
                     await asyncio.sleep(0)
         except StoreError as error:
             logger.warning("session %s is not followed further: %s", session_id, error)

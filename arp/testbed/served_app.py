@@ -244,7 +244,7 @@ async def serve(
         inside: Application that mounts the app, such as a FastAPI application. All connections go
             through it, and its lifespan runs.
         at: Path of the app in `inside`, such as `/agent`.
-        ledger: Ledger, such as `sqlite:PATH`; `None` means a new one that is removed at the end.
+        ledger: Ledger, such as `sqlite:PATH`; `None` means a temporary ledger.
     """
     served = ServedApp(app, inside=inside, at=at, ledger=ledger)
     async with AsyncExitStack() as stack:

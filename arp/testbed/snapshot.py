@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from arp.protocol.capabilities import LEVELS
-from arp.protocol.catalog import CATALOG, take_children
+from arp.protocol.catalog import CATALOG, split_children
 from arp.protocol.components import Component, from_object
 from arp.protocol.screen import Screen, TurnScreen
 from arp.surface.degrade import RendererSupport, as_one_text, degrade
@@ -59,5 +59,5 @@ def parts_of(component: Component) -> Iterator[Component]:
     """Yield a component and all components inside it."""
     yield component
     if component.type in CATALOG:
-        for child in take_children(component.type, component.props)[1]:
+        for child in split_children(component.type, component.props)[1]:
             yield from parts_of(from_object(child))

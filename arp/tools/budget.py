@@ -106,8 +106,8 @@ class BudgetState(msgspec.Struct, frozen=True):
     spent_usd: Decimal = Decimal(0)
     """Our spending in this month."""
     others_usd: Decimal = Decimal(0)
-    """`spent_this_month_usd` of the settings; `others_month` is the month in which this value was
-    first seen."""
+    """`spent_this_month_usd` of the settings; `others_month` is the month when this value was first
+    seen."""
     others_month: str = ""
     reservations: list[Reservation] = field(default_factory=list)
 
@@ -186,7 +186,7 @@ class Budget:
 
         Args:
             purchase: Payment to make.
-            approve: Asks a person; `None` means that nobody can be asked.
+            approve: Asks a person; `None` means that no person can be asked.
             pay: Pays. If it raises, the amount stays reserved, because it may have been paid; a
                 person settles or cancels it. `None` means that the payment is made elsewhere,
                 before or after.
@@ -194,7 +194,7 @@ class Budget:
         Raises:
             InvalidToolMeta: The amount is not a valid amount of money.
             BudgetRefused: It is above a limit, or the person declined. Nothing is reserved.
-            ApprovalNeeded: It needs approval, and nobody can be asked. Nothing is reserved.
+            ApprovalNeeded: It needs approval, and no person can be asked. Nothing is reserved.
 
         Cancel: Nothing is reserved, if `pay` was not called yet.
         """
@@ -422,7 +422,7 @@ class Budget:
             limit = _usd(self._limit("require_approval_above_usd"))
             raise ApprovalNeeded(
                 f"{amount} to {reservation.provider:.80} needs a person's approval: it is above "
-                f"{limit} (require_approval_above_usd), and nobody can be asked here"
+                f"{limit} (require_approval_above_usd), and no person can be asked here"
             )
         left = self._limit("monthly_limit_usd") - self.spent_this_month()
         text = (
@@ -464,7 +464,7 @@ class Budget:
             if not state.month and self._log.read().transactions:
                 raise DataFileDamaged(
                     f"{self._state.path} is missing, and {self._log.path} has payments without "
-                    f"dates, so nobody knows what was spent in this month; {REBUILD}"
+                    f"dates, so the spending of this month is unknown; {REBUILD}"
                 )
             now = self._with_month(self._finish_settlement(state))
             after, result = make(now)
@@ -476,7 +476,7 @@ class Budget:
             if REBUILD in damaged.message or str(self._state.path) not in damaged.message:
                 raise
             raise DataFileDamaged(
-                f"{self._state.path} cannot be read, so nobody knows what was spent in this month; "
+                f"{self._state.path} cannot be read, so the spending of this month is unknown; "
                 f"{REBUILD}"
             ) from damaged
 

@@ -198,7 +198,7 @@ class ToolService:
             try:
                 await self._started(tool.tool_id, "was started")
             except BaseException:
-                await self._take_back(tool.tool_id, before)
+                await self._undo_activation(tool.tool_id, before)
                 raise
             return self.set_life(tool.tool_id, "activate")
 
@@ -330,7 +330,7 @@ class ToolService:
     def _containers_of_tools(self) -> list[str]:
         return [one.runtime.container_id for one in self.registry if one.runtime.container_id]
 
-    async def _take_back(self, tool_id: str, before: ToolMeta | None) -> None:
+    async def _undo_activation(self, tool_id: str, before: ToolMeta | None) -> None:
         """Undo all effects of a failed activation."""
         try:
             await self.scheduler.stop_tool(tool_id)

@@ -59,7 +59,7 @@ PACKAGE_VARIABLES: Final = (
     "UV_OFFLINE",
     "UV_SYSTEM_CERTS",
 )
-"""Variables that tell uv and pip where an index is and how to reach it."""
+"""Variables with the package indexes for uv and pip, and with the settings to reach them."""
 DOCKER_VARIABLES: Final = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _HAS_PASSWORD: Final = re.compile(r"://[^/@\s]*@")
 

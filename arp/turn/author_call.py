@@ -147,7 +147,7 @@ _NEVER_AWAITED = r"coroutine '(?P<name>[^']+)' was never awaited"
 _CREATED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
 
 _ORIGIN_FRAMES = 2
-"""Tracked frames: the one that creates a coroutine and its caller, since `must_await` wraps it."""
+"""Tracked frames: the creator of a coroutine and its caller, since `must_await` wraps it."""
 
 
 def name_unawaited_calls(track: bool = False) -> None:

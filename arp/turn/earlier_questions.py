@@ -1,7 +1,7 @@
 """`EarlierQuestions`: questions that earlier turns left open, and the answers to them.
 
 Theory of operation. A restart leaves the questions of a turn open. The answer to one of them begins
-a turn, in which the agent continues and asks the other questions again. Each of these may have been
+a turn: the agent continues there and asks the other questions again. Each of these may have been
 answered meanwhile, by an input that waits in the queue. Otherwise it is still open, and the new
 question replaces it.
 """
@@ -45,7 +45,7 @@ class EarlierQuestions:
         self._host = host
         self._session = host.session
         self._used: set[str] = set()
-        """Turns whose input was used as an answer; each is used once."""
+        """Turns with an input that was used as an answer; each is used once."""
 
     def left_open(self) -> list[Question]:
         """Return the questions of this thread that are still open, oldest first."""
@@ -61,7 +61,7 @@ class EarlierQuestions:
         """Yield the unused answers: the turn's own input and those in the queue.
 
         Args:
-            lost: Earlier turns whose input may be an unused answer because their process ended.
+            lost: Earlier turns that ended with their process; their inputs may be unused answers.
         """
         session, own = self._session, self._host.turn_id
         for turn_id in (own, *session.queue, *lost):
@@ -78,7 +78,7 @@ class EarlierQuestions:
         typed = self._session.input_log.typed.get(turn_id)
         return echo if typed is None else msgspec.structs.replace(echo, data=typed)
 
-    def take(self, answer: LateAnswer) -> str:
+    def mark_used(self, answer: LateAnswer) -> str:
         """Mark an answer as used; return the queued turn that it began, or "" for its own turn."""
         self._used.add(answer.turn_id)
         return answer.turn_id if answer.turn_id != self._host.turn_id else ""

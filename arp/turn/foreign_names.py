@@ -122,7 +122,7 @@ def fitting_commands(listed: Iterable[Command]) -> FittingCommands:
     for command in listed:
         name, _, argument = " ".join(command.name.split()).removeprefix("/").partition(" ")
         if name.startswith("/") or not is_typable(name, MAX_COMMAND_NAME):
-            warnings.append(f"the command {command.name!r:.80} is left out: nobody can type it")
+            warnings.append(f"the command {command.name!r:.80} is left out: it cannot be typed")
             continue
         made = _as_argument(command, name, argument) if argument else command
         before = found.get(name)

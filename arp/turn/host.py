@@ -26,7 +26,7 @@ import msgspec
 from arp.access.principal import User
 from arp.live.files import SessionFiles
 from arp.live.live_session import LiveSession, QuestionDeadline
-from arp.protocol.catalog import put_children, take_children
+from arp.protocol.catalog import put_children, split_children
 from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
@@ -104,9 +104,10 @@ class TurnHost:
         self.task: ServerTask[None] | None = None
         """Task that runs the agent."""
         self.end_cause: EndCause | None = None
-        """Reason for which the turn is stopped from outside.
+        """Reason why the turn is stopped from outside.
 
-        `None` if the agent cancels its own task, for example by a timeout."""
+        `None` if the agent cancels its own task, for example by a timeout.
+        """
         self.is_over = False
         """Whether the turn has ended; its agent may still be cleaning up."""
         self.pending = PendingChanges()
@@ -215,7 +216,7 @@ class TurnHost:
             self._save_shared_state(self._shared_state)
         if not self.pending:
             return
-        for surface, commit in self.pending.take().items():
+        for surface, commit in self.pending.pop_all().items():
             try:
                 self.session.commit(self.turn_id, surface, commit.changes)
             except ArpError as error:
@@ -240,7 +241,7 @@ class TurnHost:
 
     def drop_frame(self) -> None:
         """End a frame that raised, without showing its changes."""
-        self.pending.take()
+        self.pending.pop_all()
         self.frames -= 1
 
     def end_frame(self) -> None:
@@ -360,7 +361,7 @@ class TurnHost:
         return self._tools
 
     def named(self, component: Component, where: str) -> Component:
-        """Return an independent copy of a component in which every part has an id."""
+        """Return an independent copy of a component; every part of the copy has an id."""
         if not isinstance(component, Component):
             what = type(component).__name__
             raise InvalidComponent(f"{where}: expected a component, got {what}; ui.text(…) is one")
@@ -372,7 +373,7 @@ class TurnHost:
             raise InvalidComponent(f"{where}: {what}; ui.group(…) makes one that does") from None
 
     def _with_ids(self, component: Component) -> Component:
-        own, children = take_children(component.type, component.props)
+        own, children = split_children(component.type, component.props)
         props = component.props
         if children:
             named = [self._with_ids(msgspec.convert(child, Component)) for child in children]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import UNSET, UnsetType, convert
 
-from arp.protocol.catalog import take_children
+from arp.protocol.catalog import split_children
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent, SurfaceDestroyed
 from arp.protocol.json_value import Json
@@ -17,7 +17,7 @@ from arp.record.wording import check_kind
 from arp.surface.change import RenderChange
 from arp.turn.author_call import must_await
 from arp.turn.author_values import text_of
-from arp.values.shown import as_component, components_of
+from arp.values.display import as_component, components_of
 
 if TYPE_CHECKING:
     from arp.turn.host import TurnHost
@@ -298,5 +298,5 @@ def _refuse_same_ids(components: Iterable[Component], where: str) -> None:
                 "the place of the first; give each its own, or none"
             )
         seen.add(one.id)
-        _, children = take_children(one.type, one.props)
+        _, children = split_children(one.type, one.props)
         waiting += [convert(child, Component) for child in children]

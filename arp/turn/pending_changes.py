@@ -112,7 +112,7 @@ class PendingChanges(dict[str, PendingCommit]):
         """Drop the changes of a surface."""
         self.pop(surface, None)
 
-    def take(self) -> dict[str, PendingCommit]:
+    def pop_all(self) -> dict[str, PendingCommit]:
         """Remove and return all commits, in the order of the surfaces' first changes."""
         taken = dict(self)
         self.clear()

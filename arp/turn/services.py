@@ -26,7 +26,7 @@ class TurnServices(Struct):
     keep_surface_timers: Callable[[LiveSession], None]
     """Starts the timers that close a session's overlays."""
     transfer: Callable[[LiveSession, str, str, bool], Awaitable[None]]
-    """Gives a surface to another session."""
+    """Transfers a surface to another session."""
     serial_max_age_s: float = 5.0
     """Maximum age of the input that allows a popup, an overlay or a fullscreen surface."""
     records_messages: bool = False

@@ -180,7 +180,7 @@ class TurnSurfaces:
     # -- the end of the turn ---------------------------------------------------------------------
 
     async def finish(self) -> None:
-        """Wait for the called functions; raise the error of the first one that failed."""
+        """Wait for the called functions; raise the error of the first failed function."""
         while True:
             # The notification of a closed surface follows its write; the function it calls must
             # still run in this turn.

@@ -1,4 +1,4 @@
-"""Threads for plain functions of authors, whose calls run in the event loop.
+"""Threads for plain functions of authors; their calls to a turn run in the event loop.
 
 Theory of operation. A turn belongs to the event loop, so its methods must run there. The thread
 puts a call into a queue and waits. The task of the turn, which is idle meanwhile, runs the calls
@@ -26,7 +26,7 @@ from arp.turn.pending_changes import CALLED_FROM, call_place
 T = TypeVar("T")
 
 _IN_LOOP = ("arp.turn.turn", "arp.turn.tool", "arp.turn.open_question", "arp.record.")
-"""Modules of the classes whose methods may only run in the loop."""
+"""Modules with classes that may be used in the event loop only."""
 
 
 class _Call:
@@ -147,9 +147,10 @@ class TurnThread:
 
 
 class LoopProxy(Generic[T]):
-    """Proxy of an object whose methods run in the loop: `tool.progress(…)`, without `await`.
+    """Proxy of an object that belongs to the event loop: `tool.progress(…)`, without `await`.
 
-    It is a context manager if the object is one, also if the object needs `async with`.
+    Its methods run in the loop. It is a context manager if the object is one, also if the object
+    needs `async with`.
     """
 
     __slots__ = ("_entered", "_object", "_thread")

@@ -50,7 +50,7 @@ from arp.turn.author_values import (
 from arp.turn.open_question import OpenQuestion
 from arp.turn.open_surface import OpenPopup, OpenSurface, Shown, named_for
 from arp.turn.question_outcome import Declined, deadline_of
-from arp.values.shown import as_component
+from arp.values.display import as_component
 
 # An agent's file imports `Turn` for its annotations. What only a running turn needs is imported in
 # the methods below; the hub has loaded most of it before the first turn.
@@ -759,7 +759,7 @@ class Turn:
         """Show an input component and wait until a user answers it, on any renderer.
 
         Args:
-            asked: The component, or a type, for which a form is generated: a msgspec Struct, a
+            asked: The component; or a type, to generate a form for it: a msgspec Struct, a
                 dataclass, a `TypedDict` or a pydantic model.
             can_decline: Whether the user may decline; the result is then `DECLINED`.
             options: See `AskOptions`, and for a type `TypeOptions`.
@@ -976,7 +976,7 @@ class Turn:
         self._host.shared_state = state
 
     def set_commands(self, commands: Iterable[Command]) -> None:
-        """Offer slash commands in this session; they replace the ones that were set before.
+        """Offer slash commands in this session; they replace those that were set before.
 
         They are shown with those of the app, and replace an app's command of the same name. They
         are durable, and each branch has those of its own turns, as with `state`. A command with

@@ -1,7 +1,7 @@
 """Settings that users choose per session, such as a model: `App(session_settings=Settings)`.
 
-The settings are an author's type whose fields have defaults. The ledger holds the chosen values as
-JSON; each turn gets a value of the type.
+The settings are an author's type with a default for each field. The ledger holds the chosen values
+as JSON; each turn gets a value of the type.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ MAX_WAITING_BYTES = 256 << 10
 MAX_DESCRIPTORS = 20
 """Largest number of descriptors of one frame, which is that of the files of one upload."""
 
-LOOKS = 4
+CHECKS_PER_STALL = 4
 """Number of checks of a blocked connection within `stall_s`."""
 
 _CONTROL_BYTES = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
@@ -344,7 +344,8 @@ class FramedSocket:
         self._loop.add_writer(self._socket.fileno(), self._flush)
         if self._stall_s is not None and self._stall_timer is None:
             self._unread = self._bytes_unread()
-            self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
+            pause_s = self._stall_s / CHECKS_PER_STALL
+            self._stall_timer = self._loop.call_later(pause_s, self._check_stall)
 
     def _flush(self) -> None:
         """Write queued frames until the kernel accepts no more."""
@@ -409,7 +410,8 @@ class FramedSocket:
             self._end(Farewell(GONE, f"it read nothing for {idle_s:.3g} s"))
             self.abort()
             return
-        self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
+        pause_s = self._stall_s / CHECKS_PER_STALL
+        self._stall_timer = self._loop.call_later(pause_s, self._check_stall)
 
     def _bytes_unread(self) -> int:
         """Return how many sent bytes the peer has not read; 0 if the system cannot report it."""

@@ -1,4 +1,4 @@
 """Convert Python values to components: data frames, models, figures, pictures.
 
-Read in this order: `cell`, `records`, `columns`, `series`, `pictures`, `plotly_figure`, `shown`.
+Read in this order: `cell`, `records`, `columns`, `series`, `pictures`, `plotly_figure`, `display`.
 """

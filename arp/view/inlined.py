@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import msgspec
 
-from arp.protocol.catalog import put_children, take_children
+from arp.protocol.catalog import put_children, split_children
 from arp.protocol.components import Component, as_object, from_object
 from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
@@ -86,7 +86,7 @@ def _filled(change: Change, tree: InlinedTree) -> Change:
 
 def _with_prefixed_ids(component: Component, surface: str) -> Component:
     """Return a component and its descendants with ids that are unique on `main`."""
-    own, children = take_children(component.type, component.props)
+    own, children = split_children(component.type, component.props)
     props = component.props
     if children:
         prefixed = [

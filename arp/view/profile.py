@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from arp.protocol.catalog import VERSIONS, may_have_parts, take_children
+from arp.protocol.catalog import VERSIONS, may_have_parts, split_children
 from arp.protocol.components import Component, from_object
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import RendererLimits
@@ -96,7 +96,7 @@ def fits_in(value: object, profile: Profile) -> bool:
 def _is_known(component: Component, profile: Profile) -> bool:
     if not shows(profile, component.type, component.version):
         return False
-    children = take_children(component.type, component.props)[1]
+    children = split_children(component.type, component.props)[1]
     return all(_is_known(from_object(child), profile) for child in children)
 
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from arp.access.guard import OF_A_TOOL, Guard
-from arp.access.own_code import FIRST_TOOL_UID, KEPT, KEPT_S, LAST_TOOL_UID, OwnCode, uid_of
+from arp.access.own_code import FIRST_TOOL_UID, KEPT, KEPT_S, LAST_TOOL_UID, OwnCodeDetector, uid_of
 from arp.access.principal import Principal
 from arp.access.settings import Access
 from arp.process import sandbox
@@ -37,10 +37,10 @@ def test_users_of_tools_are_those_that_the_sandbox_gives_out() -> None:
 
 def test_token_of_a_start_and_of_the_newest_before_lets_in(tmp_path: Path) -> None:
     path = tmp_path / "app.starts"
-    starts = [OwnCode(path)]
+    starts = [OwnCodeDetector(path)]
     for _ in range(KEPT):
         starts[-1].save()
-        starts.append(OwnCode(path))
+        starts.append(OwnCodeDetector(path))
     newest = starts[-1]
     assert [newest.has_shown(one.token) for one in starts] == [False, *[True] * KEPT]
     assert not newest.has_shown("")
@@ -53,56 +53,56 @@ def test_old_tokens_damaged_files_and_those_of_others_let_nobody_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "app.starts"
-    old = OwnCode(path)
+    old = OwnCodeDetector(path)
     old.save()
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + KEPT_S + 60)
-    assert not OwnCode(path).has_shown(old.token)
+    assert not OwnCodeDetector(path).has_shown(old.token)
     monkeypatch.undo()
-    assert OwnCode(path).has_shown(old.token)
+    assert OwnCodeDetector(path).has_shown(old.token)
     path.chmod(0o622)
-    assert not OwnCode(path).has_shown(old.token)
+    assert not OwnCodeDetector(path).has_shown(old.token)
     assert "others can write it" in caplog.text
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-5])
-    assert not OwnCode(path).has_shown(old.token)
+    assert not OwnCodeDetector(path).has_shown(old.token)
     assert "is damaged" in caplog.text
     path.unlink()
     os.mkfifo(path)
-    assert not OwnCode(path).has_shown(old.token)
+    assert not OwnCodeDetector(path).has_shown(old.token)
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
-    assert not OwnCode(path).has_shown(old.token)
+    assert not OwnCodeDetector(path).has_shown(old.token)
 
 
 def test_what_is_written_after_the_start_lets_nobody_in(tmp_path: Path) -> None:
     path = tmp_path / "app.starts"
-    running, forged = OwnCode(path), OwnCode(tmp_path / "forged")
+    running, forged = OwnCodeDetector(path), OwnCodeDetector(tmp_path / "forged")
     path.write_bytes(msgspec.json.encode(forged._kept))
     assert not running.has_shown(forged.token)
 
 
 async def test_guard_wants_the_token_of_the_start_or_another_that_is_valid() -> None:
-    own = OwnCode()
+    own = OwnCodeDetector()
     guard = Guard(Access(), own_code=own)
     assert await guard.principal(scope_of()) is None
     assert await guard.principal(scope_of("wrong")) is None
     assert await guard.check_token("wrong", scope_of()) is None
     assert await guard.principal(scope_of(own.token)) == Principal()
     assert await guard.check_token(own.token, scope_of()) == Principal()
-    without = Guard(Access(), own_code=OwnCode(has_token=False))
+    without = Guard(Access(), own_code=OwnCodeDetector(has_token=False))
     assert await without.principal(scope_of()) == Principal()
     assert await without.principal(scope_of("anything")) == Principal()
 
 
 def test_elsewhere_is_refused_as_without_a_token() -> None:
-    guard = Guard(Access(), own_code=OwnCode())
+    guard = Guard(Access(), own_code=OwnCodeDetector())
     assert guard.check_source(scope_of(client=("192.0.2.7", 5))) is not None
     assert guard.check_peer(scope_of(client=("192.0.2.7", 5))) is not None
 
 
 def test_user_of_a_tool_is_refused_on_a_unix_socket_also_if_it_is_listed() -> None:
-    guard = Guard(Access(uids=(FIRST_TOOL_UID,)), own_code=OwnCode())
+    guard = Guard(Access(uids=(FIRST_TOOL_UID,)), own_code=OwnCodeDetector())
     assert guard.check_peer(scope_of(uid=FIRST_TOOL_UID)) == OF_A_TOOL
     assert guard.check_peer(scope_of(uid=os.geteuid())) is None
 
@@ -193,6 +193,6 @@ def test_connection_of_a_tool_is_recognised(listener: tuple[socket.socket, str])
         with closing(accepted):
             assert uid_of(peer[0], peer[1], listening.getsockname()[1]) == FIRST_TOOL_UID
             own_port = listening.getsockname()[1]
-            assert OwnCode().is_tool({"client": peer[:2], "server": ("", own_port)})
-            guard = Guard(Access(), own_code=OwnCode(has_token=False))
+            assert OwnCodeDetector().is_tool({"client": peer[:2], "server": ("", own_port)})
+            guard = Guard(Access(), own_code=OwnCodeDetector(has_token=False))
             assert guard.check_source(scope_of(client=peer[:2])) == OF_A_TOOL

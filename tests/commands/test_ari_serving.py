@@ -267,7 +267,7 @@ async def test_without_a_token_commands_come_in_and_a_warning_says_so(tmp_path: 
         await remote.close()
         child.send_signal(signal.SIGTERM)
         _, log = await child.communicate()
-    assert b"Nothing keeps out the commands" in log
+    assert b"Commands that its agents run can use this server" in log
 
 
 async def test_what_is_wrong_is_told_in_one_line(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_only_what_is_asked_for_is_shown(file: Path) -> None:
     [
         (("none", "--ledger", "{file}"), "No session 'none' in"),
         (("s", "--ledger", "/nowhere/l.db"), "There is no ledger"),
-        (("s", "--ledger", "memory:"), "is gone with its process"),
+        (("s", "--ledger", "memory:"), "ends with its process"),
         (("s", "--url", "http://127.0.0.1:1"), "No server answers at http://127.0.0.1:1"),
         (("s", "--url", "localhost"), "write it as http://HOST:PORT"),
     ],

@@ -154,10 +154,10 @@ async def test_case_that_cannot_be_shown_is_not_run_and_says_why(tmp_path: Path)
 @pytest.mark.parametrize(
     ("used", "outcome_of_it"),
     [
-        (None, "Unimplemented: the runtime does not tell what a turn used: None"),
+        (None, "Unimplemented: the runtime reports no usage of a turn: None"),
         (
             ari.Usage(output_tokens=1),
-            "Unimplemented: the runtime does not tell what a turn used: Usage(",
+            "Unimplemented: the runtime reports no usage of a turn: Usage(",
         ),
         (ari.Usage(input_tokens=0, output_tokens=0), "failed"),
         (ari.Usage(input_tokens=2, output_tokens=1), "native"),

@@ -136,7 +136,11 @@ def test_code_and_imports_are_counted_without_documentation() -> None:
 
 
 def test_types_about_permission_outside_adapters() -> None:
-    source = "class Approval: ...\nclass PermissionDenied: ...\nclass ToolUse: ...\n"
+    """Errors, messages of a protocol and types of any question are not counted."""
+    source = (
+        "class Approval: ...\nclass PermissionDenied: ...\nclass OpenQuestion: ...\n"
+        "class PermissionRequest: ...\nclass ToolUse: ...\n"
+    )
     files = [
         python(source, "arp/turn/a.py"),
         python(source, "arp/runtime/programs/claude/a.py"),

@@ -95,9 +95,9 @@ KEPT = [(5, HASHES[4]), (12, HASHES[11])]
 
 def test_facts_are_compared_at_each_hash_that_was_kept() -> None:
     check = KeptCheck("s1", "e1", KEPT)
-    check.take(FACTS[:7])
+    check.compare(FACTS[:7])
     assert (check.sequence, check.kept_through) == (7, 5)
-    check.take(FACTS[7:])
+    check.compare(FACTS[7:])
     check.finish()
     found = check.checked("s1")
     assert (found.facts, found.kept_through, found.broken) == (20, 12, None)
@@ -111,12 +111,12 @@ def test_a_fact_that_was_changed_is_found_at_the_next_kept_hash(
     facts = [*FACTS[: changed - 1], b'{"forged":1}', *FACTS[changed:]]
     check = KeptCheck("s1", "e1", KEPT)
     with pytest.raises(ChainBroken, match=f"one of the facts {first} to {through} is not what it"):
-        check.take(facts)
+        check.compare(facts)
 
 
 def test_a_fact_behind_the_last_kept_hash_cannot_be_compared() -> None:
     check = KeptCheck("s1", "e1", KEPT)
-    check.take([*FACTS[:12], b'{"forged":1}'])
+    check.compare([*FACTS[:12], b'{"forged":1}'])
     check.finish()
     assert check.checked("s1").kept_through == 12
 
@@ -126,7 +126,7 @@ def test_facts_whose_hashes_were_kept_and_that_are_gone_are_missing() -> None:
     with pytest.raises(ChainBroken, match="fact 1 is missing; restore the ledger"):
         check.finish()
     check = KeptCheck("s1", "e1", KEPT)
-    check.take(FACTS[:7])
+    check.compare(FACTS[:7])
     with pytest.raises(ChainBroken) as found:
         check.finish()
     broken = found.value.broken
@@ -137,11 +137,11 @@ def test_facts_whose_hashes_were_kept_and_that_are_gone_are_missing() -> None:
 def test_a_hash_that_was_removed_among_others_is_found() -> None:
     check = KeptCheck("s1", "e1", [KEPT[0], (12, None)])
     with pytest.raises(ChainBroken, match="facts 6 to 12 cannot be checked: its hash was removed"):
-        check.take(FACTS)
+        check.compare(FACTS)
 
 
 def test_of_a_session_without_kept_hashes_nothing_is_compared() -> None:
     check = KeptCheck("s1", "e1", [(5, None), (12, None)])
-    check.take(FACTS)
+    check.compare(FACTS)
     check.finish()
     assert check.checked("s1").kept_through == 0

@@ -141,19 +141,19 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         "permission.resolved",
         {"tool": "x", "decision": "deny"},
         {"request_id": "r"},
-        "permission.resolved: payload: deniedBy stands there exactly if decision is deny",
+        "permission.resolved: payload: deniedBy must be present if and only if decision is deny",
     ),
     (
         "permission.resolved",
         {"tool": "x", "decision": "allow", "deniedBy": {"kind": "rule", "name": "r"}},
         {"request_id": "r"},
-        "permission.resolved: payload: deniedBy stands there exactly if decision is deny",
+        "permission.resolved: payload: deniedBy must be present if and only if decision is deny",
     ),
     (
         "cost.recorded",
         {"model": "m", "inputTokens": 1, "outputTokens": 0, "amount": 1},
         {},
-        "cost.recorded: payload: amount and currency stand there both or not at all",
+        "cost.recorded: payload: amount and currency must both be present or both be absent",
     ),
     (
         "evidence.changed",

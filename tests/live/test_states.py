@@ -382,11 +382,11 @@ async def test_a_state_of_another_version_is_made_again_and_told_with_what_a_res
     monkeypatch.setattr("arp.session.state.STATE_VERSION", 99)
     async with running(busy, store=store) as hub:
         await comes_back(hub)
-        first, through = hub.lifetimes.mended["s"]
+        first, through = hub.lifetimes.repairs["s"]
         assert through == first + 1
     async with running(busy, store=store) as hub:
         await comes_back(hub)
-        assert "s" not in hub.lifetimes.mended
+        assert "s" not in hub.lifetimes.repairs
     await store.open()
     (told,) = await repairs(store)
     assert f"a session state of ({STATE_VERSION}" in told["reason"]

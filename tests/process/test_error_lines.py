@@ -22,7 +22,7 @@ def lines_of(*pieces: bytes) -> list[str]:
     found: list[str] = []
     lines = ErrorLines(["hunter2-hunter2"], found.append)
     for piece in pieces:
-        lines.take(piece)
+        lines.receive(piece)
     lines.end()
     assert found[-MAX_LINES:] == list(lines.newest)
     return found

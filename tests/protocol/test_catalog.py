@@ -16,7 +16,7 @@ from arp.protocol.catalog import (
     may_have_parts,
     put_children,
     slot_names,
-    take_children,
+    split_children,
 )
 
 CHAINS = {
@@ -132,13 +132,13 @@ SPLIT = {"left": A, "right": B, "ratio": "1:2"}
 def test_children_are_taken_out_and_put_back(
     type_name: str, props: dict[str, Any], own: dict[str, Any]
 ) -> None:
-    assert take_children(type_name, props) == (own, [A, B])
+    assert split_children(type_name, props) == (own, [A, B])
     assert put_children(type_name, own, [A, B]) == props
 
 
 def test_nothing_is_taken_out_of_what_has_no_children() -> None:
     props = {"children": [A], "left": B, "tabs": []}
-    own, children = take_children("table", props)
+    own, children = split_children("table", props)
     assert own is props
     assert children == []
     assert put_children("table", own, []) == props
@@ -146,14 +146,14 @@ def test_nothing_is_taken_out_of_what_has_no_children() -> None:
 
 def test_props_that_are_taken_apart_are_not_changed() -> None:
     props: dict[str, Any] = {"tabs": [{"label": "one", "component": A}]}
-    own, _ = take_children("tabs", props)
+    own, _ = split_children("tabs", props)
     own["tabs"][0]["label"] = "other"
     assert props == {"tabs": [{"label": "one", "component": A}]}
 
 
 def test_a_group_or_tabs_may_be_empty() -> None:
-    assert take_children("group", {}) == ({}, [])
-    assert take_children("tabs", {"active_tab": 0}) == ({"active_tab": 0, "tabs": []}, [])
+    assert split_children("group", {}) == ({}, [])
+    assert split_children("tabs", {"active_tab": 0}) == ({"active_tab": 0, "tabs": []}, [])
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_group_or_tabs_may_be_empty() -> None:
 )
 def test_props_that_do_not_fit_raise(type_name: str, props: dict[str, Any]) -> None:
     with pytest.raises((KeyError, TypeError, AttributeError)):
-        take_children(type_name, props)
+        split_children(type_name, props)
 
 
 def test_only_a_group_has_children_that_come_and_go() -> None:

@@ -746,7 +746,7 @@ def test_frame_may_be_read_before_it_is_taken_and_ends_with_the_connection() -> 
         for number in (first, first, first + 1)
     ]
     envelopes = read(json.dumps(sync).encode(), "json")
-    events = pair.renderer.take(envelopes)
+    events = pair.renderer.receive_parsed(envelopes)
     assert [type(one) for one in events] == [ObjectMessage, ConnectionFailure]
 
 

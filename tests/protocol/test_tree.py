@@ -285,7 +285,7 @@ def test_insert_behind_a_component_of_an_earlier_turn_joins_that_turn() -> None:
         (Insert(text("a")), "component 'a' is there already; use replace"),
         (Insert(text("n"), "nobody"), "no component 'nobody' on this surface"),
         (Insert(text("n"), None, "nobody"), "no component 'nobody' on this surface"),
-        (Insert(text("n"), "a", "g"), "'a' does not stand in that list"),
+        (Insert(text("n"), "a", "g"), "'a' is not in that list"),
         (Insert(text("n"), None, "a"), "'a' is a text: only a group takes inserted children"),
         (Insert(text("n"), "l"), "'s' is a split: only a group takes inserted children"),
         (Insert(group("n", plain("a"))), "component id 'a' is used twice"),
@@ -342,8 +342,8 @@ def test_replace_can_keep_what_was_in_it() -> None:
         (Replace("a", text("b")), "component id 'b' is used twice"),
         (Remove("nobody"), "no component 'nobody' on this surface"),
         (Reorder("nobody", None), "no component 'nobody' on this surface"),
-        (Reorder("a", "a"), "'a' cannot stand behind itself"),
-        (Reorder("a", "m"), "'m' does not stand in that list"),
+        (Reorder("a", "a"), "'a' cannot be moved after itself"),
+        (Reorder("a", "m"), "'m' is not in that list"),
     ],
 )
 def test_what_names_a_wrong_component_is_refused(one: PatchOp, message: str) -> None:

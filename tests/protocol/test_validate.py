@@ -366,9 +366,9 @@ def test_a_value_that_fits_its_place_is_given_back(
             "group",
             ("children", 0, "props", "content"),
             "x",
-            "here: a component stands there; patch it by its id",
+            "here: there is a component; patch it by its id",
         ),
-        ("split", ("left", "id"), "x", "here: a component stands there; patch it by its id"),
+        ("split", ("left", "id"), "x", "here: there is a component; patch it by its id"),
         ("x-acme-map", ("a",), float("inf"), "here: inf is not a JSON number"),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_denial_by_nobody_and_an_approval_with_one_are_refused(
     recording = Recording()
     if "deniedBy" in payload:
         payload["deniedBy"] = {"kind": "rule", "name": "x"}
-    with pytest.raises(ProfileViolation, match="deniedBy stands there exactly if decision is deny"):
+    with pytest.raises(ProfileViolation, match="deniedBy must be present if and only if decision"):
         recording.record("permission.resolved", {"tool": "x", **payload}, request_id="r")
 
 

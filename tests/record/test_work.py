@@ -295,7 +295,7 @@ def test_an_amount_without_a_currency_is_refused() -> None:
     recording = Recording()
     request = recording.record.model("m")
     recording.facts()
-    with pytest.raises(ProfileViolation, match="amount and currency stand there both or not at"):
+    with pytest.raises(ProfileViolation, match="amount and currency must both be present or"):
         request.cost(input_tokens=1, output_tokens=1, amount=1.0)
     with pytest.raises(ProfileViolation, match="three capital letters of ISO 4217"):
         request.cost(input_tokens=1, output_tokens=1, amount=1.0, currency="euro")

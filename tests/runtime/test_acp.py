@@ -236,7 +236,7 @@ async def test_allowed_call_of_which_the_agent_tells_nothing_more_has_not_failed
     events = await caller.turn("silent", respond=ALLOW)
     result = only(events, "tool_result")
     assert (result.synthetic, result.is_error) == (True, False)
-    assert result.content == "The agent has told no result of this call."
+    assert result.content == "The agent has reported no result of this call."
     result = only(await caller.turn("cut_off", respond=ALLOW), "tool_result")
     assert not result.is_error
 

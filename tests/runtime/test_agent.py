@@ -338,7 +338,7 @@ async def test_reason_of_a_denial_follows_where_a_denial_carries_none(tmp_path: 
         ]
         assert fake.ran == []
         assert texts(client, turn.id) == [
-            "fake was told: keep it",
+            "fake has received: keep it",
             "You said: I have denied 'shell: rm a': keep it",
         ]
         denials = [one for name, one in fake.called if name == "respond_permission"]
@@ -357,7 +357,8 @@ async def test_denied_again_is_told_again(tmp_path: Path) -> None:
             await client.send_action("deny", {"reason": reason}, source=component)
             await until(client, lambda: not asked(client))
         turn = await client.turn_done()
-        assert texts(client, turn.id)[:2] == ["fake was told: keep it", "fake was told: I said no"]
+        sent = ["fake has received: keep it", "fake has received: I said no"]
+        assert texts(client, turn.id)[:2] == sent
         assert fake.calls("send_message") == 3
 
 
@@ -370,7 +371,7 @@ async def test_reason_that_cannot_follow_is_shown_as_not_told(tmp_path: Path) ->
         await client.send_action("deny", {"reason": "keep it"}, source=component)
         turn = await client.turn_done()
         assert turn.status == "failed"
-        assert texts(client, turn.id) == ["fake was not told: keep it"]
+        assert texts(client, turn.id) == ["fake has not received: keep it"]
         assert fake.calls("send_message") == 1
 
 

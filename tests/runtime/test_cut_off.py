@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from arp import App, Turn
 from arp.runtime.contract import types as ari
-from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff, cut_off_of, mark_of
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason, cut_off_of, mark_of
 from arp.runtime.frameworks.langgraph import LangGraphRuntime
 from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
 from arp.runtime.remote.http_runtime import HttpRuntime
@@ -32,7 +32,7 @@ from tests.runtime.model_script import Text
 from tests.runtime.model_server import ModelServer, Request
 from tests.runtime.test_http import served
 
-LENGTH = CUT_OFF_WORDS[CutOff.LENGTH]
+LENGTH = CUT_OFF_WORDS[CutOffReason.LENGTH]
 FRAMEWORKS = [PydanticAIUnderTest, OpenAIAgentsUnderTest, LangGraphUnderTest]
 
 
@@ -90,7 +90,7 @@ async def test_half_an_answer_of_a_failed_turn_is_marked_for_the_model() -> None
 async def test_a_remote_runtime_passes_on_that_an_answer_was_cut_off() -> None:
     async def reply(turn: FunctionTurn) -> None:
         turn.say("Half")
-        turn.mark_cut_off(CutOff.LENGTH)
+        turn.mark_cut_off(CutOffReason.LENGTH)
 
     runtime = FunctionRuntime(reply)
     async with served(runtime) as url:
@@ -110,15 +110,15 @@ async def test_a_remote_runtime_passes_on_that_an_answer_was_cut_off() -> None:
 @pytest.mark.parametrize(
     ("reason", "kind"),
     [
-        ("length", CutOff.LENGTH),
-        ("MAX_TOKENS", CutOff.LENGTH),
-        ("SAFETY", CutOff.FILTER),
-        ("max_turn_requests", CutOff.REQUESTS),
+        ("length", CutOffReason.LENGTH),
+        ("MAX_TOKENS", CutOffReason.LENGTH),
+        ("SAFETY", CutOffReason.FILTER),
+        ("max_turn_requests", CutOffReason.REQUESTS),
         ("stop", None),
         (None, None),
     ],
 )
-def test_the_words_of_providers(reason: object, kind: CutOff | None) -> None:
+def test_the_words_of_providers(reason: object, kind: CutOffReason | None) -> None:
     assert cut_off_of(reason) == kind
 
 

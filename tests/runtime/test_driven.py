@@ -152,7 +152,7 @@ async def test_permission_is_answered_once_and_fits(tmp_path: Path) -> None:
     edited = ari.PermissionResponse("allow", updated_input={"command": "else"})
     with pytest.raises(InvalidArgument, match="updated_input: this request does not take one"):
         await respond(open_requests[0], edited)
-    with pytest.raises(InvalidArgument, match="the agent cannot be told why"):
+    with pytest.raises(InvalidArgument, match="the agent cannot receive a reason"):
         await respond(open_requests[0], ari.PermissionResponse("deny", message="no"))
     with pytest.raises(InvalidArgument, match="'all' is not offered"):
         await respond(open_requests[0], ari.PermissionResponse("allow", rule_id="all"))

@@ -47,7 +47,7 @@ async def test_session_whose_state_is_lost_goes_on_with_its_messages(
         assert list(under_test.told()) == ["echo: the first", "echo: the second"]
     finally:
         under_test.end()
-    assert "its state is lost; it goes on with its messages" in caplog.text
+    assert "its state is lost; it continues with its messages" in caplog.text
 
 
 async def test_message_that_was_torn_is_left_out_and_the_next_is_whole(

@@ -11,7 +11,7 @@ from pydantic_ai.usage import RequestUsage
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.services import RuntimeService
 from arp.runtime.frameworks.ag_ui import AgUiRuntime
-from arp.runtime.frameworks.told_model import use_of
+from arp.runtime.frameworks.reporting_model import use_of
 from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
 from arp.runtime.programs.claude.claude_code import ClaudeCodeRuntime
 from arp.runtime.programs.claude.messages import usage_of

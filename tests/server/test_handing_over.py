@@ -122,11 +122,11 @@ async def test_a_surface_that_is_not_handed_over_stays_and_nobody_learns_why(
     """The same words whether the session exists or not. Spec: O24."""
     async with one_renderer(ways(servers), "no", lambda giver, taker: False) as renderer:
         first = await renderer.say("giver", "no-taker", "denied")
-        assert first.endswith("denied: to_session: not handed over; ['side']")
+        assert first.endswith("denied: to_session: not transferred; ['side']")
         second = await renderer.say("giver", "nobody", "> nobody")
         await renderer.until(lambda: renderer.said("giver").count("denied") == 2)
         second = renderer.said("giver")
-        assert second.endswith("denied: to_session: not handed over; ['side']")
+        assert second.endswith("denied: to_session: not transferred; ['side']")
         assert not renderer.handed
         assert renderer.shown("giver", renderer.names["giver", "side"]).keys() == {"t", "q", "own"}
         session = live(servers["taker"], "no-taker").session
@@ -213,5 +213,5 @@ async def test_without_a_key_a_surface_comes_from_no_other_server() -> None:
     with serving(APPS["giver"]) as one, serving(bare) as other:
         async with one_renderer(ways({"giver": one, "taker": other}), "bare") as renderer:
             told = await renderer.say("giver", "bare-taker whole", "denied")
-            assert told.endswith("denied: to_session: not handed over; ['side']")
+            assert told.endswith("denied: to_session: not transferred; ['side']")
         assert set(live(other, "bare-taker").session.screen.surfaces) == {"main"}

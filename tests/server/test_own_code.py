@@ -43,7 +43,7 @@ async def buyer(turn: Turn) -> None:
     await tools.spend(turn, "shop.example", 15.0, "a thing")
     Path(__file__).with_name("paid").touch()
 """
-NOTHING_KEEPS_OUT = "Nothing keeps out the commands"
+NOTHING_KEEPS_OUT = "Commands that its agents run can use this server"
 
 needs_tool_users = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0 or not sandbox_works(),

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from arp.net.connections import LOOKS, Stalls
+from arp.net.connections import CHECKS_PER_STALL, Stalls
 from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection
 from tests.server.processes import Process, start
@@ -214,9 +214,9 @@ async def test_what_becomes_less_is_taken_where_the_system_does_not_say() -> Non
     stalls = Stalls(lambda: connections, 0.2)
     stalls.start()
     assert stalls.in_transports() == 1100
-    for _ in range(3 * LOOKS):
+    for _ in range(3 * CHECKS_PER_STALL):
         slow.waits -= 1
-        await asyncio.sleep(0.2 / LOOKS)
+        await asyncio.sleep(0.2 / CHECKS_PER_STALL)
     await becomes(lambda: stuck.aborted)
     stalls.stop()
     assert not idle.aborted

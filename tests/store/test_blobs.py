@@ -61,9 +61,9 @@ async def test_equal_bytes_are_one_blob(files: Files) -> None:
 async def test_the_size_of_sessions_is_reported_in_bytes(blobs: Blobs) -> None:
     for name, content in (("a", b"12345"), ("a", b"123"), ("b", b"12345"), ("c", b"1")):
         await blobs.of(name).put(stream(content), max_bytes=10)
-    assert await blobs.held(["a", "b", "none"]) == 13
-    async with blobs.removing("a"):
-        assert await blobs.held(["a", "b"]) == 5
+    assert await blobs.total_bytes(["a", "b", "none"]) == 13
+    async with blobs.removal("a"):
+        assert await blobs.total_bytes(["a", "b"]) == 5
 
 
 async def test_an_empty_blob_is_a_blob(files: Files) -> None:
@@ -163,10 +163,10 @@ async def test_a_session_of_any_name_has_a_place_in_the_directory(
 async def test_with_a_session_its_files_are_gone_and_no_others(blobs: Blobs) -> None:
     for session_id in ("s", "t"):
         await blobs.of(session_id).put(stream(b"hello"), max_bytes=5)
-    async with blobs.removing("s"):
+    async with blobs.removal("s"):
         with pytest.raises(BlobNotFound):
             await blobs.of("s").read(HELLO)
-    async with blobs.removing("s"), blobs.removing("one without files"):
+    async with blobs.removal("s"), blobs.removal("one without files"):
         pass
     with pytest.raises(BlobNotFound):
         await blobs.of("s").read(HELLO)
@@ -178,7 +178,7 @@ async def test_with_a_session_its_files_are_gone_and_no_others(blobs: Blobs) -> 
 async def test_a_session_that_could_not_be_removed_has_its_files(blobs: Blobs) -> None:
     await blobs.of("s").put(stream(b"hello"), max_bytes=5)
     with pytest.raises(StoreUnavailable):
-        async with blobs.removing("s"):
+        async with blobs.removal("s"):
             raise StoreUnavailable("the disk is gone")
     assert await blobs.of("s").read(HELLO) == b"hello"
 
@@ -195,7 +195,7 @@ async def test_what_is_still_coming_when_its_session_is_removed_is_not_kept(
 
     task = asyncio.create_task(blobs.of("s").put(slow(), max_bytes=5))
     await begun.wait()
-    async with blobs.removing("s"):
+    async with blobs.removal("s"):
         pass
     gone.set()
     with pytest.raises(StoreUnwritable):
@@ -204,7 +204,7 @@ async def test_what_is_still_coming_when_its_session_is_removed_is_not_kept(
 
 
 def test_what_is_made_aside_is_private_and_gone_afterwards(blobs: Blobs) -> None:
-    with blobs.aside() as aside:
+    with blobs.temporary_directory() as aside:
         (aside / "pack.zip").write_bytes(b"half")
         assert aside.stat().st_mode & 0o777 == 0o700
     assert not aside.exists()
@@ -213,7 +213,7 @@ def test_what_is_made_aside_is_private_and_gone_afterwards(blobs: Blobs) -> None
 def test_a_disk_that_refuses_what_is_made_aside_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     blobs = BlobStore(tmp_path / "file")
-    with pytest.raises(StoreUnwritable, match="file"), blobs.aside():
+    with pytest.raises(StoreUnwritable, match="file"), blobs.temporary_directory():
         pass
 
 

@@ -187,7 +187,7 @@ def test_new_components_join_the_turn() -> None:
         (
             PatchChange([Reorder("a", "nobody")]),
             InvalidPatch,
-            "ops[0] reorder: 'nobody' does not stand in that list",
+            "ops[0] reorder: 'nobody' is not in that list",
         ),
     ],
 )

@@ -164,7 +164,7 @@ def test_console_is_an_exporter_too(
     from tests.telemetry.test_exporting import span
 
     sink = open_sink({"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "none"})
-    sink.take([span()])
+    sink.receive([span()])
     sink.close()
     told = json.loads(capsys.readouterr().err)
     assert told["name"] == "work"

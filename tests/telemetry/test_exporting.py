@@ -25,7 +25,7 @@ def span(**changed: Any) -> MeasuredSpan:
 
 def exported(*measured: MeasuredSpan | Figure) -> list[ReadableSpan]:
     out = Exported()
-    out.sink().take(measured)
+    out.sink().receive(measured)
     return out.spans
 
 
@@ -70,7 +70,7 @@ def test_the_sampler_decides_for_a_turn_and_all_in_it(
 def test_figures_become_histograms_with_the_advised_boundaries_and_counters() -> None:
     out = Exported()
     what: Attributes = {"gen_ai.agent.name": "sales"}
-    out.sink().take(
+    out.sink().receive(
         [
             Figure("gen_ai.invoke_agent.duration", 0.5, what),
             Figure("gen_ai.invoke_agent.duration", 1.5, what),
@@ -88,7 +88,7 @@ def test_figures_become_histograms_with_the_advised_boundaries_and_counters() ->
 
 def test_every_metric_can_be_measured() -> None:
     out = Exported()
-    out.sink().take(Figure(name, 1, {}) for name in METRICS)
+    out.sink().receive(Figure(name, 1, {}) for name in METRICS)
     assert set(out.metrics()) == set(METRICS)
 
 

@@ -206,7 +206,7 @@ async def test_a_round_that_failed_is_logged_and_the_next_goes_on(
     taken: list[str] = []
 
     class Fragile:
-        def take(self, measured: Iterable[Measured]) -> None:
+        def receive(self, measured: Iterable[Measured]) -> None:
             for one in measured:
                 taken.append(one.name if isinstance(one, MeasuredSpan) else one.metric)
                 if len(taken) == 1:

@@ -402,7 +402,7 @@ async def test_lost_state_refuses_to_spend_until_a_person_rebuilds_it(
     lose(tmp_path, how)
     for _ in range(2):  # also another process, and after the first error
         mine = budget(tmp_path)
-        with pytest.raises(DataFileDamaged, match="nobody knows what was spent in this month"):
+        with pytest.raises(DataFileDamaged, match="the spending of this month is unknown"):
             await mine.spend(Purchase("c", 1))
         with pytest.raises(DataFileDamaged, match="arp tools budget --rebuild USD"):
             mine.spent_this_month()

@@ -169,6 +169,6 @@ async def test_service_starts_and_spends_nothing_without_the_state_of_its_budget
 ) -> None:
     (tmp_path / "billing_state.json").write_text("{")
     async with ToolService(LiveSettings(ToolSettings(data_dir=tmp_path))) as service:
-        with pytest.raises(DataFileDamaged, match="nobody knows what was spent"):
+        with pytest.raises(DataFileDamaged, match="the spending of this month is unknown"):
             await service.budget.spend(Purchase("a", 1))
     assert "nothing can be spent: " in caplog.text

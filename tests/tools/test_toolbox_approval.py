@@ -269,7 +269,7 @@ def test_link_counts_with_what_it_leads_to(tmp_path: Path) -> None:
     assert len({one.digest() for one in (nothing, first, look(project))}) == 3
     elsewhere.unlink()
     elsewhere.mkdir()
-    with pytest.raises(ToolRefused, match="nobody can be shown"):
+    with pytest.raises(ToolRefused, match="its content cannot be shown"):
         look(project)
 
 

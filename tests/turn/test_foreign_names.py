@@ -78,9 +78,9 @@ def test_command_of_several_words_is_an_argument_of_its_first() -> None:
 @pytest.mark.parametrize(
     ("command", "warning"),
     [
-        (Command(""), "the command '' is left out: nobody can type it"),
-        (Command("//a"), "the command '//a' is left out: nobody can type it"),
-        (Command("a\x00b"), "the command 'a\\x00b' is left out: nobody can type it"),
+        (Command(""), "the command '' is left out: it cannot be typed"),
+        (Command("//a"), "the command '//a' is left out: it cannot be typed"),
+        (Command("a\x00b"), "the command 'a\\x00b' is left out: it cannot be typed"),
         (Command("known"), "two commands are named 'known': the first is offered"),
         (
             Command("a", choices=(CommandChoice(" x"),)),

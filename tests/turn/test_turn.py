@@ -265,7 +265,7 @@ async def test_history_gives_what_was_said_before_oldest_first() -> None:
     assert histories == [[], whole[:2], whole, whole[1:], []]
 
 
-async def test_shown_as_tells_how_each_renderer_shows_a_component() -> None:
+async def test_display_as_tells_how_each_renderer_shows_a_component() -> None:
     """protocol.md 2.2: agents can ask how a component is shown on each renderer."""
     told: list[dict[str, str]] = []
 
@@ -365,7 +365,7 @@ async def test_ask_gives_the_answer_in_the_form_of_its_component(
     assert (shown["state"], shown["answer"]) == ("answered", value)
 
 
-async def test_shown_choices_start_a_turn_of_their_own_when_answered() -> None:
+async def test_display_choices_start_a_turn_of_their_own_when_answered() -> None:
     """An input component that nobody awaits."""
     seen: list[Any] = []
 

@@ -242,8 +242,8 @@ def test_no_library_is_imported_for_it() -> None:
     code = """if True:
         import sys
         from arp import ui
-        from arp.values.shown import shown
-        ui.table([{"a": 1}]); ui.chart("bar", [1, 2]); shown({"a": object()})
+        from arp.values.display import display_of
+        ui.table([{"a": 1}]); ui.chart("bar", [1, 2]); display_of({"a": object()})
         heavy = "pandas polars pyarrow numpy matplotlib PIL plotly pydantic"
         print(*[one for one in heavy.split() if one in sys.modules])
     """

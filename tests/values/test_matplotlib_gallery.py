@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from arp.protocol.validate import check_component
+from arp.values.display import as_component, components_of
 from arp.values.pictures import MAX_PICTURE_BYTES
-from arp.values.shown import as_component, components_of
 
 X = np.linspace(0, 6, 40)
 GRID = np.add.outer(np.sin(X), np.cos(X))

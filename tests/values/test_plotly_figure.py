@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from arp.protocol.errors import InvalidComponent
-from arp.values.shown import as_component
+from arp.values.display import as_component
 
 
 def props(figure: Any) -> Any:

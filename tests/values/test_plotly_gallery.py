@@ -15,7 +15,7 @@ import pytest
 
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.validate import check_component
-from arp.values.shown import as_component
+from arp.values.display import as_component
 
 TIPS = px.data.tips()
 IRIS = px.data.iris()

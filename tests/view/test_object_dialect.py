@@ -567,7 +567,7 @@ def test_surface_that_is_not_handed_over_is_told_with_its_name() -> None:
     talk.exchange()
     assert owner.refused == [("side", "not handed over")]
     talk.dialect.hand_over("side", SurfaceTransferRequest("proposed", True))
-    assert owner.refused[1:] == [("side", "to_session: it is on that session")]
+    assert owner.refused[1:] == [("side", "to_session: the surface is in that session already")]
     talk.dialect.hand_over("side", SurfaceTransferRequest("other", True))
     talk.show(SurfaceMessage(session_id="s", surface="side", seq=6, closed="user"))
     assert owner.refused[2:] == [("side", "surface 'side' is closed")]

@@ -15,7 +15,7 @@ from statistics import median
 from tools.figures.source import SourceFile
 
 NEARLY_ALL = 0.8
-"""Share of the names that makes a file a list of them."""
+"""Share of the names above which a file counts as a list of them."""
 
 TRANSPORTS = ("websocket", "sse", "grpc", "unix", "stdio")
 """Words for the transports, in lower case."""

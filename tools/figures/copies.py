@@ -1,7 +1,7 @@
-"""Infrastructure that is written more than once, and languages inside strings.
+"""Infrastructure that exists more than once, and languages inside strings.
 
-Each detector looks for what every copy must contain, so that it finds a copy wherever it is and
-however it is named. What it finds is printed with its place: check the list before quoting it.
+Each detector searches for code that every copy must contain, so it finds a copy in any file and
+under any name. Results are printed with their places: check the list before you quote it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def sse_writers(file: SourceFile) -> Iterator[str]:
 
 
 def outboxes(file: SourceFile) -> Iterator[str]:
-    """Yield classes that queue frames and can put one first; protocols are not counted."""
+    """Yield classes that queue frames and can put one first; protocols do not count."""
     for node in file.classes():
         methods = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
         if {"send", "send_first"} <= methods and "Protocol" not in _base_names(node):
@@ -154,7 +154,7 @@ DETECTORS: dict[str, Detector] = {
     "JSON tables": json_tables,
     "in-process buses": buses,
 }
-"""What finds the copies of each kind of infrastructure."""
+"""Detectors by kind of infrastructure."""
 
 
 def copies(files: Iterable[SourceFile], detector: Detector) -> list[str]:
@@ -190,7 +190,7 @@ STRING_LANGUAGES = ("arp/ledger/", "arp/audit/models/")
 
 
 def sigil_rows(file: SourceFile) -> list[set[str]]:
-    """Return the signs of each string that is a row of such a language, without docstrings."""
+    """Return the sigils in each string of such a language; docstrings do not count."""
     docstrings = {id(node) for node in file.documentation}
     rows = []
     for node in file.nodes:

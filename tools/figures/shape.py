@@ -25,23 +25,34 @@ HARD_FILES: dict[str, tuple[str, ...]] = {
 }
 """The five files that are hardest to understand, each with the paths that it has had."""
 
-PERMISSION_NAMES = re.compile(r"Permission|Approval|Asked|Question|Grant")
+PERMISSION_NAMES = re.compile(r"Permission|Approval|Grant")
+"""Names of types for permission.
+
+Types of questions are not counted: a question may ask for any answer, and what is special about a
+question for permission is its `ApprovalTerms`.
+"""
 
 MORE_PERMISSION_TYPES = {"Approver", "Asking", "RecheckResult", "SecondLook", "ToolUse"}
 """Types of the same subject with other names, those of earlier commits included."""
 
 NOT_PERMISSION_TYPES = {
-    "ApprovalNeeded",  # an error
-    "EarlierQuestions",  # reads answers of earlier turns
-    "PermissionDenied",  # an error
-    "QuestionExpired",  # an error
-    "QuestionLimit",  # a limit of an MCP server
-    "QuestionWithdrawn",  # an error
-    "RenderedQuestion",  # of the test kit
-    "RespondPermissionRequest",  # the message of a method of ARI
+    # Errors.
+    "ApprovalNeeded",
+    "PermissionDenied",
+    # Messages: each protocol has types of its own for what its peers send.
+    "Permission",  # in the `turn` message of ARP
+    "PermissionKind",
+    "PermissionRequest",  # in an event of ARI
+    "PermissionResponse",
+    "PermissionRule",
+    "RespondPermissionRequest",
     "RespondPermissionResponse",
+    # For adapters: a request of ARI with the message of the program that it comes from.
+    "PendingPermission",
+    # Records facts about decisions that were made elsewhere.
+    "RecordedPermission",
 }
-"""Classes with such names that are not types for asking a person."""
+"""Classes with such names that do not ask a person for permission."""
 
 ADAPTERS = re.compile(r"arp/runtime/(?:programs/|claude_|codex_|acp_)")
 """Files of adapters: each has types for the messages of its program."""

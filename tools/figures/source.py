@@ -12,7 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 SKIPPED_FOLDERS = {"node_modules", "dist", "__pycache__", "static", "golden", ".venv"}
-"""Folders that hold no source that people write. `build` is not one: `arp/tools/build` is ours."""
+"""Folders without source that people write. `build` is not one of them: `arp/tools/build` is
+source."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -79,12 +80,12 @@ class SourceFile:
 
 
 def read_files(root: Path, folder: str, *suffixes: str) -> list[SourceFile]:
-    """Return the files below a folder whose names end with one of the suffixes, by path.
+    """Return the files below a folder with one of the suffixes, sorted by path.
 
     Args:
-        root: The root of the tree.
-        folder: From the root; a folder that does not exist has no files.
-        suffixes: Such as `.py`.
+        root: Root of the tree.
+        folder: Folder, relative to the root; a missing folder has no files.
+        suffixes: Suffixes such as `.py`.
     """
     found = []
     for path in sorted((root / folder).rglob("*")):
@@ -95,9 +96,9 @@ def read_files(root: Path, folder: str, *suffixes: str) -> list[SourceFile]:
 
 
 def code_lines(file: SourceFile) -> tuple[int, int]:
-    """Return the number of lines of code, and of lines of imports, which are counted apart.
+    """Return the number of lines of code and the number of lines of imports.
 
-    Docstrings, comments and blank lines are neither.
+    Docstrings, comments and blank lines count as neither.
     """
     strings = {n for node in file.documentation for n in _lines_of(node)}
     imports = {

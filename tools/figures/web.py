@@ -11,7 +11,7 @@ from pathlib import Path
 from tools.figures.source import SourceFile, read_files
 
 PACKAGES = ("core", "bindings", "elements", "react", "vue", "page")
-"""Packages whose `src` is measured, tests and benchmarks are not."""
+"""Packages whose `src` is measured, without tests and benchmarks."""
 
 FOLDERS = ("web/elements/src/chat", "web/core/src", "renderers/arp_terminal")
 """Folders that the redesign names."""
@@ -30,7 +30,7 @@ def files_side_by_side(root: Path, folder: str) -> int:
 
 
 def significant_lines(files: Iterable[SourceFile]) -> Counter[str]:
-    """Return lines of code without imports, comments, and lines that are brackets only."""
+    """Return lines of code, without imports, comments and lines that contain only brackets."""
     found: Counter[str] = Counter()
     for file in files:
         text = re.sub(r"/\*.*?\*/", "", file.text, flags=re.DOTALL)
@@ -41,7 +41,7 @@ def significant_lines(files: Iterable[SourceFile]) -> Counter[str]:
 
 
 def identical_in_vue(root: Path) -> tuple[int, int]:
-    """Return how many hand-written lines of React are in the Vue package too, and of how many."""
+    """Return the number of hand-written React lines that Vue has too, and of all React lines."""
     react, vue = (
         significant_lines(
             file for file in read_files(root, folder, *SCRIPTS) if not file.is_generated
@@ -61,5 +61,5 @@ def first_load_bytes(root: Path) -> int | None:
 
 
 def listeners_to_everything(files: Iterable[SourceFile]) -> list[str]:
-    """Return the files that subscribe to every change of the store, not to one cell of it."""
+    """Return the files that subscribe to every change of the store instead of one cell of it."""
     return [file.name for file in files if re.search(r"\bstore\.subscribe\(", file.text)]

@@ -6,7 +6,7 @@ Theory of operation. There are three checks, and each one needs the one before i
 2. Each part has the size and the SHA-256 that the manifest lists.
 3. The parts, and what the manifest says about them, can be derived from the facts.
 
-The third check derives everything again. Somebody who forges a part can also correct its hash in
+The third check derives everything again. A person who forges a part can also correct its hash in
 the manifest, but cannot change the facts that the part is derived from. The check needs a pack that
 was derived by the same rules. The parts of a pack with another `derivation` number are *unproven*,
 unless the hash of the manifest is known from another source, because it covers the whole pack.
@@ -160,7 +160,7 @@ def _new_derived(pack: Pack) -> DerivedParts:
     manifest = pack.manifest
     found = Range(manifest.scope)
     if manifest.scope.task_id is not None:
-        found.take(_bodies(pack))
+        found.add_page(_bodies(pack))
     also = [TrialParts(manifest.trial)] if manifest.trial is not UNSET else []
     bounds = FactRange(manifest.chain.first, turns=frozenset(found.turns))
     return DerivedParts(manifest.chain.session_id, manifest.scope, bounds, also)
@@ -251,7 +251,7 @@ def compare_with_ledger(
     noted: set[str] = set()
     try:
         for body in facts:
-            check.take((body,))
+            check.compare((body,))
             is_packed = not wrong and packed.first <= check.sequence <= packed.through
             if is_packed and not _matches(next(lines, b""), check.head, body):
                 wrong.append(PackDefect(FACTS, "it is not what the ledger has", check.sequence))

@@ -159,4 +159,4 @@ def _decision(
     for applies, decision, reason in rules:
         if applies:
             return decision, reason
-    return "promote", "the mean reward is higher, and nothing stands against it"
+    return "promote", "the mean reward is higher, and all checks passed"

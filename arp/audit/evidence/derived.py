@@ -29,10 +29,10 @@ THREAD_PART: Final = "thread.json"
 SESSION_PART: Final = "session.json"
 
 
-class Also(Protocol):
+class PartMaker(Protocol):
     """Makes additional parts of a pack from the facts of its scope."""
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact."""
         ...
 
@@ -56,7 +56,7 @@ class DerivedParts:
         session_id: str,
         scope: Scope,
         bounds: FactRange = ALL,
-        also: Sequence[Also] = (),
+        also: Sequence[PartMaker] = (),
     ) -> None:
         self.scope = scope
         self.model = ReadModel.behind(session_id, bounds.first - 1)
@@ -81,16 +81,16 @@ class DerivedParts:
         return self._add_to_parts(fact) if is_of(fact, self.scope, self._turns) else b""
 
     def _add_to_parts(self, fact: Fact) -> bytes:
-        self.spine.take(fact)
-        self._gaps.take(fact)
+        self.spine.add(fact)
+        self._gaps.add(fact)
         for section in self._sections_of(fact.type):
-            section.take(fact)
+            section.add(fact)
         for maker in self._also:
-            maker.take(fact)
+            maker.add(fact)
         # A fact with an evidence id names an export, which is not an output of the session.
         if fact.output_ref is not None and fact.evidence_id is None:
             self._add_output(fact, fact.output_ref)
-        return self._timeline.take(fact)
+        return self._timeline.add(fact)
 
     def _sections_of(self, fact_type: str) -> list[PackSection]:
         """Return the sections that contain facts of a type."""
@@ -205,12 +205,12 @@ class Evidence(DerivedParts):
         epoch: str,
         scope: Scope | None = None,
         bounds: FactRange = ALL,
-        also: Sequence[Also] = (),
+        also: Sequence[PartMaker] = (),
     ) -> None:
         super().__init__(session_id, scope or Scope(), bounds, also)
         self._chain = _PackChain(session_id, epoch, bounds.first, bounds.through)
 
-    def take(self, page: list[bytes]) -> Lines:
+    def add_page(self, page: list[bytes]) -> Lines:
         """Process the next page of facts, as stored, and return the lines that it adds.
 
         Raises:

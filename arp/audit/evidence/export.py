@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 import msgspec
 from msgspec import UNSET, Struct
 
-from arp.audit.evidence.derived import TIMELINE, Also, Evidence, Lines, readable
+from arp.audit.evidence.derived import TIMELINE, Evidence, Lines, PartMaker, readable
 from arp.audit.evidence.manifest import (
     DERIVATION,
     FACTS,
@@ -121,13 +121,13 @@ class EvidenceExport:
     def __exit__(self, *exception: object) -> None:
         self._writer.__exit__(*exception)
 
-    def take(self, page: Sequence[tuple[int, bytes]]) -> None:
+    def add_page(self, page: Sequence[tuple[int, bytes]]) -> None:
         """Process the next page of facts.
 
         Raises:
             LocalError: These are not the next facts, or the disk refuses the write.
         """
-        self._write(self._evidence.take([body for _, body in page]))
+        self._write(self._evidence.add_page([body for _, body in page]))
 
     def _write(self, lines: Lines) -> None:
         self._writer.add(FACTS, lines.facts)
@@ -222,7 +222,7 @@ def output_gaps(outputs: Iterable[Output]) -> list[Gap]:
     return [Gap(OUTPUTS, state, reason, count) for (state, reason), count in counts.items()]
 
 
-def begun(order: Order, found: Range | None, also: Sequence[Also] = ()) -> Evidence:
+def begun(order: Order, found: Range | None, also: Sequence[PartMaker] = ()) -> Evidence:
     """Return the empty evidence of a new export.
 
     Args:
@@ -262,16 +262,16 @@ class CaseExport:
         self._turns = found.turns if found is not None else frozenset[str]()
         self._maker = CaseMaker()
 
-    def take(self, page: Sequence[tuple[int, bytes]]) -> None:
+    def add_page(self, page: Sequence[tuple[int, bytes]]) -> None:
         """Process the next page of facts."""
         for _, body in page:
             fact = decode(body)
             is_in_scope = is_of(fact, self._scope, self._turns)
             if is_in_scope:
-                self.spine.take(fact)
+                self.spine.add(fact)
             # The fact names the workflow, which the case needs whatever its scope is.
             if is_in_scope or fact.type == "session.created":
-                self._maker.take(fact)
+                self._maker.add(fact)
 
     def finish(self) -> bytes:
         """Return the case as JSON.
@@ -312,9 +312,9 @@ class ReviewExport:
         """Known gaps of the export."""
         return [gap.sentence for gap in self._evidence.gaps()]
 
-    def take(self, page: Sequence[tuple[int, bytes]]) -> None:
+    def add_page(self, page: Sequence[tuple[int, bytes]]) -> None:
         """Process the next page of facts."""
-        self._evidence.take([body for _, body in page])
+        self._evidence.add_page([body for _, body in page])
 
     def finish(self) -> bytes:
         """Return the review as Markdown.
@@ -381,19 +381,19 @@ class ExportRun:
         order, target, found = self._order, self._target, None
         if not order.scope.is_all:
             found = Range(order.scope)
-            yield found.take
+            yield found.add_page
             checked(found, order.scope)
         if order.kind in ("replay", "review"):
             is_case = order.kind == "replay"
             export = CaseExport(order.scope, found) if is_case else ReviewExport(order, found)
-            yield export.take
+            yield export.add_page
             data = export.finish()
             write_new(target, data)
             digest = sha256(data).hexdigest()
             self.made = MadeExport(target, digest, export.spine, export.gaps, document=data)
             return
         with EvidenceExport(order, target, found, self._trial) as pack:
-            yield pack.take
+            yield pack.add_page
             written = pack.finish(self._read)
         gaps = [gap.sentence for gap in written.manifest.gaps]
         self.made = MadeExport(target, written.sha256, pack.spine, gaps, written.manifest)

@@ -131,7 +131,7 @@ class FactCheck:
         if found.session_id != self._expected.session_id:
             return f"it is of session {found.session_id!r:.80}"
         if found.sequence != sequence:
-            return f"fact {found.sequence} stands in its place"
+            return f"fact {found.sequence} is in its place"
         return None
 
     def end(self) -> PackDefect | None:

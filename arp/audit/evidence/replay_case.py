@@ -226,7 +226,7 @@ class CaseMaker:
         self._through = 0
         self._first_thread: str | None = None
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact."""
         self._through, self._session_id = fact.sequence, fact.session_id
         self._runtime_id = fact.runtime_id

@@ -65,7 +65,7 @@ class Words:
         self._shown: dict[str, dict[str, None]] = {}
         """Types of the components that each turn showed, in order."""
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact."""
         turn_id, payload = fact.turn_id, fact.payload
         if turn_id is None:
@@ -99,7 +99,7 @@ class Words:
         """Ids of the turns that have content, in the order of their inputs."""
         return list(self._inputs | self._answers | self._shown)
 
-    def told(self, turn_id: str) -> Iterator[str]:
+    def lines_of(self, turn_id: str) -> Iterator[str]:
         """Yield the content of a turn as lines of Markdown."""
         if turn_id in self._inputs:
             content = self._inputs[turn_id]
@@ -207,7 +207,7 @@ def _words(words: Words) -> Iterator[str]:
     for turn_id in turns[:MOST_ROWS]:
         yield f"### Turn {quoted(turn_id)}"
         yield ""
-        yield from words.told(turn_id)
+        yield from words.lines_of(turn_id)
     if len(turns) > MOST_ROWS:
         yield f"{len(turns) - MOST_ROWS} more turns are in the pack."
 

@@ -101,7 +101,7 @@ class Range:
     def _task_spans(self) -> list[tuple[int, int]]:
         return [self._spans[turn] for turn in self.turns if turn in self._spans]
 
-    def take(self, page: Iterable[tuple[int, bytes]]) -> None:
+    def add_page(self, page: Iterable[tuple[int, bytes]]) -> None:
         """Process facts with their sequence numbers, in order."""
         if self._scope.task_id is not None:
             for sequence, body in page:

@@ -2,7 +2,7 @@
 
 Theory of operation. The table `ROWS` defines each section by the types of its facts and by the id
 that joins them. A section lists these facts in order, with their sequence numbers. Nothing is
-inferred from text or from closeness in time. Facts whose id is missing or not known are listed
+inferred from text or from closeness in time. Facts with a missing or unknown id are listed
 separately and reported as a gap.
 """
 
@@ -28,7 +28,7 @@ NOT_KNOWN: Final = frozenset(("unknown", "unavailable", "stale"))
 MOST_SEQUENCES: Final = 20
 """Maximum number of sequence numbers in a gap; `count` is the number of all facts."""
 
-MOST_TOLD: Final = 1000
+MOST_LISTED: Final = 1000
 """Maximum number of facts listed for one id; the rest is only counted."""
 
 
@@ -76,7 +76,7 @@ def ids_of(fact: Fact) -> JsonObject:
     return {name: value for name, value in zip(_NAMES, values, strict=True) if value is not None}
 
 
-def told(fact: Fact) -> JsonObject:
+def entry_of(fact: Fact) -> JsonObject:
     """Return a fact as listed in a section. Long values are cut."""
     payload: dict[str, Json] = {name: brief(value) for name, value in fact.payload.items()}
     entry: JsonObject = {"sequence": fact.sequence, "timestamp": fact.timestamp, "type": fact.type}
@@ -101,17 +101,17 @@ class PackSection:
         """Return whether the section contains facts of a type."""
         return fact_type.startswith(self._families)
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact of the section."""
         key, is_listed = self._key_of(fact), fact.type not in self._without
         if self._totals is not None:
-            self._totals.take(fact)
+            self._totals.add(fact)
         if key is not None and key not in NOT_KNOWN:
             self._join(key, fact, is_listed)
         elif is_listed:
             self._unjoined_count += 1
-            if len(self._unjoined) < MOST_TOLD:
-                self._unjoined.append(told(fact))
+            if len(self._unjoined) < MOST_LISTED:
+                self._unjoined.append(entry_of(fact))
 
     def _join(self, key: str, fact: Fact, is_listed: bool) -> None:
         item = self._items.get(key)
@@ -123,8 +123,8 @@ class PackSection:
         counts[fact.type] = counts.get(fact.type, 0) + 1
         if is_listed:
             item["outcome"] = fact.type
-            if len(item["facts"]) < MOST_TOLD:
-                item["facts"].append(told(fact))
+            if len(item["facts"]) < MOST_LISTED:
+                item["facts"].append(entry_of(fact))
 
     @property
     def state(self) -> Export:
@@ -161,7 +161,7 @@ class Totals:
         self._amounts: dict[str, float] = {}
         self._tokens: dict[str, int] = {}
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next `cost.` fact."""
         if fact.type != "cost.recorded":
             return
@@ -182,7 +182,7 @@ class Totals:
 MANY: Final = frozenset(
     ("model.delta", "reasoning.delta", "tool.progress", "process.output", "process.input")
 )
-"""Types whose adjacent facts share one line, if they have the same turn and tool call."""
+"""Types of facts that share a line with adjacent facts of the same turn and tool call."""
 
 _GIST: Final = (
     "error",
@@ -206,7 +206,7 @@ class Timeline:
         self._open: JsonObject | None = None
         """Line that the next fact may still join."""
 
-    def take(self, fact: Fact) -> bytes:
+    def add(self, fact: Fact) -> bytes:
         """Process the next fact and return the line that it completes, or no bytes."""
         held = self._open
         if held is not None and fact.type in MANY and _shares_line(held, fact):
@@ -253,7 +253,7 @@ class CorrelationIds:
         self._not_known: set[str] = set()
         self._newest_runtime = ""
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact."""
         self._newest_runtime = fact.runtime_id
         for written in SPINE:
@@ -307,7 +307,7 @@ class Gaps:
         self._found: dict[tuple[str, Export, str], tuple[int, tuple[int, ...]]] = {}
         self._running: dict[str, int] = {}
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact."""
         if fact.type in _REPORTED_GAPS:
             self._add(_REPORTED_GAPS[fact.type], fact.sequence)

@@ -90,7 +90,7 @@ class Trajectory:
         self._open: TrajectoryStep | None = None
         self._totals: dict[str, float] = {}
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact. Facts that a trajectory does not contain are ignored."""
         self._session_id = self._session_id or fact.session_id
         payload = fact.payload

@@ -109,7 +109,7 @@ class TrialBook:
     def __init__(self) -> None:
         self.trials: dict[str, Trial] = {}
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact."""
         if fact.type == "evidence.changed":
             self._add_pack_refs(fact)
@@ -183,16 +183,16 @@ class TrialPart:
         self._events: list[JsonObject] = []
         self._measured = TrialMeasurements()
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact."""
-        self._measured.take(fact)
+        self._measured.add(fact)
         if not fact.type.startswith("benchmark."):
             return
         trial_id = _named_trial(fact) or fact.run_id
         if trial_id not in (None, self._id):
             return
-        self._book.take(fact)
-        self._spine.take(fact)
+        self._book.add(fact)
+        self._spine.add(fact)
         self._events.append(msgspec.to_builtins(fact))
 
     def extra(self) -> JsonObject:
@@ -275,7 +275,7 @@ class TrialMeasurements:
         self._denied: set[str] = set()
         self._files: set[str] = set()
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact."""
         payload = fact.payload
         match fact.type:
@@ -377,10 +377,10 @@ class TrialParts:
         self._trial = TrialPart(about.trial_id)
         self._trajectory = Trajectory(about.trial_id, Agent(about.agent))
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Process the next fact."""
-        self._trial.take(fact)
-        self._trajectory.take(fact)
+        self._trial.add(fact)
+        self._trajectory.add(fact)
 
     def documents(self) -> dict[str, bytes]:
         """Return the parts by name."""

@@ -147,7 +147,7 @@ def thread_document(state: State, thread_id: str | None, now: str | None) -> Jso
 
 
 def _no_thread() -> Thread:
-    """Return a placeholder for the thread of a session in which no fact names one yet."""
+    """Return a placeholder for the thread of a session, until a fact names the thread."""
     return Thread(thread_id=UNKNOWN_THREAD)
 
 
@@ -404,7 +404,7 @@ def _applicable(fields: JsonObject, zeros: tuple[str, ...] = ("candidateCount",)
 
     Args:
         fields: Fields of a summary.
-        zeros: Names of fields in which a zero is a value and not empty.
+        zeros: Names of fields that are not empty if they are zero.
     """
 
     def says(name: str, value: Json) -> bool:

@@ -1,7 +1,7 @@
 """Records of a read model, and the functions that change them by the steps of facts.
 
 Theory of operation. A record describes one entity (a tool call, a job). It is a JSON object with
-the known fields, in the form in which documents show it. Open records and ended records are in two
+the known fields, in the same form as in documents. Open records and ended records are in two
 separate groups, each with a limit, so that many ended records never evict an open one. If a group
 is full, its oldest record is evicted and counted.
 

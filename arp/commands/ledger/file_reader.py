@@ -36,7 +36,7 @@ class FileReader:
         with _store_errors(), ExitStack() as opened:
             path = path_of(location)
             if path is None:
-                raise ReaderError("memory: is gone with its process; name a file or a server")
+                raise ReaderError("memory: ends with its process; name a file or a server")
             self._path = path
             self._run = opened.enter_context(asyncio.Runner()).run
             self._store = SqliteStore(path, read_only=True)
@@ -120,7 +120,7 @@ class FileReader:
         with _store_errors():
             check = KeptCheck(session_id, self._meta(session_id).epoch, self.heads(session_id))
             for page in self._pages(session_id, 0):
-                check.take(fact for _, fact in page)
+                check.compare(fact for _, fact in page)
                 yield page
             check.finish()
 

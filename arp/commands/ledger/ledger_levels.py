@@ -65,7 +65,7 @@ def _judge_session(judge: LedgerJudge, reader: LedgerReader, session_id: str) ->
         except (msgspec.DecodeError, LocalError):
             model = None  # `judge_lines` has recorded the fault; there is no snapshot of such a log
     if model is not None:
-        judge.take(json.loads(json.dumps(model.snapshot())))
+        judge.check(json.loads(json.dumps(model.snapshot())))
 
 
 def print_report(report: LedgerReport, *, as_json: bool) -> None:

@@ -51,7 +51,7 @@ class _SessionList(Struct):
     sessions: list[ListedSession]
 
 
-class _Deleted(Struct):
+class _DeletionAnswer(Struct):
     deleted: str
     remains: list[Remainder] = []
 
@@ -61,7 +61,7 @@ class _EventList(Struct):
     next: int
 
 
-class _Sequenced(Struct):
+class _FactSequence(Struct):
     sequence: int
 
 
@@ -128,7 +128,7 @@ class ServerReader:
             ReaderError: No server answers, or it refuses the request.
         """
         path = f"/_api/chats/{quote(session_id, safe='')}"
-        return self._get(path, _Deleted, method="DELETE").remains
+        return self._get(path, _DeletionAnswer, method="DELETE").remains
 
     def events(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
         """See `LedgerReader.events`."""
@@ -145,7 +145,7 @@ class ServerReader:
         while True:
             try:
                 for fact in self._stream(session_id, after, types):
-                    after = msgspec.json.decode(fact, type=_Sequenced).sequence
+                    after = msgspec.json.decode(fact, type=_FactSequence).sequence
                     yield fact
             except (httpx.TransportError, EventTooLong):
                 pass

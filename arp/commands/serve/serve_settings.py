@@ -76,7 +76,7 @@ class ServeSettings(Struct, frozen=True):
     no_token: bool = field(default=False, name="no-token")
     """Whether to create no token at the start, even if agents run commands."""
     origins: list[Origin] = field(default_factory=list, name="origin")
-    """Web origins whose pages may connect."""
+    """Web origins that may connect."""
     hosts: list[HostName] = field(default_factory=list, name="allow-host")
     """Host names under which clients reach the server."""
     trusted_proxies: list[ProxyAddress] = field(default_factory=list, name="trust-proxy")
@@ -169,7 +169,7 @@ def _check_debug(found: dict[str, Any]) -> None:
     for name in REACHED_BY_OTHERS if found.get("debug") else ():
         if found.get(name):
             fail(
-                "--debug shows tracebacks to whoever is connected, so it does not go with "
+                "--debug shows tracebacks to every client, so it cannot be combined with "
                 f"--{SETTINGS[name].encode_name}; leave one of the two out"
             )
 

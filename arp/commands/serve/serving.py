@@ -191,8 +191,8 @@ def _own_code_hints(application: Application) -> Iterator[str]:
         )
     elif state.served.access.is_open and not state.guard.tokens.are_used():
         yield (
-            "Nothing keeps out the commands that its agents run: they can answer the questions "
-            "of this server in your place. Leave --no-token out, or set ARP_TOKEN."
+            "Commands that its agents run can use this server, and can answer its questions in "
+            "your place. Leave --no-token out, or set ARP_TOKEN."
         )
     elif token is not None and any(token in word for word in sys.argv):
         yield (
@@ -206,7 +206,7 @@ def bind_to(host: str, port: int | None) -> socket.socket:
 
     Args:
         host: Address to listen on.
-        port: Port; `None` means the default port, or the next one that is free.
+        port: Port; `None` means the default port, or the next free one.
     """
     from arp.server.serve import bind
 

@@ -54,7 +54,7 @@ def application_of(app: App, name: str, serving: ServeSettings) -> Application:
     """
     if serving.debug and app.access.hosts:
         fail(
-            "--debug shows tracebacks to whoever is connected, so it does not go with "
+            "--debug shows tracebacks to every client, so it cannot be combined with "
             "App(access=Access(hosts=…)). Leave one of the two out."
         )
     ledger = serving.ledger or app.ledger

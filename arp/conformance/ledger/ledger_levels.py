@@ -69,7 +69,7 @@ class LedgerJudge:
         self._types: Counter[str] = Counter()
         self._sequences: dict[str, int] = {}
 
-    def take(self, document: Json) -> None:
+    def check(self, document: Json) -> None:
         """Check a document: a snapshot if it has `threads` and no `type`, otherwise a fact."""
         if isinstance(document, dict) and "threads" in document and "type" not in document:
             self._report.snapshots += 1
@@ -137,7 +137,7 @@ def judge_lines(judge: LedgerJudge, lines: Iterator[bytes] | list[bytes]) -> Non
                 document = json.loads(line)
             except (ValueError, RecursionError):
                 document = None
-            judge.take(document)
+            judge.check(document)
 
 
 @cache

@@ -312,7 +312,7 @@ async def nothing_runs_unasked(run: CaseRun) -> None:
         events = await session.until(lambda event: event.permission or event.done)
         request = events[-1].permission
         if request is None:
-            raise CaseFailed(f"nobody was asked: {text}")
+            raise CaseFailed(f"no permission was requested: {text}")
         await session.answer(request, DENY)
         events += await session.until_done()
         results = [event.content for event in of_type(events, EventType.TOOL_RESULT)]

@@ -86,7 +86,7 @@ class RuntimeUnderTest(Protocol):
         Raises:
             CaseUnreachable: The storage of the runtime cannot be shared.
         """
-        raise CaseUnreachable("nobody else keeps sessions where it keeps its own")
+        raise CaseUnreachable("no other runtime object can use its storage")
 
     def make_behind(self, fault: OutputFault) -> RuntimeService:
         """Return a runtime object with an agent program that has a fault in its output.

@@ -123,7 +123,7 @@ async def fields_and_capabilities(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def methods_and_capabilities(run: CaseRun) -> None:
-    """A method whose capability is enabled is never answered with `Unimplemented`."""
+    """No method of an enabled capability is ever answered with `Unimplemented`."""
     session = await run.session()
     await session.echo("first")
     enabled = await _enabled(run)
@@ -196,7 +196,7 @@ USES: dict[str, Callable[[Any, CallerSession], Awaitable[object]]] = {
 
 @CASES.add(1)
 async def requests_and_capabilities(run: CaseRun) -> None:
-    """A permission request offers only options whose capability is enabled."""
+    """A permission request offers only options that have an enabled capability."""
     session = await run.session()
     enabled = await _enabled(run)
     await session.send(run.run_text("touch asked"))
@@ -214,7 +214,7 @@ async def requests_and_capabilities(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def asks_as_it_says(run: CaseRun) -> None:
-    """A runtime whose permissions are enforced or advisory asks before a command."""
+    """A runtime with enforced or advisory permissions asks before a command."""
     response = await run.runtime.status(ari.StatusRequest())
     if response.permission == "none":
         raise CaseUnreachable("its permissions are `none`")

@@ -66,7 +66,7 @@ async def usage(run: CaseRun) -> None:
     session = await run.session()
     used = (await session.turn(run.text_of("hello")))[-1].usage
     if used is None or used.input_tokens is None or used.output_tokens is None:
-        raise CaseUnreachable(f"the runtime does not tell what a turn used: {used}")
+        raise CaseUnreachable(f"the runtime reports no usage of a turn: {used}")
     # A model that answers has read and written tokens, so 0 means that they were not counted.
     expect(used.input_tokens > 0 and used.output_tokens > 0, f"usage: {used}")
 
@@ -88,7 +88,7 @@ async def tool_call_and_result(run: CaseRun) -> None:
 async def failed_tool(run: CaseRun) -> None:
     """The result of a tool that failed is an error."""
     if not run.under_test.marks_failures:
-        raise CaseUnreachable("nothing says that a tool failed")
+        raise CaseUnreachable("the agent does not mark failed tools")
     session = await run.session()
     events = await session.turn(run.run_text("exit 3"))
     (result,) = of_type(events, EventType.TOOL_RESULT)

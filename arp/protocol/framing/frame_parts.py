@@ -49,7 +49,7 @@ _ARRAYS: Final[Mapping[str, Any]] = {
 
 
 _COUNTED_BYTES: Final = 4096
-"""Size up to which an array with too many messages is counted to its end, for the error message."""
+"""Size limit of a frame; in a smaller one, all messages are counted for the error message."""
 
 
 def too_many(count: int | None) -> InvalidMessage:

@@ -50,7 +50,7 @@ class ObjectAgentConnection(ObjectConnection):
         self._next_id = AGENT_IDS[0]
         self._free: list[int] = []
         self._ended: list[int] = []
-        """Ids of ended objects for which no `sync` was sent yet."""
+        """Ids of ended objects that wait for the next `sync`."""
         self._syncs: dict[int, list[int]] = {}
         """Ids that become free, by the id of the callback that must be done first."""
 

@@ -106,7 +106,7 @@ class ObjectConnection:
             The number of the message: the `seq` of its envelope.
 
         Raises:
-            ArpError: The message is not allowed now; the code is the one that the peer would
+            ArpError: The message is not allowed now. The error has the code that the peer would
                 answer. Nothing has changed and nothing is enqueued.
         """
         _, op, _ = OPERATIONS[type(payload)]
@@ -120,7 +120,7 @@ class ObjectConnection:
         frame = self._encode(ObjectMessage(object_id, op, number, payload))
         ended = self.objects.ended_by(object_id) if operation.destroys else []
         self._apply(self._sends, object_id, operation, payload, number, now_s)
-        ended += self.objects.taken_back()
+        ended += self.objects.pop_undone()
         self._sent_no = number
         self._frames.append(frame)
         if ended:
@@ -194,7 +194,7 @@ class ObjectConnection:
             return
         yield from self._each_event(read(data, self.encoding), now_s)
 
-    def take(
+    def receive_parsed(
         self, envelopes: Iterable[ObjectEnvelope | RefusedEnvelope], now_s: float = 0.0
     ) -> list[ObjectEvent]:
         """Apply the envelopes of a frame that is parsed already; return events as `receive`."""
@@ -247,7 +247,7 @@ class ObjectConnection:
             return []  # likewise; these two name the surface in the payload
         ended = objects.ended_by(object_id) if operation.destroys else []
         self._apply(self._receives, object_id, operation, payload, envelope.serial_no, now_s)
-        ended += objects.taken_back()
+        ended += objects.pop_undone()
         if ended:
             self._on_ended_by_peer(ended)
         return [ObjectMessage(object_id, envelope.op, envelope.serial_no, payload)]

@@ -133,7 +133,7 @@ class ObjectDisplay:
         )
         if taker is None or not self._may_transfer(giver, taker):
             # One text for both cases: otherwise an agent could probe which sessions exist.
-            raise TransferDenied("to_session: not handed over", detail="to_session")
+            raise TransferDenied("to_session: not transferred", detail="to_session")
         components = source.content(surface_id) if request.retain_content else None
         surface = source.objects.surface(surface_id)
         title = surface.title or surface.name or None

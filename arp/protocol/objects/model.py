@@ -189,7 +189,7 @@ class Objects:
         self._last_serial = 0
         self._now_s = 0.0
         self._undone: list[int] = []
-        """Ids of objects ended by `_undo_creation` since the last call of `taken_back`."""
+        """Ids of objects ended by `_undo_creation` since the last call of `pop_undone`."""
         self.apply_commit: Callable[[int], None] = lambda surface_id: None
         """Callback that applies the pending changes of a surface, if this side keeps content. It
         raises an `ArpError` and changes nothing if they do not fit."""
@@ -305,7 +305,7 @@ class Objects:
         surface = self.surface(surface_id)
         surface.components = surface.ops = 0
 
-    def taken_back(self) -> list[int]:
+    def pop_undone(self) -> list[int]:
         """Return the ids of objects that ended because the message that created them was refused.
 
         Each id is returned once.
@@ -464,9 +464,10 @@ class Objects:
         if surface.role in (RoleState.POPUP, RoleState.OVERLAY):
             raise TransferDenied(f"surface {surface_id} is a {surface.role}", detail="to_session")
         if payload.to_session == self.session_id:
-            raise TransferDenied("to_session: it is on that session", detail="to_session")
+            wrong = "to_session: the surface is in that session already"
+            raise TransferDenied(wrong, detail="to_session")
         if "transfer" not in OWNERSHIP[surface.ownership]:
-            wrong = f"surface {surface_id} is being handed over already"
+            wrong = f"surface {surface_id} is being transferred already"
             raise TransferDenied(wrong, detail="to_session")
         surface.ownership = OWNERSHIP[surface.ownership]["transfer"]
         surface.transfer = number
@@ -647,7 +648,7 @@ class Objects:
     def _transferred(self, surface_id: int, _: SurfaceTransferredEvent, __: int) -> None:
         surface = self._open_surface(surface_id)
         if "transferred" not in OWNERSHIP[surface.ownership]:
-            wrong = f"surface {surface_id} was not to be handed over"
+            wrong = f"surface {surface_id} has no open transfer"
             raise TransferDenied(wrong, detail=str(surface_id))
         surface.ownership = OWNERSHIP[surface.ownership]["transferred"]
         surface.life = SURFACE_LIFE[surface.life]["transferred"]

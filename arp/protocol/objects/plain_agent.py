@@ -176,7 +176,7 @@ class PlainAgent:
         return [*out, *self._turns.committed(shown, commit)]
 
 
-def takes_other_places(changes: Sequence[SurfaceChange]) -> bool:
+def moves_components(changes: Sequence[SurfaceChange]) -> bool:
     """Return whether changes reorder components.
 
     On a surface all components are in one list, but each turn has a list of its own: an operation

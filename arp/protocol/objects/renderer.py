@@ -283,7 +283,7 @@ class ObjectRendererConnection(ObjectConnection):
                 `SessionBusy` means that the outcome is unknown: the other agent was asked and
                 disconnected before it answered.
         """
-        self.refuse(message, error or TransferDenied("to_session: not handed over"))
+        self.refuse(message, error or TransferDenied("to_session: not transferred"))
 
     def acquire(
         self,

@@ -73,7 +73,7 @@ from arp.protocol.objects.messages import (
     ToplevelSetFullscreenRequest,
     ToplevelSetTitleRequest,
 )
-from arp.protocol.objects.plain_agent import PlainAgent, takes_other_places
+from arp.protocol.objects.plain_agent import PlainAgent, moves_components
 from arp.protocol.objects.renderer import ObjectRendererConnection, offers
 from arp.protocol.objects.wire import ObjectMessage
 from arp.protocol.renderer_connection import DRAFT_EPOCH, RendererConnection
@@ -309,7 +309,7 @@ class ObjectScreenConnection(RendererConnection):
                 if not plain.has_role(name):
                     return []
                 changes = self._objects.applied(event.object_id)
-                if takes_other_places(changes):
+                if moves_components(changes):
                     changes = [self._whole(event.object_id)]
                 return plain.committed(name, changes, final=final)
             case SurfaceDestroyRequest():
@@ -472,7 +472,7 @@ class ObjectScreenConnection(RendererConnection):
             if self._plain.has_role(self._names[surface_id]):
                 self._objects.displayed(surface_id)
         elif self.is_desynchronised:
-            wrong = InvalidPatch("commit: it does not fit what shows; nothing of it shows")
+            wrong = InvalidPatch("commit: it does not fit the surface; nothing of it is shown")
             self._objects.refuse(commit, wrong)
         else:
             self._objects.displayed(surface_id)

@@ -59,7 +59,7 @@ class ObjectMessage(Struct, frozen=True):
     payload: Struct
 
 
-class _Written(Struct, frozen=True):
+class _WireEnvelope(Struct, frozen=True):
     v: int
     id: int
     op: str
@@ -79,7 +79,9 @@ def write(message: ObjectMessage, encoding: Encoding, *, is_shown: bool = False)
     Raises:
         UnicodeEncodeError: A string contains a lone surrogate.
     """
-    written = _Written(VERSION, message.object_id, message.op, message.serial_no, message.payload)
+    written = _WireEnvelope(
+        VERSION, message.object_id, message.op, message.serial_no, message.payload
+    )
     return recode(encode_shown(written) if is_shown else encode_json(written), encoding)
 
 

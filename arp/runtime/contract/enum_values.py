@@ -35,10 +35,10 @@ def refusal_of(error: Exception, kind: type) -> str:
     path = refused["path"] or ""
     for name, _ in _STEP.findall(path):
         kind = _type_at(kind, name)
-    return told(path.lstrip("."), allowed(kind), refused["got"])
+    return not_allowed(path.lstrip("."), allowed(kind), refused["got"])
 
 
-def told(path: str, values: tuple[str, ...], got: str) -> str:
+def not_allowed(path: str, values: tuple[str, ...], got: str) -> str:
     """Return the error text for a value that is not allowed."""
     shown = got if len(got) <= MAX_SHOWN else got[:MAX_SHOWN] + "…"
     expected = f"expected one of {', '.join(values)}; got {shown}"
@@ -52,7 +52,7 @@ def check_values(request: msgspec.Struct) -> None:
         InvalidArgument: A value is not allowed; the message names the field and the allowed values.
     """
     for path, values, got in _invalid(request, ""):
-        raise InvalidArgument(told(path, values, repr(got)))
+        raise InvalidArgument(not_allowed(path, values, repr(got)))
 
 
 def _invalid(value: msgspec.Struct, path: str) -> Iterator[tuple[str, tuple[str, ...], object]]:

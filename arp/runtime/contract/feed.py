@@ -1,8 +1,8 @@
 """`SessionFeed`: turns the reports of an adapter into the ordered events of one session.
 
-Theory of operation. An adapter calls one method for each report of its runtime, in the order in
-which the reports arrive. The feed emits events in the order that the contract requires (see
-`services`). It adds the events that a runtime does not send and marks them `synthetic`:
+Theory of operation. An adapter calls one method for each report of its runtime, in the order of
+arrival. The feed emits events in the order that the contract requires (see `services`). It adds the
+events that a runtime does not send and marks them `synthetic`:
 
     state                 allowed calls
     created, idle         begin
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
-from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason
 from arp.runtime.contract.errors import (
     AriError,
     Canceled,
@@ -57,7 +57,7 @@ from a wrong id."""
 MAX_SUMMARY = 200
 """Largest length of `tool_input_summary`, in characters."""
 
-NO_RESULT = "The agent has told no result of this call."
+NO_RESULT = "The agent has reported no result of this call."
 TURN_ENDED = "the turn ended first"
 """Results of a call that was open when its turn completed (`NO_RESULT`) or failed
 (`TURN_ENDED`)."""
@@ -210,7 +210,7 @@ class SessionFeed:
         return found
 
     def expire(self, request_id: str) -> PendingPermission | None:
-        """Close a request whose deadline has passed, and return it if it was open."""
+        """Close a request after its deadline, and return it if it was open."""
         found = self.pending.get(request_id)
         if found is not None:
             self._resolve(request_id, "expired")
@@ -248,7 +248,7 @@ class SessionFeed:
         if self.turn is not None and delta:
             self._event(EventType.THINKING, content=delta)
 
-    def cut_off(self, reason: CutOff) -> None:
+    def cut_off(self, reason: CutOffReason) -> None:
         """Record that the text so far is incomplete."""
         if self.turn is not None:
             self.tell(Lifecycle.WARNING, CUT_OFF_WORDS[reason], cut_off=reason.value)
@@ -413,7 +413,7 @@ class SessionFeed:
         if response.updated_input is not None and not (allows and request.takes_updated_input):
             raise InvalidArgument("response.updated_input: this request does not take one")
         if response.message and not allows and not request.takes_message:
-            raise InvalidArgument("response.message: the agent cannot be told why")
+            raise InvalidArgument("response.message: the agent cannot receive a reason")
         if response.interrupt and allows:
             raise InvalidArgument("response.interrupt: goes with a denial only")
         if response.rule_id and not (allows and response.rule_id in _offered_ids(request)):

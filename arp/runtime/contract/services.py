@@ -1,4 +1,4 @@
-"""The services of the Agent Runtime Interface: small protocols, and one that joins them.
+"""The services of the Agent Runtime Interface: small protocols, and a protocol that joins them.
 
 The contract, for every runtime:
 

@@ -24,7 +24,7 @@ import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract import types as ari
-from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff, mark_of
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason, mark_of
 from arp.runtime.contract.driven import DrivenRuntime, OpenSession, no_session
 from arp.runtime.contract.errors import (
     Canceled,
@@ -37,15 +37,14 @@ from arp.runtime.contract.feed import ActiveTurn, PendingPermission, SessionFeed
 from arp.runtime.contract.model_errors import is_explained, known_error
 from arp.turn.past_messages import BROKEN, STOPPED, CalledTool, PastMessage, PastMessages
 from arp.values.cell import as_json
-from arp.values.shown import text_of
+from arp.values.display import text_of
 
 logger = logging.getLogger(__name__)
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """Valid session ids; an id is part of the names of the session's files."""
 QUESTION_NAMES = ("message", "task", "instruction", "prompt", "description", "text", "title")
-"""Fields that may hold the question of an object without a `question`; the first one that exists is
-used."""
+"""Fields that may hold the question of an object without a `question`, most likely first."""
 MAX_UNSENT = 200
 """Number of text deltas that are joined to one event.
 
@@ -132,7 +131,7 @@ class TaskTurn:
             self._unsent.clear()
             self._feed.text(text)
 
-    def mark_cut_off(self, reason: CutOff) -> None:
+    def mark_cut_off(self, reason: CutOffReason) -> None:
         """Mark the answer as incomplete, on every screen and for the model that reads it later."""
         self.flush()
         self.break_off(mark_of(CUT_OFF_WORDS[reason]), even_if_silent=True)
@@ -732,7 +731,7 @@ class TaskRuntime(DrivenRuntime):
         session = TaskSession(request.session_id, feed, self, request)
         if session.messages and not await self.remembers(request.session_id):
             name = f"session {request.session_id} of {self.name}"
-            logger.warning("%s: its state is lost; it goes on with its messages", name)
+            logger.warning("%s: its state is lost; it continues with its messages", name)
             await self.begin_with(request.session_id, conversation_of(session.messages))
         session.was_interrupted = await self.is_interrupted(request.session_id)
         return session

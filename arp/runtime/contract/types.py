@@ -45,8 +45,7 @@ class RuntimeSession(msgspec.Struct, frozen=True, omit_defaults=True):
     """A conversation of many turns with an agent (`Session` of the interface)."""
 
     session_id: str
-    """Id by which any process of the runtime finds the session. Some runtimes let the caller choose
-    it."""
+    """Id of the session in all processes of the runtime. Some runtimes let the caller choose it."""
     state: SessionState
     runtime: str = ""
     """Name of the runtime, such as `claude-code`."""
@@ -334,8 +333,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     """Further data of the runtime. `tool_call`: `kind` (a `PermissionKind`); for calls of a
     sub-agent also `subagent_id`, `subagent` (its name) and `parent_tool_call_id` where known.
     `tool_result`: `exit_code`, `diffs` (`[{path, before, after}]`), `denied` and `duration_ms`
-    where known; `no_output` if a command wrote nothing, in which case `content` is a text of the
-    runtime that says so."""
+    where known; `no_output` if a command wrote nothing: `content` is then a text of the runtime
+    that says so."""
 
 
 class Capability(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -431,7 +430,7 @@ class CreateSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     fork_session_id: str = ""
     """Id of a session to copy. The new session begins with that session's conversation."""
     fork_after: str = ""
-    """`idempotency_key` of the turn up to which `fork_session_id` is copied."""
+    """`idempotency_key` of the last turn that is copied from `fork_session_id`."""
 
 
 class CreateSessionResponse(msgspec.Struct, frozen=True, omit_defaults=True):

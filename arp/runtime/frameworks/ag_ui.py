@@ -25,7 +25,7 @@ from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
 from arp.runtime.frameworks.ag_ui_source import AgUiSource, RunAgent
 from arp.runtime.frameworks.ag_ui_stream import AgUiStream, of_newest_turn
 from arp.turn.past_messages import PastMessages
-from arp.values.shown import arguments_of
+from arp.values.display import arguments_of
 
 PROTOCOL_VERSION = "1.0"
 
@@ -84,7 +84,7 @@ class AgUiRuntime(TaskRuntime):
             try:
                 async with aclosing(self._source.events(run_input)) as events:
                     async for event in events:
-                        stream.take(event)
+                        stream.receive(event)
                 stream.end()
             finally:  # a cancelled run must not lose its text
                 stream.flush()

@@ -28,7 +28,7 @@ from arp.runtime.contract.errors import Canceled, RuntimeInternal, Unavailable
 from arp.runtime.contract.model_errors import error_of_model
 from arp.runtime.contract.task_runtime import TaskTurn
 from arp.runtime.frameworks.spoken_messages import SpokenMessages
-from arp.values.shown import arguments_of, component_of, text_of
+from arp.values.display import arguments_of, component_of, text_of
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class AgUiStream:
         self._has_text = False
         self._warned: set[str] = set()
 
-    def take(self, event: Json) -> None:
+    def receive(self, event: Json) -> None:
         """Apply one event; an unreadable event becomes a warning.
 
         Raises:

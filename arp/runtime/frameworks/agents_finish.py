@@ -14,7 +14,7 @@ from typing import Any
 from agents import Agent, OpenAIChatCompletionsModel, RunConfig
 
 from arp.net.http_problems import not_a_stream
-from arp.runtime.contract.cut_off import CutOff, cut_off_of
+from arp.runtime.contract.cut_off import CutOffReason, cut_off_of
 from arp.runtime.contract.errors import Unavailable
 
 _WATCHED = "_arp_is_watched"
@@ -29,11 +29,11 @@ class AnswerEnd:
         ended."""
         self.reason: str | None = None
 
-    def cut_off(self) -> CutOff | None:
+    def cut_off(self) -> CutOffReason | None:
         """Return why the answer is incomplete; `None` if it is complete or nothing says so."""
         if not self.is_chat:
             return None
-        return CutOff.UNFINISHED if self.reason is None else cut_off_of(self.reason)
+        return CutOffReason.UNFINISHED if self.reason is None else cut_off_of(self.reason)
 
 
 _END: ContextVar[AnswerEnd | None] = ContextVar("arp_answer_end", default=None)

@@ -9,10 +9,10 @@ from agents import Agent, RunContextWrapper, RunHooks, RunResultStreaming, Strea
 
 from arp.protocol.json_value import JsonObject
 from arp.runtime.contract import types as ari
-from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff, cut_off_of, mark_of
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason, cut_off_of, mark_of
 from arp.runtime.contract.task_runtime import TaskTurn
 from arp.runtime.frameworks.agents_finish import AnswerEnd
-from arp.values.shown import arguments_of, component_of, shown, text_of
+from arp.values.display import arguments_of, component_of, display_of, text_of
 
 FAILED = "An error occurred while running the tool"
 """Text that the SDK sends to a model if a tool raised; it is the only sign of the failure."""
@@ -67,7 +67,7 @@ class AgentsStream:
         self.end = AnswerEnd()
         self.part: list[str] = []
         """Text of the newest answer."""
-        self.cut: CutOff | None = None
+        self.cut: CutOffReason | None = None
         """Reason why the newest answer is incomplete."""
         self._is_kept = True
         """Whether the SDK keeps the newest answer."""
@@ -80,7 +80,7 @@ class AgentsStream:
         text = mark if self._is_kept else "".join(self.part) + f"\n\n{mark}"
         return ({"role": "assistant", "content": text},)
 
-    def take(self, event: StreamEvent) -> None:
+    def receive(self, event: StreamEvent) -> None:
         """Apply one event."""
         match event.type:
             case "raw_response_event":
@@ -123,7 +123,7 @@ class AgentsStream:
         elif data.type == "response.incomplete":
             self._use(data.response)
             details = data.response.incomplete_details
-            self.cut = cut_off_of(getattr(details, "reason", None)) or CutOff.UNFINISHED
+            self.cut = cut_off_of(getattr(details, "reason", None)) or CutOffReason.UNFINISHED
             self._is_kept = False
             if self.part:
                 self.turn.mark_cut_off(self.cut)
@@ -133,8 +133,8 @@ class AgentsStream:
         kinds = {one.type for one in response.output}
         self.cut = None if "function_call" in kinds else self.end.cut_off()
         is_empty = not "".join(self.part).strip() and kinds <= {"message", "reasoning"}
-        if is_empty and self.cut in (None, CutOff.UNFINISHED):
-            self.cut = CutOff.EMPTY
+        if is_empty and self.cut in (None, CutOffReason.UNFINISHED):
+            self.cut = CutOffReason.EMPTY
         refused = any(
             part.type == "refusal"
             for one in response.output
@@ -161,7 +161,7 @@ class AgentsStream:
 
     def show_output(self, result: RunResultStreaming) -> None:
         """Show an output that is not text."""
-        made = shown(result.final_output)
+        made = display_of(result.final_output)
         if made is not None:
             self.turn.show(made)
 

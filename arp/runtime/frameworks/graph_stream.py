@@ -16,10 +16,10 @@ from langchain_core.messages import (
 )
 
 from arp.runtime.contract import types as ari
-from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff, cut_off_of, mark_of
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason, cut_off_of, mark_of
 from arp.runtime.contract.task_runtime import TaskTurn
 from arp.runtime.frameworks.spoken_messages import SpokenMessages
-from arp.values.shown import component_of, shown, text_of
+from arp.values.display import component_of, display_of, text_of
 
 OUTPUT: Final = "structured_response"
 """State field with the answer of `create_agent(response_format=…)`."""
@@ -53,7 +53,7 @@ class GraphStream:
         self._marked: list[AIMessage] = []
         """Messages of this run that were cut off, with a mark."""
 
-    def take_up(self, messages: Sequence[BaseMessage]) -> None:
+    def resume(self, messages: Sequence[BaseMessage]) -> None:
         """Continue an interrupted run. Its calls without a result are open."""
         self.seen.update(message.id for message in messages)
         begins = [place for place, one in enumerate(messages, 1) if isinstance(one, HumanMessage)]
@@ -73,7 +73,7 @@ class GraphStream:
         for message_id in list(self._held):
             self._emit_held(message_id)
 
-    def take(self, mode: str, data: Any) -> None:
+    def receive(self, mode: str, data: Any) -> None:
         """Apply one item of the stream."""
         if mode == "messages":
             self._chunk(data[0])
@@ -129,7 +129,7 @@ class GraphStream:
 
     def _show_output(self, output: Any) -> None:
         """Show the output of the graph, in the form of its schema."""
-        made = shown(output)
+        made = display_of(output)
         if made is not None:
             self.turn.show(made)
         elif output not in (None, ""):
@@ -201,7 +201,7 @@ class GraphStream:
             self.turn.tell(ari.Lifecycle.WARNING, f"the graph wrote {_line(data)}")
 
 
-def _cut_off(message: AIMessage) -> CutOff | None:
+def _cut_off(message: AIMessage) -> CutOffReason | None:
     """Return why a model's message is incomplete; `None` if it is complete or nothing says so."""
     if message.tool_calls or message.invalid_tool_calls:
         return None
@@ -211,11 +211,15 @@ def _cut_off(message: AIMessage) -> CutOff | None:
         if (found := cut_off_of(about.get(name))) is not None:
             return found
     if isinstance(incomplete, Mapping) and incomplete:
-        return cut_off_of(incomplete.get("reason")) or CutOff.UNFINISHED
+        return cut_off_of(incomplete.get("reason")) or CutOffReason.UNFINISHED
     if about and not str(message.text).strip() and not refusal_in(message):
-        return CutOff.EMPTY
+        return CutOffReason.EMPTY
     is_ended = about.keys() & {"finish_reason", "status"}
-    return CutOff.UNFINISHED if about.get("model_provider") == "openai" and not is_ended else None
+    return (
+        CutOffReason.UNFINISHED
+        if about.get("model_provider") == "openai" and not is_ended
+        else None
+    )
 
 
 def refusal_in(message: BaseMessage) -> str:

@@ -36,7 +36,7 @@ from arp.runtime.contract.errors import InvalidArgument, NotFound
 from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn, check_loop_of
 from arp.runtime.frameworks.graph_stream import OUTPUT, GraphStream, messages_in
 from arp.runtime.frameworks.langchain_approvals import decided_by_person
-from arp.runtime.frameworks.told_requests import ToldRequests
+from arp.runtime.frameworks.request_reporter import RequestReporter
 from arp.turn.past_messages import PastMessages
 from arp.values.cell import as_json
 
@@ -107,7 +107,7 @@ class LangGraphRuntime(TaskRuntime):
         graph = await self.graph()
         config = self._config_of(turn.session_id, turn.key)
         graph_input: Any = None
-        requests = ToldRequests(turn)
+        requests = RequestReporter(turn)
         stream = GraphStream(turn, requests.counted)
         running = requests.added_to(config)
         if turn.has_message:
@@ -116,7 +116,7 @@ class LangGraphRuntime(TaskRuntime):
             graph_input = self._to_input(turn)
         else:  # the turn continues an interrupted one: ask first
             before = await graph.aget_state(config, subgraphs=True)
-            stream.take_up(list(_all_messages(before)))
+            stream.resume(list(_all_messages(before)))
             graph_input = await self._ask_interrupts(turn, config)
         stream.holds_output = OUTPUT in graph.channels
         while graph_input is not None:
@@ -125,7 +125,7 @@ class LangGraphRuntime(TaskRuntime):
                 async for _, mode, data in graph.astream(
                     graph_input, running, stream_mode=modes, subgraphs=True
                 ):
-                    stream.take(mode, data)
+                    stream.receive(mode, data)
             stream.end()
             graph_input = await self._ask_interrupts(turn, config)
         await self._add(config, stream.marked())

@@ -32,11 +32,11 @@ from arp.surface.degrade import as_one_text
 from arp.turn.foreign_names import function_name
 from arp.turn.tool import ModelTools, ToolFailed, ToolSpec, asks_first
 from arp.values.cell import as_json
-from arp.values.shown import component_of, shown, shown_or_none, text_of
+from arp.values.display import component_of, display_of, display_or_none, text_of
 
 NO_KEY = "none"
 """API key for a server at another address, if no key is configured."""
-MAX_TOLD_ROWS = 50
+MAX_MODEL_ROWS = 50
 """Number of rows that the model receives of a list that is shown as a table."""
 
 PythonTool = Callable[..., Any]
@@ -145,7 +145,7 @@ def _model_tool(source: ModelTools, spec: ToolSpec, turn: TaskTurn, name: str) -
             raise FailedCall(result.text or f"{spec.name} failed")
         seen = [BinaryContent(content, media_type=mime) for content, mime in result.images]
         answer = result.text or text_of(result.value)
-        component = shown_or_none(result.value if result.shown is None else result.shown)
+        component = display_or_none(result.value if result.shown is None else result.shown)
         return ToolReturn(answer, content=seen or None, metadata=component)
 
     return AgentTool.from_schema(
@@ -228,15 +228,15 @@ def _tool_failures_for_model() -> Iterator[None]:
 
 def _for_model(result: Any) -> Any:
     """Return the result for the model, with the component that shows it."""
-    component = shown(result)
+    component = display_of(result)
     if component is None:
         return result
     if component_of(result) is None:
         plain = as_json(result)
-        first = plain[:MAX_TOLD_ROWS] if isinstance(plain, list) else plain
+        first = plain[:MAX_MODEL_ROWS] if isinstance(plain, list) else plain
         more = len(plain) - len(first) if isinstance(plain, list) else 0
         text = text_of(first) + (f" and {more} more" if more else "")
     else:
         known = msgspec.convert({"id": "", **component}, Component)
-        text = str(as_one_text(known, MAX_TOLD_ROWS).props["content"])
+        text = str(as_one_text(known, MAX_MODEL_ROWS).props["content"])
     return ToolReturn(f"The user sees this: {text}", metadata=component)

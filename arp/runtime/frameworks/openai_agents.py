@@ -105,7 +105,7 @@ class OpenAIAgentsRuntime(TaskRuntime):
         result = Runner.run_streamed(first, run_input, hooks=stream.requests, **self._options)
         try:
             async for event in result.stream_events():
-                stream.take(event)
+                stream.receive(event)
         except asyncio.CancelledError:
             result.cancel()
             raise

@@ -53,12 +53,12 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.toolsets import AbstractToolset
 
 from arp.protocol.json_value import JsonObject
-from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff, cut_off_of, mark_of
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason, cut_off_of, mark_of
 from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
-from arp.runtime.frameworks.told_model import ToldModel, use_of
+from arp.runtime.frameworks.reporting_model import ReportingModel, use_of
 from arp.turn.past_messages import PastMessages
 from arp.values.cell import as_json
-from arp.values.shown import component_of, shown, text_of
+from arp.values.display import component_of, display_of, text_of
 
 URLS = {"image": ImageUrl, "audio": AudioUrl, "file": DocumentUrl}
 
@@ -111,7 +111,7 @@ class PydanticAIRuntime(TaskRuntime):
             if asks is None:
                 break
             prompt, results = None, await _ask(turn, asks)
-        made = shown(result.output)
+        made = display_of(result.output)
         if made is not None:
             turn.show(made)
 
@@ -129,7 +129,7 @@ class PydanticAIRuntime(TaskRuntime):
         if self._entered is None and isinstance(model, Model):
             self._entered = model
             await model.__aenter__()
-        reporting = None if model is None else ToldModel(model, turn)
+        reporting = None if model is None else ReportingModel(model, turn)
         run: AbstractAsyncContextManager[Any] = self.agent.run_stream_events(
             prompt,
             message_history=messages,
@@ -267,15 +267,15 @@ def _marked_if_cut_off(turn: TaskTurn, message: ModelMessage) -> ModelMessage:
     return replace(message, parts=[*message.parts, mark])
 
 
-def _cut_off(response: ModelResponse) -> CutOff | None:
+def _cut_off(response: ModelResponse) -> CutOffReason | None:
     """Return why a response is incomplete; `None` if it is complete."""
     if not (response.text or "").strip() and not response.files:
-        return cut_off_of(response.finish_reason) or CutOff.EMPTY
+        return cut_off_of(response.finish_reason) or CutOffReason.EMPTY
     details = response.provider_details or {}
     is_unfinished = response.provider_name == "openai" and not (
         details.keys() & {"finish_reason", "refusal"}
     )  # where OpenAI's streams end without a reason, Pydantic AI says "stop"
-    return CutOff.UNFINISHED if is_unfinished else cut_off_of(response.finish_reason)
+    return CutOffReason.UNFINISHED if is_unfinished else cut_off_of(response.finish_reason)
 
 
 def _prompt(turn: TaskTurn) -> str | list[UserContent]:

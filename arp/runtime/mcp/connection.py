@@ -6,7 +6,7 @@ server cannot ask the user during a call, and most servers do.
 
 Over HTTP a question arrives on the stream of its call, so its call is known. Over pipes a question
 does not name its call. If several calls run, it may belong to any of them; it is asked in their
-session, which is the only one that the connection serves. A question is withdrawn when the last
+session, because the connection serves no other session. A question is withdrawn when the last
 call that it may belong to has ended.
 """
 
@@ -57,7 +57,7 @@ PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp
 NOTHING_TO_FILL_IN: Final[JsonObject] = {"type": "object", "properties": {}}
 """Schema of a question that is answered by yes or no."""
 MAX_COUNTED: Final = 1_000
-"""Number of turns for which questions are counted."""
+"""Limit of the turns with counted questions."""
 
 
 class SessionGone(Exception):
@@ -360,7 +360,7 @@ def output_of(result: mcp.CallToolResult) -> ToolOutput:
     """
     parts = _Parts()
     for part in result.content:
-        parts.take(part)
+        parts.add(part)
     text = "\n".join(parts.texts)
     value = result.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:  # servers wrap non-objects this way
@@ -384,7 +384,7 @@ class _Parts:
         self.files: list[ToolFile] = []
         self.links: list[ToolLink] = []
 
-    def take(self, part: mcp.ContentBlock) -> None:
+    def add(self, part: mcp.ContentBlock) -> None:
         """Add a part.
 
         Raises:

@@ -33,7 +33,7 @@ from arp.turn.tool import (
     ToolOutput,
     ToolSpec,
 )
-from arp.values.shown import shown_or_none
+from arp.values.display import display_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -283,7 +283,7 @@ class McpTools:
             raise ToolFailed(f"{tool.name}: {large.message}") from large
         for link in result.links:
             tool.show_foreign(_as_component(link))
-        if (made := shown_or_none(result.value)) is not None:
+        if (made := display_or_none(result.value)) is not None:
             tool.show_foreign(made)
         return result.value
 

@@ -113,7 +113,7 @@ async def _read(read_end: int, errors: ErrorLines) -> AsyncGenerator[None]:
 
     async def read() -> None:
         while data := await reader.read(1 << 16):
-            errors.take(data)
+            errors.receive(data)
 
     reading = loop.create_task(read())
     try:
@@ -243,7 +243,7 @@ def answered_by_unreadable(failed: Exception, waiting: set[mcp.RequestId]) -> mc
 
 
 def _waiting_request(given: Any, waiting: set[mcp.RequestId]) -> mcp.RequestId | None:
-    """Return a waiting request by id; without a usable id, the only one that waits."""
+    """Return a waiting request by id; without a usable id, the only waiting request."""
     if isinstance(given, str | int) and not isinstance(given, bool):
         request_id = _as_sent(given)
         return request_id if request_id in waiting else None

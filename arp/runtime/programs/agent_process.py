@@ -176,12 +176,12 @@ class AgentProcess:
         errors = self._process.stderr
         assert errors is not None
         while data := await errors.read(READ_BYTES):
-            self._lines.take(data)
+            self._lines.receive(data)
         self._lines.end()
 
     def note(self, line: bytes) -> None:
         """Record a line of the output that is text for people instead of a message."""
-        self._notes.take(line.rstrip(b"\n") + b"\n")
+        self._notes.receive(line.rstrip(b"\n") + b"\n")
 
     def _on_error_output(self, line: str) -> None:
         logger.debug("%s: %.75s", self.name, line)

@@ -17,7 +17,7 @@ import msgspec
 
 from arp.access.client_address import client_of
 from arp.access.guard import Guard
-from arp.access.own_code import OwnCode
+from arp.access.own_code import OwnCodeDetector
 from arp.access.settings import Access, Bounds
 from arp.access.usage import UsageCounter, UsageLimits
 from arp.net.grpc_bounds import MAX_CALLS, GrpcBounds, bounded_options
@@ -66,7 +66,7 @@ class GrpcServer:
         self,
         runtime: RuntimeService,
         access: Access | None = None,
-        own_code: OwnCode | None = None,
+        own_code: OwnCodeDetector | None = None,
     ) -> None:
         self.runtime = runtime
         self._access = access or Access()

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arp.access.guard import Guard
-from arp.access.own_code import OwnCode
+from arp.access.own_code import OwnCodeDetector
 from arp.access.settings import Access, check_names
 from arp.net.bodies import JsonBodies
 from arp.protocol.errors import InvalidMessage, RateLimited, ResourceLimit
@@ -72,7 +72,7 @@ class HttpGateway:
         self,
         runtime: RuntimeService,
         access: Access | None = None,
-        own_code: OwnCode | None = None,
+        own_code: OwnCodeDetector | None = None,
     ) -> None:
         self.runtime = runtime
         access = access or Access()

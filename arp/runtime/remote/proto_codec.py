@@ -28,7 +28,7 @@ from arp.protocol.framing.protobuf import (
     split_fields,
 )
 from arp.protocol.json_value import MAX_VALUES, JsonObject, check_json_text
-from arp.runtime.contract.enum_values import refusal_of, told
+from arp.runtime.contract.enum_values import not_allowed, refusal_of
 from arp.runtime.remote.proto_fields import ZEROS, ProtoField, fields_of, numbers
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -112,7 +112,7 @@ def _scalar(field: ProtoField, value: Any) -> bytes:
     if field.kind == "enum":
         table = numbers().enums[field.of.__name__]
         if str(value) not in table:
-            raise ValueNotAllowed(told("", tuple(table), repr(value)))
+            raise ValueNotAllowed(not_allowed("", tuple(table), repr(value)))
         return encode_varint(table[str(value)])
     if not INT64_MIN <= value <= INT64_MAX:
         raise OverflowError(f"{value} has more than 64 bits")
@@ -256,7 +256,7 @@ def _read_enum(kind: type[StrEnum], number: int) -> str | None:
     names = _enum_names(kind)
     if number not in names:
         known = tuple(f"{one} ({name})" for one, name in names.items())
-        raise ValueNotAllowed(told("", known, str(number)))
+        raise ValueNotAllowed(not_allowed("", known, str(number)))
     return names[number]
 
 

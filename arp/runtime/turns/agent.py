@@ -231,11 +231,11 @@ class RuntimeAgent:
             await shown.play(events, turn_id)
             questions = shown.questions
             if not questions.unsent or number == MAX_FOLLOWING:
-                questions.show_whether_sent("was not told")
+                questions.show_whether_sent("has not received")
                 return
             message = ari.RuntimeMessage(content="\n\n".join(questions.messages))
             events, turn_id = await self._send(turn, link, message, f"{turn.id}.{number + 1}")
-            questions.show_whether_sent("was told")
+            questions.show_whether_sent("has received")
 
     async def _play_own(self, turn: Turn, link: LinkedSession) -> None:
         """Show a turn that the runtime began by itself, unless an earlier turn has shown it."""

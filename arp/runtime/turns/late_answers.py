@@ -44,7 +44,7 @@ class LateAnswers:
     """The late answers that a turn may use, and the open questions of earlier turns.
 
     Args:
-        turn: Turn in which the runtime asks.
+        turn: Turn of the runtime's questions.
         link: Session of the runtime.
     """
 
@@ -168,12 +168,12 @@ class LateAnswers:
         return None
 
     def _use(self, answer: LateAnswer) -> None:
-        queued = self._earlier.take(answer)
+        queued = self._earlier.mark_used(answer)
         # A used answer must not count again, whatever the runtime asks after a restart.
-        self._link.answer_taken(answer.turn_id)
+        self._link.answer_received(answer.turn_id)
         self._link.remember(self._turn)
         if queued:
-            self._link.take_answer_of(queued)
+            self._link.mark_answer_used(queued)
             self._save()
 
     # -- open questions of earlier turns ---------------------------------------------------------

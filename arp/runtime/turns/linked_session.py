@@ -218,11 +218,11 @@ class LinkedSession:
         if not is_asking:
             self.asked.clear()
 
-    def take_answer_of(self, turn_id: str) -> None:
+    def mark_answer_used(self, turn_id: str) -> None:
         """Record that the input of a waiting turn was used as an answer."""
         self.taken = [*self.taken, turn_id][-MAX_ASKED:]
 
-    def answer_taken(self, turn_id: str) -> None:
+    def answer_received(self, turn_id: str) -> None:
         """Record that the runtime has received the answer that a turn began with."""
         self.answering = [one for one in self.answering if one != turn_id]
 
@@ -235,8 +235,8 @@ class LinkedSession:
 
         Args:
             state: State that `remember` has written.
-            same_session: Whether the runtime's session is the one that wrote the state. A new
-                session has received no turns and has no tasks.
+            same_session: Whether the runtime's session has written the state itself. A new session
+                has received no turns and has no tasks.
         """
         switched, tasks = state.get("switched"), state.get("tasks")
         self.switched = {

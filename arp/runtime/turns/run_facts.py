@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from arp.record.recorder import Recorder
     from arp.record.work import ModelRequest
 
-MAX_TOLD_CHARACTERS = 2_000
+MAX_TEXT_CHARACTERS = 2_000
 """Largest length of a text of the runtime, such as a warning or a sub-agent's result."""
 MAX_OPEN_REQUESTS = 1_000
 """Number of open requests to models of one turn."""
@@ -50,7 +50,7 @@ def record_event(record: Recorder, event: ari.Event) -> None:
 def record_warning(record: Recorder, message: str) -> None:
     """Record a problem that is not an error."""
     if message.strip():
-        record("runtime.warning", {"message": message[:MAX_TOLD_CHARACTERS]})
+        record("runtime.warning", {"message": message[:MAX_TEXT_CHARACTERS]})
 
 
 def record_mode(record: Recorder, mode: str) -> None:
@@ -95,7 +95,7 @@ def _rate_limit(record: Recorder, event: ari.Event) -> None:
 
 
 def _subagent(record: Recorder, event: ari.Event) -> None:
-    details, text = event.details, event.content[:MAX_TOLD_CHARACTERS]
+    details, text = event.details, event.content[:MAX_TEXT_CHARACTERS]
     subagent_id = _text(details, "subagent_id")
     if subagent_id is None:
         return
@@ -125,7 +125,7 @@ def _hook(record: Recorder, event: ari.Event) -> None:
         case "started":
             scoped("hook.started", {"hook": name, "event": _text(details, "event")})
         case "failed":
-            reason = event.content[:MAX_TOLD_CHARACTERS] or "failed"
+            reason = event.content[:MAX_TEXT_CHARACTERS] or "failed"
             scoped("hook.failed", {"hook": name, "reason": reason, "durationMs": took})
         case _:
             word = _text(details, "decision")
@@ -173,7 +173,7 @@ class RunFacts:
         if details.get("status") == "failed":
             request = self._open.pop(request_id, None)
             if request is not None:
-                request.failed(event.content[:MAX_TOLD_CHARACTERS] or "failed")
+                request.failed(event.content[:MAX_TEXT_CHARACTERS] or "failed")
                 self._failed_open = True
             return
         if request_id in self._open or len(self._open) >= MAX_OPEN_REQUESTS:
@@ -239,7 +239,7 @@ class RunFacts:
         """Record a request to the model that failed and will be repeated."""
         details = event.details
         with self._record.model(self._model_name()) as request:
-            request.failed(message[:MAX_TOLD_CHARACTERS], retryable=True)
+            request.failed(message[:MAX_TEXT_CHARACTERS], retryable=True)
         if details.get("http_status") == TOO_MANY_REQUESTS:
             delay_ms = _number(details, "delay_ms")
             wait = delay_ms / 1000 if delay_ms is not None else None
@@ -266,7 +266,7 @@ class RunFacts:
             if error is None:
                 request.completed()
             else:
-                request.failed(error.message[:MAX_TOLD_CHARACTERS], retryable=error.retryable)
+                request.failed(error.message[:MAX_TEXT_CHARACTERS], retryable=error.retryable)
         self._open.clear()
 
     def _record_failure(self, error: ErrorStatus) -> None:
@@ -276,7 +276,7 @@ class RunFacts:
         # request, it is recorded here; otherwise it would be counted twice.
         if isinstance(status, int) and not self._failed_open:
             with self._record.model(self._model_name()) as request:
-                request.failed(error.message[:MAX_TOLD_CHARACTERS], retryable=error.retryable)
+                request.failed(error.message[:MAX_TEXT_CHARACTERS], retryable=error.retryable)
         if limit is not None:
             resets_at = rfc3339(_number(details, "resets_at_s"))
             self._record("quota.blocked", {"quota": limit, "remaining": 0, "resetsAt": resets_at})

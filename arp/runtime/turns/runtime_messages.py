@@ -12,12 +12,12 @@ from arp.runtime.contract.user_questions import DECLINE, OTHER
 from arp.runtime.turns.linked_session import LinkedSession
 from arp.runtime.turns.session_commands import OWN_COMMANDS
 from arp.turn.past_messages import model_text
-from arp.values.shown import text_of
+from arp.values.display import text_of
 
 if TYPE_CHECKING:
     from arp.turn.turn import Turn
 
-MAX_TOLD = 200
+MAX_EARLIER = 200
 """Number of earlier messages that a new session gets with its first message."""
 MAX_MISSED = 2_000
 """Characters of a message in a turn that another agent answered."""
@@ -53,7 +53,7 @@ def _with_missed_messages(turn: Turn, link: LinkedSession, text: str) -> str:
         before = _missed_messages(turn, link)
         heading = "Since your last answer, others have answered the user"
     else:
-        before = [] if link.knows_past else _without_own_commands(turn.history(MAX_TOLD))
+        before = [] if link.knows_past else _without_own_commands(turn.history(MAX_EARLIER))
         heading = "The conversation so far"
     if not before:
         return text
@@ -113,7 +113,7 @@ def _missed_messages(turn: Turn, link: LinkedSession) -> list[tuple[str, str]]:
     """
     known = frozenset(link.known_turns)
     missed: list[tuple[str, str]] = []
-    for message in reversed(turn.messages(MAX_TOLD)):
+    for message in reversed(turn.messages(MAX_EARLIER)):
         if message.turn_id in known:
             break
         missed.append((message.role, model_text(message)[:MAX_MISSED]))
@@ -122,7 +122,7 @@ def _missed_messages(turn: Turn, link: LinkedSession) -> list[tuple[str, str]]:
 
 def history_of(turn: Turn) -> tuple[ari.RuntimeMessage, ...]:
     """Return the conversation before a turn as messages of a runtime, without own commands."""
-    past = turn.messages(MAX_TOLD)
+    past = turn.messages(MAX_EARLIER)
     own = {message.turn_id for message in past if _is_own_command(message.text)}
     return tuple(
         ari.RuntimeMessage(

@@ -17,13 +17,13 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract import types as ari
-from arp.runtime.contract.cut_off import CutOff
+from arp.runtime.contract.cut_off import CutOffReason
 from arp.runtime.contract.errors import AriCode, AriError, ErrorStatus
 from arp.runtime.contract.feed import one_line
 from arp.runtime.contract.services import EventSubscription
 from arp.runtime.turns.linked_session import LinkedSession, RuntimeHandle
 from arp.runtime.turns.run_facts import (
-    MAX_TOLD_CHARACTERS,
+    MAX_TEXT_CHARACTERS,
     RunFacts,
     notice_of,
     record_event,
@@ -308,7 +308,7 @@ class RuntimeTurn:
         answered = f"answered {status}" if status else "did not answer"
         wait = f" in {delay / 1000:.0f} s" if isinstance(delay, int | float) else ""
         message = f"The model {answered}; it is asked again{wait}."
-        said = shortened(event.content, MAX_TOLD_CHARACTERS)
+        said = shortened(event.content, MAX_TEXT_CHARACTERS)
         text = f"{message}\n{said}" if said else message
         of = f" of {attempts}" if attempts else ""
         props: JsonObject = {
@@ -343,7 +343,7 @@ class RuntimeTurn:
 
     def _show_cut_off(self, event: ari.Event) -> None:
         """Show after the text that the answer is incomplete or missing."""
-        is_empty = event.details["cut_off"] == CutOff.EMPTY
+        is_empty = event.details["cut_off"] == CutOffReason.EMPTY
         title = "No answer" if is_empty else "Not a complete answer"
         props: JsonObject = {"status": "warning", "title": title, "message": event.content}
         self._turn.show(Component("", "status-card", props))
@@ -365,7 +365,7 @@ class RuntimeTurn:
                 if not self.questions.unsent:
                     await self._turn.say("\n\n*Cancelled.*")
                 return
-            self.questions.show_whether_sent("was not told")
+            self.questions.show_whether_sent("has not received")
             failure_of = getattr(self._runtime.service, "failure_of", None)
             cause = failure_of(self._link.session_id) if failure_of is not None else None
             raise ToolFailed(f"{self._runtime.name}: {error.message}") from cause

@@ -69,7 +69,7 @@ class Switch(NamedTuple):
 
 
 class SessionCommands:
-    """Lists the commands of sessions, and carries out the ones that are not sent to the runtime.
+    """Lists the commands of sessions, and carries out those that are not sent to the runtime.
 
     Args:
         runtime: Runtime of the sessions.

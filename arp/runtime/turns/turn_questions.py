@@ -331,7 +331,7 @@ class TurnQuestions:
         It is sent as a message when the runtime's turn has ended: ACP has no field for the reason
         of a denial, and cancelling the turn would also stop what runs beside the call.
         """
-        shown = Component("", "text", {"content": f"{self._runtime.name} is told next: {reason}"})
+        shown = Component("", "text", {"content": f"{self._runtime.name} receives next: {reason}"})
         self.unsent[self._turn.show(shown)] = reason
         self.messages.append(f"I have denied {title!r}: {reason}")
 
@@ -339,7 +339,7 @@ class TurnQuestions:
         """Show for each reason of a denial whether the runtime has received it.
 
         Args:
-            what: Text to show: `was told` or `was not told`.
+            what: Text to show: `has received` or `has not received`.
         """
         for shown, reason in self.unsent.items():
             props: JsonObject = {"content": f"{self._runtime.name} {what}: {reason}"}

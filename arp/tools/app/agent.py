@@ -3,8 +3,8 @@
 Theory of operation. `attach` adds to an app the agent `tool-agent`, the routes of the HTTP and MCP
 interfaces, and the callbacks for the start and end of the server. A task that was requested over
 HTTP or caused by an alert gets a session of that agent, which belongs to the requesting user, with
-one turn in which it is carried out. A message to the agent requests a tool, which is built in that
-turn. Other agents of the app may do the same: `await tool_agent.build(turn, "a tool that …")`.
+one turn for the task. A message to the agent requests a tool, which is built in that turn. Other
+agents of the app may do the same: `await tool_agent.build(turn, "a tool that …")`.
 
 A task that a restart has interrupted continues in its session, even if that belongs to another
 agent: the Tool Agent begins a turn there and handles that turn itself.
@@ -167,7 +167,7 @@ class ToolAgent(ToolCatalog):
     async def _open_place(self, task: TaskRecord) -> None:
         """Begin a turn for a task; return when the turn is over.
 
-        The turn is in a new session, or in the session in which the task was interrupted.
+        The turn is in a new session, or in the session of the interrupted task.
         """
         hub = await self._ready()
         pushed = await self._resumed(hub, task) if task.session_id else None
@@ -178,7 +178,8 @@ class ToolAgent(ToolCatalog):
 
     async def _resumed(self, hub: Hub, task: TaskRecord) -> PushedTurn | None:
         """Begin a turn in the session of a task; return `None` if the session no longer exists."""
-        request = _request(task, f"The server was restarted. The task goes on: {task.description}")
+        text = f"The server was restarted. The task continues: {task.description}"
+        request = _request(task, text)
         try:
             await withdraw_questions(hub, task.session_id, task.turn_id)
             return await push_turn(hub, task.session_id, request)

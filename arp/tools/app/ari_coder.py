@@ -4,8 +4,8 @@ Theory of operation. Each task is a session of the runtime with one message. The
 ten tools as the MCP server `tool_agent`, over HTTP, or in this process if it supports that. The ten
 tools ask a person themselves. Therefore a permission request of the runtime about one of them is
 answered with yes, and any other with no. Actions that a runtime takes without asking are not
-visible here. If selected by name, `claude-code` has no tools of its own, and `codex` only some that
-read and one that asks; other runtimes need a mode in which they ask. The session is closed and
+visible here. If selected by name, `claude-code` has no tools of its own, and `codex` has only tools
+that read and a tool that asks; other runtimes need a mode that asks. The session is closed and
 removed when the task is over.
 
 Costs that the runtime reports are passed on to the job: those of each request to a model, if

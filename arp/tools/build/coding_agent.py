@@ -55,7 +55,7 @@ from arp.tools.tasks.task_words import words_for
 logger = logging.getLogger(__name__)
 
 MAX_ALERTS: Final = 1_000
-"""Limit of the tools whose last alert is remembered."""
+"""Limit of the tools with a remembered last alert."""
 MAX_TITLE: Final = 200
 """Limit of the characters of a task's description in the billing log."""
 RESTARTED: Final = "it was started again, and answers"
@@ -415,7 +415,7 @@ class CodingAgent:
             known = {project.name for project in projects.projects()}
             names = [spec.tool_name, *(f"{spec.tool_name}-{number}" for number in range(2, 100))]
             free = next((name for name in names if name not in known), names[-1])
-            project_dir = await projects.create(free, note=job.toolbox.take_project)
+            project_dir = await projects.create(free, note=job.toolbox.add_project)
             count = await asyncio.to_thread(copy_into, folder, projects, project_dir)
             shown.result({"project_dir": str(project_dir), "files": count})
 

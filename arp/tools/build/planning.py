@@ -41,8 +41,8 @@ _LEAST_STEM: Final = 4
 def existing_tool(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
     """Return the active tool that matches a request; `None` if none matches.
 
-    A tool whose id occurs in the request matches, regardless of the other words. A degraded tool is
-    returned only if no other tool matches.
+    If the id of a tool occurs in the request, the tool matches, whatever the other words are. A
+    degraded tool is returned only if no other tool matches.
     """
     by_health: tuple[list[ToolMeta], list[ToolMeta]] = ([], [])
     for tool in tools:

@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 MAX_REPAIRS: Final = 3
 """Limit of failed repairs of one tool in a row."""
-DEGRADED: Final = "somebody asks for it, and it does not answer"
+DEGRADED: Final = "it was requested, and it does not answer"
 """Error text of a repair that is caused by a request for the tool."""
 ALREADY_THERE: Final = "there is such a tool already"
 """Result of a task that was completed with an existing tool."""

@@ -308,11 +308,11 @@ class Toolbox:
 
     async def _create_uv_project(self, args: CreateUvProject, shown: WorkCall) -> JsonObject:
         create = self._service.projects.create
-        made = await create(args.name, args.python_version or "", self.take_project)
+        made = await create(args.name, args.python_version or "", self.add_project)
         await self._approvals.learn(made)
         return {"project_dir": str(made)}
 
-    def take_project(self, project_dir: Path) -> None:
+    def add_project(self, project_dir: Path) -> None:
         """Give the task a new project."""
         self.projects.append(project_dir)
         self.note()

@@ -53,7 +53,7 @@ class Approvals:
         self._projects = projects
         self._asks = asks
         self._allowed: set[str] = set()
-        """Projects and containers in which the task may run everything without a question."""
+        """Projects and containers that need no further question: everything may run there."""
         self._latest_looks: dict[Path, ProjectLook] = {}
         """Latest snapshot of each project, so that a question can list the changes."""
         self._runs: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -154,7 +154,7 @@ def _with_files(input: JsonObject, files: Sequence[JsonObject], changed: int) ->
 
     Args:
         input: Input to be approved.
-        files: Files with `path`, `bytes`, `sha256`; a path that ends with `/` stands for the whole
+        files: Files with `path`, `bytes`, `sha256`; a path that ends with `/` means the whole
             content of a directory.
         changed: Number of files, from the first, that are new or have changed since the last
             question.

@@ -24,7 +24,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from arp.access.own_code import OwnCode
+from arp.access.own_code import OwnCodeDetector
 from arp.access.settings import Bounds
 from arp.net.bodies import BoundedBodies, JsonBodies
 from arp.net.bounded_server import InnerServer
@@ -82,7 +82,7 @@ class _ToolboxListener(InnerServer):
         self._bodies = JsonBodies(MAX_BODY, MAX_BODY_VALUES, bounds)
         self.jobs: dict[str, tuple[str, StreamableHTTPSessionManager]] = {}
         """Token and MCP server of each job, by the key in its URL."""
-        self._own_code = OwnCode(has_token=False)
+        self._own_code = OwnCodeDetector(has_token=False)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer an agent that has the URL and the token of a job."""

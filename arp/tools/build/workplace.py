@@ -30,7 +30,7 @@ class ProcessRun(Struct, frozen=True):
     """Name of the sandbox; empty if there was none."""
 
 
-NO_PERSON: Final = "nobody is there who could approve it"
+NO_PERSON: Final = "no person is available to approve it"
 """Reason of a denial where no person can be asked."""
 
 

@@ -192,7 +192,7 @@ def text_of_result(value: Json) -> str:
 
 
 def _compact(value: Json, most: int) -> str:
-    """Return JSON in which each table has at most `most` rows."""
+    """Return JSON with at most `most` rows in each table."""
     if _is_table(value):
         value = _columns(value, most)
     elif isinstance(value, dict):

@@ -60,7 +60,7 @@ class DiskLimit(Struct, frozen=True):
         used = disk_use(self.root)
         fits = used.bytes + more.bytes <= self.bytes and used.files + more.files <= self.files
         if not fits:
-            raise CapacityExceeded(f"{more.bytes} bytes more do not fit: {self.said_of(used)}")
+            raise CapacityExceeded(f"{more.bytes} bytes more do not fit: {self.explanation(used)}")
 
     def for_a_run(self) -> DiskLimit:
         """Return the limit for one run; a program may add nothing to a project that is full.
@@ -70,7 +70,7 @@ class DiskLimit(Struct, frozen=True):
         """
         used = disk_use(self.root)
         if used.bytes > OVERFLOW * self.bytes or used.files > OVERFLOW * self.files:
-            raise CapacityExceeded(f"nothing may run in this project: {self.said_of(used)}")
+            raise CapacityExceeded(f"nothing may run in this project: {self.explanation(used)}")
         return DiskLimit(self.root, max(self.bytes, used.bytes), max(self.files, used.files))
 
     async def exceeded(self, pid: int) -> str:
@@ -92,12 +92,12 @@ class DiskLimit(Struct, frozen=True):
             except OSError:  # the project was removed
                 used = DiskUse(0, 0)
             if used.bytes > self.bytes or used.files > self.files:
-                return f"it was ended: {self.said_of(used)}"
+                return f"it was ended: {self.explanation(used)}"
             left_s = (self.bytes - used.bytes) / FASTEST
             pause_s = max(LEAST_WAIT_S, SHARE * (clock() - began), min(left_s, MOST_WAIT_S))
             await asyncio.sleep(pause_s)
 
-    def said_of(self, used: DiskUse) -> str:
+    def explanation(self, used: DiskUse) -> str:
         """Return the usage and the remedy as text for people."""
         return (
             f"{self.root.name} uses {-(-used.bytes // MIB)} MiB of the disk in {used.files} files; "

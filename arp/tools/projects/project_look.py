@@ -214,8 +214,8 @@ class _SnapshotReader:
             # not read.
             return f"{status.st_dev} {status.st_ino} {status.st_mtime_ns} {status.st_ctime_ns}"
         raise ToolRefused(
-            f"{_text(path)!r:.200} leads to {real!r:.200}, whose content nobody can be shown; "
-            "put what is needed into the project, and make the link lead there"
+            f"{_text(path)!r:.200} leads to {real!r:.200}, and its content cannot be shown; copy "
+            "what is needed into the project, and let the link lead there"
         )
 
     def _file(self, path: str, name: str, parent: int | None) -> SeenFile:
@@ -229,8 +229,8 @@ class _SnapshotReader:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise ToolRefused(
-                    f"{_text(path)!r:.200} is a pipe or a device, so nobody can see what would "
-                    "run; write_file puts a file in its place"
+                    f"{_text(path)!r:.200} is a pipe or a device, so its content cannot be shown; "
+                    "replace it by a file with write_file"
                 )
             inode = (status.st_dev, status.st_ino)
             digest = self._read.get(inode)

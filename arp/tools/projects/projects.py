@@ -536,7 +536,7 @@ def _interpreter(version: str) -> tuple[str, str]:
     """
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     if version and not _PYTHON_VERSION.fullmatch(version):
-        raise InvalidToolMeta(f"python_version {version!r:.40} is none; write 3.12")
+        raise InvalidToolMeta(f"python_version {version!r:.40} is not a version; write 3.12")
     if version in ("", own, f"{own}.{sys.version_info.micro}"):
         return str(getattr(sys, "_base_executable", sys.executable)), sys.base_prefix
     found = _find_python(version)

@@ -1,9 +1,4 @@
-"""Limits on the patterns of untrusted JSON Schemas, whose matching could take forever.
-
-The author of a tool writes its schema. Matching with Python's `re` can take unlimited time and
-cannot be interrupted. Therefore a pattern with a repeat or alternatives inside a repeat is refused,
-and the other patterns are matched only against texts of limited length.
-"""
+"""Limits on patterns in untrusted JSON Schemas, because matching a pattern could take forever."""
 
 from __future__ import annotations
 
@@ -74,7 +69,7 @@ def check_patterns(schema: Json, where: str) -> None:
             parsed = patterns.parse(pattern)
         except (re.error, RecursionError, OverflowError) as error:
             raise InvalidToolMeta(f"{where}: pattern {pattern!r:.60}: {error}") from None
-        if _takes_long(parsed, inside=False):
+        if _is_slow(parsed, inside=False):
             raise InvalidToolMeta(
                 f"{where}: pattern {pattern!r:.60} repeats a part that repeats or branches, so a "
                 "short text can take forever; write it without"
@@ -93,7 +88,7 @@ def try_pattern(validator: Any, pattern: str, instance: Json, schema: Json) -> I
         yield ValidationError(f"{instance!r:.80} does not match {pattern!r:.80}")
 
 
-def _takes_long(parsed: Any, *, inside: bool) -> bool:
+def _is_slow(parsed: Any, *, inside: bool) -> bool:
     """Return whether a part of a pattern repeats or branches inside a long repeat."""
     for operation, argument in parsed:
         name = str(operation)
@@ -101,7 +96,7 @@ def _takes_long(parsed: Any, *, inside: bool) -> bool:
         if name in _REFERS_BACK or (inside and (is_long or name == "BRANCH")):
             return True
         inner = _INNER.get(name, _nothing)(argument)
-        if any(_takes_long(one, inside=inside or is_long) for one in inner):
+        if any(_is_slow(one, inside=inside or is_long) for one in inner):
             return True
     return False
 

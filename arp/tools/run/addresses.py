@@ -1,14 +1,4 @@
-"""HTTP clients that connect only to public addresses and to private ones that the operator allows.
-
-Theory of operation. A private address has many disguises: a decimal or octal number, a name that
-resolves to it, a name that resolves differently the second time, an IPv6 address that embeds an
-IPv4 one, a redirect. Therefore the check applies to the address that the socket connects to, not to
-the text of the URL. A name is resolved once, each resulting address is checked, and the connection
-is made to a checked address. A redirect opens a new connection, so it is checked too. Proxies are
-never used: they would connect on our behalf, unchecked.
-
-`check_url` rejects invalid URLs early to give clear messages; no protection relies on it.
-"""
+"""HTTP clients that connect to public addresses, and to the private ones that are allowed."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ class TaskBook:
         return task
 
     def forget_waiting(self) -> None:
-        """Drop the events of waiting callers, whose event loop may have ended."""
+        """Drop the events of waiting callers, because their event loops may have ended."""
         self._changed.clear()
 
 

@@ -53,7 +53,7 @@ class TaskMoney:
         Args:
             provider: Receiver of the payment.
             most_usd: Cost limit in US dollars.
-            approve: Asks a person; `None` means that nobody can be asked.
+            approve: Asks a person; `None` means that no person can be asked.
 
         Raises:
             BudgetRefused, ApprovalNeeded: As for `Budget.spend`; nothing is reserved.

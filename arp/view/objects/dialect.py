@@ -355,7 +355,7 @@ class ObjectDialect:
         if isinstance(frame, bytes | str):
             events = self.connection.receive(frame, now_s)
         else:
-            events = self.connection.take(frame, now_s)
+            events = self.connection.receive_parsed(frame, now_s)
         out = [for_hub for event in events for for_hub in self._apply_event(event)]
         changed = any(isinstance(one, ObjectMessage) and _changes_offer(one) for one in events)
         return [*out, *self._update_offer()] if changed and self.is_open else out

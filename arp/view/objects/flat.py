@@ -232,7 +232,7 @@ class FlatContent:
         """Evict older turns that have ended, are written completely and have no open question."""
         turns, shown = self._turns(), self._shown.setdefault(MAIN, _ShownSurface())
         roots = {turn_id: self._roots_of(turn_id) for turn_id in turns}
-        self._screen.let_go([(turn_id, "") for turn_id in self._in_use()])
+        self._screen.evict_ended([(turn_id, "") for turn_id in self._in_use()])
         # Last visible root of the evicted turns directly before the current one. Without it, a new
         # root at the beginning of the next kept turn would be inserted before all of them.
         last_evicted: str | None = None

@@ -43,5 +43,5 @@ def exported(
     )
     with EvidenceExport(order, target) as under_way:
         for start in range(0, len(facts), 7):
-            under_way.take(list(enumerate(facts[start : start + 7], start + 1)))
+            under_way.add_page(list(enumerate(facts[start : start + 7], start + 1)))
         return under_way.finish(read)

@@ -19,5 +19,5 @@ def range_of(scope: Scope, pages: Iterable[Sequence[tuple[int, bytes]]]) -> Rang
         return None
     found = Range(scope)
     for page in pages:
-        found.take(page)
+        found.add_page(page)
     return checked(found, scope)

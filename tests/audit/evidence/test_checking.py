@@ -361,7 +361,7 @@ def test_a_pack_of_any_turn_or_task_is_made_again_from_its_own_facts(
         order = Order(session_id="s", epoch="e1", evidence_id="v", created_at="now", scope=scope)
         target = tmp_path / f"pack{number}"
         with EvidenceExport(order, target, range_of(scope, [facts])) as under_way:
-            under_way.take(facts)
+            under_way.add_page(facts)
             under_way.finish()
         assert wrong_in(target) == []
         part = "thread.json"

@@ -54,7 +54,7 @@ def test_figures_are_candidate_less_baseline() -> None:
     assert told.candidate.rewards == {"count": 0.75, "sort": 0.25}
     assert told.changed_variable == "model"
     assert told.objections == []
-    assert told.reason == "the mean reward is higher, and nothing stands against it"
+    assert told.reason == "the mean reward is higher, and all checks passed"
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ ORDER = Order(session_id="s", epoch="e1", evidence_id="r-1", created_at="now")
 
 def test_a_case_is_made_of_pages_of_facts() -> None:
     making = CaseExport(Scope())
-    making.take(PAGE[:9])
-    making.take(PAGE[9:])
+    making.add_page(PAGE[:9])
+    making.add_page(PAGE[9:])
     case = json.loads(making.finish())
     assert [turn["turnId"] for turn in case["turns"]] == ["t1"]
     assert making.spine.document()["turnId"] == "t1"
@@ -38,7 +38,7 @@ def test_a_case_is_made_of_pages_of_facts() -> None:
 
 def test_a_case_of_what_has_no_turn_or_names_files_says_why_there_is_none() -> None:
     making = CaseExport(Scope(turn_id="t9"))
-    making.take(PAGE)
+    making.add_page(PAGE)
     with pytest.raises(NothingToExport, match="session s has no turn to be run again"):
         making.finish()
     assert NothingToExport.state == "not_applicable"
@@ -46,7 +46,7 @@ def test_a_case_of_what_has_no_turn_or_names_files_says_why_there_is_none() -> N
     given = {"input_type": "text", "data": {"files": [{"sha256": "a"}]}}
     told.add("turn.submitted", {"input": given}, thread_id="main", turn_id="t1")
     with_files = CaseExport(Scope())
-    with_files.take([(fact.sequence, encode(fact)) for fact in told.facts])
+    with_files.add_page([(fact.sequence, encode(fact)) for fact in told.facts])
     with pytest.raises(NotExportable, match="the input of turn t1 names files"):
         with_files.finish()
     assert NotExportable.state == "unsupported"
@@ -54,7 +54,7 @@ def test_a_case_of_what_has_no_turn_or_names_files_says_why_there_is_none() -> N
 
 def test_a_review_has_the_gaps_of_its_facts() -> None:
     making = ReviewExport(ORDER)
-    making.take(PAGE)
+    making.add_page(PAGE)
     assert making.finish().startswith(b"# Review of session `s`")
     assert making.gaps == ["cost.json: no turnId is known of these facts"]
     assert making.spine.document()["taskId"] == "k1"

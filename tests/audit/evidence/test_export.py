@@ -107,7 +107,7 @@ def test_a_part_of_a_session_is_exported_and_can_be_checked_alone(tmp_path: Path
     found = range_of(scope, pages)
     order = Order(session_id="s", epoch="e1", evidence_id="v", created_at="now", scope=scope)
     with EvidenceExport(order, tmp_path / "pack", found) as under_way:
-        under_way.take(pages[0])
+        under_way.add_page(pages[0])
         made = under_way.finish()
     assert (made.manifest.chain.first, made.manifest.chain.through) == (2, 17)
     assert made.manifest.runtime_correlation["taskId"] == "k1"

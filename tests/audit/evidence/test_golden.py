@@ -54,7 +54,7 @@ def made(log: str) -> dict[str, bytes]:
         trial = TrialOf("trial2", "agent") if name == "all" else None
         with tempfile.TemporaryDirectory() as place:
             with EvidenceExport(order, Path(place, "pack"), found, trial) as export:
-                export.take(pages[0])
+                export.add_page(pages[0])
                 export.finish(None)
             with Pack(Path(place, "pack")) as pack:
                 assert check_pack(pack).broken == []
@@ -64,14 +64,14 @@ def made(log: str) -> dict[str, bytes]:
             ("case.json", CaseExport(scope, found)),
             ("review.md", ReviewExport(order, found)),
         ):
-            maker.take(pages[0])
+            maker.add_page(pages[0])
             try:
                 documents[f"{log}/{name}/{part}"] = maker.finish()
             except NothingToExport as error:
                 documents[f"{log}/{name}/{part}"] = error.message.encode()
     book = TrialBook()
     for fact in facts:
-        book.take(fact)
+        book.add(fact)
     trials = list(book.trials.values())
     told: dict[str, Any] = msgspec.to_builtins(book.trials)
     documents[f"{log}/trials.json"] = readable(told)

@@ -46,7 +46,7 @@ def story() -> Historian:
 
 def told_of(scope: Scope | None = None, first: int = 1, through: int | None = None) -> Evidence:
     evidence = Evidence("s", "e1", scope, FactRange(first, through))
-    evidence.take([encode(fact) for fact in story().facts])
+    evidence.add_page([encode(fact) for fact in story().facts])
     evidence.finish()
     return evidence
 
@@ -96,7 +96,7 @@ def test_costs_without_tokens_are_added_up() -> None:
     told.add("turn.started", {}, **TURN)
     told.add("cost.recorded", {"model": "m", "amount": 0.5, "currency": "EUR"}, **TURN)
     evidence = Evidence("s", "e1", None, FactRange(1, None))
-    evidence.take([encode(fact) for fact in told.facts])
+    evidence.add_page([encode(fact) for fact in told.facts])
     evidence.finish()
     assert section(evidence, "cost.json")["totals"] == {"amounts": {"EUR": 0.5}}
 
@@ -117,7 +117,7 @@ def test_a_turn_that_goes_on_and_a_type_that_is_not_known_are_gaps() -> None:
     told.facts.pop()
     evidence = Evidence("s", "e1")
     future = msgspec.structs.replace(told.facts[-1], sequence=17, type="cost.divined")
-    evidence.take([encode(fact) for fact in [*told.facts, future]])
+    evidence.add_page([encode(fact) for fact in [*told.facts, future]])
     states = [(gap.part, gap.state, gap.sequences) for gap in evidence.gaps()]
     assert states == [
         ("facts.jsonl", "unsupported", (17,)),
@@ -144,14 +144,14 @@ def test_a_correlation_that_is_only_said_to_be_unknown_is_missing() -> None:
     told = Historian()
     told.add("turn.started", {}, thread_id="main", turn_id="unknown")
     evidence = Evidence("s", "e1")
-    evidence.take([encode(fact) for fact in told.facts])
+    evidence.add_page([encode(fact) for fact in told.facts])
     assert evidence.spine.states()["turnId"] == "missing_correlation"
     assert "turnId" not in evidence.spine.document()
 
 
 def test_neighbouring_deltas_share_a_line_of_the_timeline() -> None:
     evidence = Evidence("s", "e1")
-    lines = evidence.take([encode(fact) for fact in story().facts]).timeline
+    lines = evidence.add_page([encode(fact) for fact in story().facts]).timeline
     lines += evidence.finish().timeline
     timeline = [msgspec.json.decode(line) for line in lines.splitlines()]
     assert len(timeline) == 16
@@ -192,8 +192,8 @@ def test_an_output_that_has_expired_and_an_export_are_no_missing_outputs() -> No
     payload = {"kind": "evidence", "state": "exported"}
     told.add("evidence.changed", payload, evidence_id="e", output_ref="o3", **TURN)
     evidence = Evidence("s", "e1")
-    evidence.take([encode(fact) for fact in told.facts])
-    evidence.take([])
+    evidence.add_page([encode(fact) for fact in told.facts])
+    evidence.add_page([])
     states = [(one.output_ref, one.state, one.reason) for one in evidence.outputs]
     assert states[0] == ("o1", "not_applicable", "it has expired")
     assert [one[0] for one in states] == ["o1", "o2"]
@@ -210,7 +210,7 @@ def test_what_a_fact_says_of_itself_is_a_gap_that_counts() -> None:
 
 def _gaps(told: Historian) -> list[Gap]:
     evidence = Evidence("s", "e1")
-    evidence.take([encode(fact) for fact in told.facts])
+    evidence.add_page([encode(fact) for fact in told.facts])
     return evidence.gaps()
 
 
@@ -222,7 +222,7 @@ def test_of_what_is_told_a_thousand_times_the_rest_is_counted() -> None:
         told.add("process.output", {"stream": "stdout", "preview": "a"}, process_id="unknown")
         told.add("process.output", {"stream": "stdout", "preview": str(number)}, process_id="p1")
     evidence = Evidence("s", "e1")
-    evidence.take([encode(fact) for fact in told.facts])
+    evidence.add_page([encode(fact) for fact in told.facts])
     hooks = section(evidence, "hooks.json")
     assert hooks["items"][0]["counts"] == {"hook.started": 1001}
     assert len(hooks["items"][0]["facts"]) == 1000
@@ -237,7 +237,7 @@ def test_costs_that_are_no_money_or_no_numbers_are_not_added_up() -> None:
     told.add("cost.recorded", {"model": "m", "amount": "much", "currency": "EUR"}, **TURN)
     told.add("cost.estimated", {"amount": 1, "currency": "EUR"}, **TURN)
     evidence = Evidence("s", "e1")
-    evidence.take([encode(fact) for fact in told.facts])
+    evidence.add_page([encode(fact) for fact in told.facts])
     assert "totals" not in section(evidence, "cost.json")
 
 
@@ -246,7 +246,7 @@ def test_of_many_ids_a_thousand_are_listed() -> None:
     for number in range(1003):
         told.add("task.created", {"objective": "o"}, task_id=f"k{number}")
     evidence = Evidence("s", "e1")
-    evidence.take([encode(fact) for fact in told.facts])
+    evidence.add_page([encode(fact) for fact in told.facts])
     assert len(evidence.spine.document()["taskIds"]) == 1000
 
 
@@ -254,20 +254,20 @@ def test_others_may_make_further_parts_of_the_facts_of_the_scope() -> None:
     class Counter:
         seen = 0
 
-        def take(self, fact: Fact) -> None:
+        def add(self, fact: Fact) -> None:
             self.seen += 1
 
         def documents(self) -> dict[str, bytes]:
             return {"count.txt": str(self.seen).encode()}
 
     evidence = Evidence("s", "e1", Scope(task_id="k1"), FactRange(2, 12), (Counter(),))
-    evidence.take([encode(fact) for fact in story().facts])
+    evidence.add_page([encode(fact) for fact in story().facts])
     assert evidence.documents()["count.txt"] == b"5"
 
 
 def test_of_several_runtimes_that_wrote_a_session_the_newest_names_it() -> None:
     spine = CorrelationIds()
     for fact, name in zip(story().facts, ("arp", "arp-1", "arp"), strict=False):
-        spine.take(msgspec.structs.replace(fact, runtime_id=name))
+        spine.add(msgspec.structs.replace(fact, runtime_id=name))
     assert spine.document()["runtimeIds"] == ["arp", "arp-1"]
     assert spine.document()["runtimeId"] == "arp"

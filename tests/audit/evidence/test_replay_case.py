@@ -62,7 +62,7 @@ def ran(
     told.add(kind, {"status": status}, status=status, **why, **own)
     maker = CaseMaker()
     for fact in told.facts:
-        maker.take(fact)
+        maker.add(fact)
     return maker.case()
 
 
@@ -156,7 +156,7 @@ def test_correlations_that_are_not_known_stay_what_they_say() -> None:
     told.add("permission.requested", {"tool": "b", "detail": names}, request_id="p1", **own)
     maker = CaseMaker()
     for fact in told.facts:
-        maker.take(fact)
+        maker.add(fact)
     (one,) = maker.case().turns
     first, second = one.facts
     assert first.ids["request_id"] == "unknown"
@@ -209,7 +209,7 @@ def test_what_is_no_case_is_refused(data: bytes, reason: str) -> None:
 def case_of(told: Historian) -> Case:
     maker = CaseMaker()
     for fact in told.facts:
-        maker.take(fact)
+        maker.add(fact)
     return maker.case()
 
 

@@ -17,7 +17,7 @@ AT = "2026-02-03T04:05:06.000Z"
 def reviewed(told: Historian, scope: Scope | None = None) -> str:
     words = Words()
     evidence = Evidence("s", "e1", scope, also=[words])
-    evidence.take([encode(fact) for fact in told.facts])
+    evidence.add_page([encode(fact) for fact in told.facts])
     evidence.finish()
     assert words.documents() == {}
     return review(evidence, "review-1", AT, words)

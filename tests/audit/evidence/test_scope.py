@@ -12,7 +12,7 @@ from tests.ledger.historian import Historian
 def found(scope: Scope, told: Historian | None = None) -> Range:
     found = Range(scope)
     for fact in (told or story()).facts:
-        found.take([(fact.sequence, encode(fact))])
+        found.add_page([(fact.sequence, encode(fact))])
     return found
 
 

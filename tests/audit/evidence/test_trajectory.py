@@ -23,7 +23,7 @@ def asked(told: Historian, **data: Any) -> None:
 def made(told: Historian, extra: JsonObject | None = None) -> Any:
     trajectory = Trajectory("trial-1", Agent("counter", "2.1"))
     for fact in told.facts:
-        trajectory.take(fact)
+        trajectory.add(fact)
     return json.loads(json.dumps(trajectory.document(extra)))
 
 

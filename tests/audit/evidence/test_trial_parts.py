@@ -12,7 +12,7 @@ from tests.audit.evidence.test_trials import DATA, story
 def test_the_trajectory_tells_of_which_trial_it_is() -> None:
     parts = TrialParts(TrialOf("a", "counter"))
     for fact in story().facts:
-        parts.take(fact)
+        parts.add(fact)
     documents = parts.documents()
     assert sorted(documents) == ["trajectory.json", "trial.json"]
     trajectory = json.loads(documents["trajectory.json"])

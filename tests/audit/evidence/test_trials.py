@@ -30,7 +30,7 @@ def story(trial_id: str | None = "a") -> Historian:
 def book_of(told: Historian) -> TrialBook:
     book = TrialBook()
     for fact in told.facts:
-        book.take(fact)
+        book.add(fact)
     return book
 
 
@@ -117,7 +117,7 @@ def test_an_exported_trajectory_is_where_the_pack_lies_unless_it_was_named_befor
 def part_of(told: Historian, trial_id: str) -> Any:
     maker = TrialPart(trial_id)
     for fact in told.facts:
-        maker.take(fact)
+        maker.add(fact)
     return maker.document({"agent": True})
 
 

@@ -63,7 +63,7 @@ def test_a_part_of_the_chain_is_checked_from_the_hash_before_it() -> None:
         ([*LINES, LINES[0]], 18, "was added; the pack ends at 17"),
         (LINES[:9], 10, "it is missing, and all up to 17"),
         ([], 1, "it is missing, and all up to 17"),
-        (rehashed([*BODIES[:6], *BODIES[7:]]), 7, "fact 8 stands in its place"),
+        (rehashed([*BODIES[:6], *BODIES[7:]]), 7, "fact 8 is in its place"),
         (rehashed([BODIES[0], b"[]"]), 2, "it cannot be read"),
         (
             rehashed([BODIES[0], BODIES[1].replace(b'"sessionId":"s"', b'"sessionId":"z"')]),

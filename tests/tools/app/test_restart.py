@@ -63,7 +63,7 @@ def test_task_that_waited_for_an_answer_goes_on_in_its_chat(tmp_path: Path, end:
             assert time.monotonic() < until
             time.sleep(0.02)
         shown = str([fact["payload"] for fact in made.facts(session_id)])
-        assert "The server was restarted. The task goes on: fold paper" in shown
+        assert "The server was restarted. The task continues: fold paper" in shown
         assert "folder is ready" in shown
         assert [task.attempts for task in made.agent.backend.book.tasks()] == [2]
         assert asked == []  # the author's agent is not asked again

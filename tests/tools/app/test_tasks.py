@@ -279,7 +279,7 @@ async def test_address_of_the_ten_tools_is_of_one_task_and_needs_its_token(tmp_p
 async def test_headless_task_asks_nobody_so_it_is_refused(tmp_path: Path) -> None:
     async with job_in(tmp_path) as job:
         project = (await job.call("create_uv_project", {"name": "x"}))["project_dir"]
-        with pytest.raises(Exception, match="nobody is there who could approve it"):
+        with pytest.raises(Exception, match="no person is available to approve it"):
             await job.call("run_in_uv", {"project_dir": project, "command": "python -V"})
 
 

@@ -314,7 +314,9 @@ class AcpRuntime(DrivenRuntime):
             return
         params: JsonObject = {"cwd": cwd} if cwd else {}
         for _ in range(MAX_PAGES):
-            page = acp.taken(await connection.call("session/list", params), acp.AcpSessionPage)
+            page = acp.parse_answer(
+                await connection.call("session/list", params), acp.AcpSessionPage
+            )
             for one in page.sessions:
                 yield one.value(self.name)
             if not page.next_cursor:

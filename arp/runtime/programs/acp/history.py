@@ -1,4 +1,4 @@
-"""`AcpHistory`: the messages of a session, from the updates in which an agent repeats them."""
+"""`AcpHistory`: the messages of a session, from the updates that repeat them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AcpHistory:
         self._chunk_of = ""
         """Id of the agent's message with the newest text; another value after a tool call."""
 
-    def take(self, update: JsonObject) -> None:
+    def add(self, update: JsonObject) -> None:
         """Apply one update; an update that is not part of a conversation is ignored."""
         match update.get("sessionUpdate"):
             case "user_message_chunk":

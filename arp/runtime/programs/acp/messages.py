@@ -42,7 +42,7 @@ nothing is asked: `auto`, `agent`, `yolo`, `acceptEdits`, `bypassPermissions`, `
 T = TypeVar("T")
 
 
-def taken(answer: Json, kind: type[T]) -> T:
+def parse_answer(answer: Json, kind: type[T]) -> T:
     """Return an answer as a value.
 
     Raises:
@@ -242,7 +242,7 @@ class AcpToolCall:
         self.exit_code: int | None = None
         self.diffs: dict[str, JsonObject] = {}
         """Diffs, by path."""
-        self.is_told = False
+        self.is_emitted = False
         """Whether the event `tool_call` was emitted."""
         self.parent_id = ""
         """Id of the sub-agent's call that made this one, if the agent reports it."""

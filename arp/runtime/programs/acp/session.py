@@ -50,7 +50,7 @@ QUIET_S = 0.5
 MAX_QUIET_S = 10.0
 """Seconds after which the repeated history counts as complete in any case."""
 COMMANDS_S = 2.0
-"""Seconds after the opening of a session in which an agent may report its commands."""
+"""Seconds after the opening of a session that an agent has for reporting its commands."""
 
 _STATE_UPDATES = frozenset(
     {"available_commands_update", "current_mode_update", "config_option_update", "usage_update"}
@@ -122,15 +122,15 @@ class AcpSession:
         """
         if is_new and self._cost is None:
             self._cost = 0.0
-        self.take_choices(acp.mode_choices(answer), acp.model_choices(answer))
+        self.set_choices(acp.mode_choices(answer), acp.model_choices(answer))
 
     def set_up_as(self, left: AcpSession) -> None:
         """Copy the state of a session that the agent has kept open."""
-        self.take_choices(left.modes, left.models)
+        self.set_choices(left.modes, left.models)
         self.commands = left.commands
         self._cost, self._currency = left._cost, left._currency
 
-    def take_choices(
+    def set_choices(
         self, modes: acp.SessionChoices | None, models: acp.SessionChoices | None
     ) -> None:
         """Record the available modes and models; `None` means that there are none."""
@@ -180,7 +180,7 @@ class AcpSession:
                 await self.replayed()
                 setup = answer if isinstance(answer, dict) else {}
                 modes, models = acp.mode_choices(setup), acp.model_choices(setup)
-                self.take_choices(modes or self.modes, models or self.models)
+                self.set_choices(modes or self.modes, models or self.models)
                 # The load has reset what was switched since the last turn.
                 if model and model != self.model:
                     await self.set_model(model)
@@ -372,13 +372,13 @@ class AcpSession:
         self._asked.clear()
         self.feed.lost(reason)
 
-    def take(self, update: JsonObject) -> None:
+    def receive(self, update: JsonObject) -> None:
         """Handle an update of this session."""
         kind = update.get("sessionUpdate")
         if self.is_replaying and kind not in _STATE_UPDATES:
             self._last_replayed_s = asyncio.get_running_loop().time()
             if self.history is not None:
-                self.history.take(update)
+                self.history.add(update)
             return
         handler = _UPDATES.get(str(kind))
         if handler is not None:
@@ -399,7 +399,7 @@ class AcpSession:
         call.update(fields)
         if is_known:
             self._emit_call(call)
-        call.is_told = True
+        call.is_emitted = True
         turn.message_id = ""
         question = acp.AcpQuestion(request_id, call_id, options)
         about = ari.PermissionRequest(
@@ -458,19 +458,19 @@ class AcpSession:
             self._emit_call(call)
         if is_over:
             self._emit_result(call)
-        elif call.is_told:
+        elif call.is_emitted:
             self.feed.tool_progress(call.id, new)
 
     def _emit_held_calls(self, turn: AcpTurn) -> None:
         """Emit the calls that were held back; their input will not become more complete."""
         for call in turn.calls.values():
-            if not call.is_told:
+            if not call.is_emitted:
                 self._emit_call(call)
 
     def _emit_call(self, call: acp.AcpToolCall) -> None:
-        if call.is_told:
+        if call.is_emitted:
             return
-        call.is_told = True
+        call.is_emitted = True
         details: JsonObject = {"diffs": list(call.diffs.values())} if call.diffs else {}
         parent = self.turn.calls.get(call.parent_id) if self.turn is not None else None
         if parent is not None:
@@ -566,9 +566,9 @@ class AcpSession:
     def _update_choice(self, category: str, choices: acp.SessionChoices) -> None:
         before = self.mode, self.model
         if category == "mode":
-            self.take_choices(choices, self.models)
+            self.set_choices(choices, self.models)
         else:
-            self.take_choices(self.modes, choices)
+            self.set_choices(self.modes, choices)
         if self._is_open and before != (self.mode, self.model):
             lifecycle = ari.Lifecycle.MODE if category == "mode" else ari.Lifecycle.MODEL
             self.feed.tell(lifecycle, choices.current)
@@ -623,7 +623,7 @@ class AcpConnection(AgentServer[AcpSession]):
             },
         }
         answer = await self.call("initialize", params)
-        introduction = self.introduction = acp.taken(answer, acp.AgentIntroduction)
+        introduction = self.introduction = acp.parse_answer(answer, acp.AgentIntroduction)
         self.version = str((introduction.agent_info or {}).get("version") or "")
         if introduction.protocol_version != acp.PROTOCOL_VERSION:
             is_old = introduction.protocol_version < acp.PROTOCOL_VERSION
@@ -659,7 +659,7 @@ class AcpConnection(AgentServer[AcpSession]):
         session_id, update = str(params["sessionId"]), params["update"]
         known = self.session(session_id)
         if known is not None:
-            known.take(update)
+            known.receive(update)
         elif update.get("sessionUpdate") in _STATE_UPDATES:
             self.keep_early(session_id, partial(self.notified, method, params))
 

@@ -65,7 +65,7 @@ MODES = {
 SETTING_SOURCES = ("user", "project", "local")
 """Settings that Claude Code can read."""
 USUAL_MODES = ("default", "plan", "dontAsk")
-"""Modes in which nothing changes without an answer; an operator may list the others."""
+"""Modes that change nothing without an answer; an operator may list the others."""
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Image types that the model's API accepts."""

@@ -139,7 +139,7 @@ class ClaudeSession:
         self._reading = asyncio.get_running_loop().create_task(self._read_messages(self._client))
 
     def _resolved_model(self, model: str) -> str:
-        """Return the model that a name stands for, as far as Claude Code has reported it."""
+        """Return the model behind a name such as `default`, if Claude Code has reported it."""
         for one in self.info.get("models") or ():
             if one.get("value") == (model or "default"):
                 return str(one.get("resolvedModel") or one["value"])

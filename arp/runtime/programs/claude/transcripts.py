@@ -49,8 +49,8 @@ class Transcripts:
 
     Args:
         environment: Environment of Claude Code, which determines the directory.
-        is_inside: Returns whether a session may be reached. Claude Code writes a file for each
-            directory in which a session was resumed, under the same id.
+        is_inside: Returns whether a session may be reached. If a session was resumed in several
+            directories, Claude Code has written a file with the same id for each of them.
     """
 
     def __init__(

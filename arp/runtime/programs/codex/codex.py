@@ -54,9 +54,9 @@ class CodexRuntime(DrivenRuntime):
         mode: Default mode of sessions, one of `MODES` in `messages`.
         program: Path of `codex`; `None` means the program of the extra `codex`, or else on the
             `PATH`.
-        own_tools: Whether models get Codex's own tools. If false, they get the tools of MCP servers
-            and those that Codex cannot leave out: the one that changes files, and asks in the modes
-            that ask.
+        own_tools: Whether models get Codex's own tools. If false, they get the tools of MCP
+            servers, and `apply_patch`, which Codex cannot leave out. It changes files, and asks
+            first in modes that ask.
     """
 
     name = "codex"
@@ -150,7 +150,7 @@ class CodexRuntime(DrivenRuntime):
         found: list[ari.RuntimeSession] = []
         while len(found) < 1_000:
             page = await server.call("thread/list", params)
-            threads = codex.taken(page["data"], list[codex.StoredThread])
+            threads = codex.parse_answer(page["data"], list[codex.StoredThread])
             listed = [codex.session_of(thread, self.name) for thread in threads]
             found += [one for one in listed if self.is_inside(one)]
             if not page.get("nextCursor"):
@@ -172,7 +172,7 @@ class CodexRuntime(DrivenRuntime):
         except Unimplemented:
             # Codex cannot list the turns of a thread that has none.
             return await self._read(session_id) if turns else None
-        return codex.taken(answer["thread"], codex.StoredThread)
+        return codex.parse_answer(answer["thread"], codex.StoredThread)
 
     async def _forget(self, session_id: str) -> None:
         server = await self.server()

@@ -18,7 +18,7 @@ import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.contract import types as ari
-from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOffReason
 from arp.runtime.contract.errors import (
     AriCode,
     AriError,
@@ -209,7 +209,7 @@ def _duration(minutes: int | None) -> str:
 T = TypeVar("T")
 
 
-def taken(answer: Json, kind: type[T]) -> T:
+def parse_answer(answer: Json, kind: type[T]) -> T:
     """Return an answer of Codex as a value.
 
     Raises:
@@ -654,7 +654,7 @@ def status_of_failure(failure: TurnFailure) -> ErrorStatus:
                     code = AriCode.INVALID_ARGUMENT
     if "max_output_tokens" in message:
         details["limit"] = "tokens"
-        message = f"{message}. {CUT_OFF_WORDS[CutOff.LENGTH]}"
+        message = f"{message}. {CUT_OFF_WORDS[CutOffReason.LENGTH]}"
     code = code or AriCode.INTERNAL
     return ErrorStatus(code, message, code is AriCode.UNAVAILABLE, details)
 

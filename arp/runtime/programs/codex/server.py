@@ -277,7 +277,8 @@ class CodexThread:
         try:
             await self.server.call("turn/steer", params)
         except AriError as failed:
-            self.feed.tell(ari.Lifecycle.WARNING, f"the model was not told why: {failed.message}")
+            warning = f"the model did not receive the reason: {failed.message}"
+            self.feed.tell(ari.Lifecycle.WARNING, warning)
 
     async def _interrupt(self, turn: NativeTurn | None) -> None:
         if turn is None:
@@ -320,7 +321,7 @@ class CodexThread:
         self._is_closed = True
         self.feed.lost(reason)
 
-    def take(self, method: str, params: JsonObject) -> None:
+    def receive(self, method: str, params: JsonObject) -> None:
         """Handle a notification about this thread, or about one of its agents."""
         handler = _HANDLERS.get(method)
         if handler is None:
@@ -693,7 +694,7 @@ class CodexServer(AgentServer[CodexThread]):
         Raises:
             AriError: Codex refused it.
         """
-        return codex.taken(await self.call(method, params), codex.OpenThread)
+        return codex.parse_answer(await self.call(method, params), codex.OpenThread)
 
     def notified(self, method: str, params: JsonObject) -> None:
         """Handle a notification of Codex."""
@@ -711,7 +712,7 @@ class CodexServer(AgentServer[CodexThread]):
             return
         thread = self.session(params.get("threadId"))
         if thread is not None:
-            thread.take(method, params)
+            thread.receive(method, params)
         else:
             self._keep_if_spawning(params, partial(self.notified, method, params))
 

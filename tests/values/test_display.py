@@ -11,7 +11,7 @@ from PIL import Image
 
 from arp import Component, ui
 from arp.protocol.errors import InvalidComponent
-from arp.values.shown import as_component, components_of, shown
+from arp.values.display import as_component, components_of, display_of
 
 
 @dataclasses.dataclass
@@ -108,4 +108,4 @@ def test_what_is_nothing_to_show_is_refused(value: Any) -> None:
 
 
 def test_text_and_numbers_of_tools_are_no_component() -> None:
-    assert [shown(one) for one in ("x", 3, None, [1])] == [None] * 4
+    assert [display_of(one) for one in ("x", 3, None, [1])] == [None] * 4

@@ -1,4 +1,4 @@
-"""`ToldModel`: a model of Pydantic AI that reports its requests to a turn."""
+"""`ReportingModel`: a model of Pydantic AI that reports its requests to a turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic_ai.settings import ModelSettings
 from arp.runtime.contract.task_runtime import TaskTurn
 
 
-class ToldModel(WrapperModel):
+class ReportingModel(WrapperModel):
     """A model that passes everything to another one and reports its requests, for one turn."""
 
     def __init__(self, wrapped: Model, turn: TaskTurn) -> None:

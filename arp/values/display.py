@@ -101,13 +101,13 @@ def _is_plotly(value: Any) -> bool:
 
 
 def _returned(value: Any, by: str) -> JsonObject:
-    component = shown(value)
+    component = display_of(value)
     if component is None:
         raise InvalidComponent(f"{by} returned {type(value).__name__}; return a component")
     return component
 
 
-def shown(value: Any) -> JsonObject | None:
+def display_of(value: Any) -> JsonObject | None:
     """Return the component that shows a value; `None` for a text or a number.
 
     A data frame or a list of objects becomes a table, and an object becomes a key-value list.
@@ -136,10 +136,10 @@ def shown(value: Any) -> JsonObject | None:
     return None
 
 
-def shown_or_none(value: Any) -> JsonObject | None:
-    """Return the result of `shown`, or `None` if it raises `InvalidComponent`."""
+def display_or_none(value: Any) -> JsonObject | None:
+    """Return the result of `display_of`, or `None` if it raises `InvalidComponent`."""
     try:
-        return shown(value)
+        return display_of(value)
     except InvalidComponent:
         return None
 
@@ -163,7 +163,7 @@ def as_component(value: Any, where: str) -> Component:
     if isinstance(value, str):
         return Component("", "text", {"content": value})
     try:
-        component = shown(value)
+        component = display_of(value)
     except InvalidComponent as error:
         raise InvalidComponent(f"{where}: {error.message}") from None
     # A mapping with `type` but without `props` is most likely a mistyped component. Showing it as

@@ -1,4 +1,4 @@
-"""`ToldRequests`: reports the requests of LangChain's models, and their usage, to a turn."""
+"""`RequestReporter`: reports the requests of LangChain's models, and their usage, to a turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_PARAMETERS = frozenset({"model", "model_name", "_type", "tools", "functions"
 """Invocation parameters that are reported elsewhere, or are not parameters of the request."""
 
 
-class ToldRequests(BaseCallbackHandler):
+class RequestReporter(BaseCallbackHandler):
     """Reports the requests to models of one run of a graph, made by any node or tool."""
 
     run_inline = True
