@@ -6,7 +6,7 @@ import { SessionList } from "../src/session_list.js";
 
 const chat = (id: string) => ({ id }) as ChatSession;
 
-/** An API whose pages are resolved by hand, in any order. */
+/** Return an API with pages that the test resolves, in any order. */
 function api() {
   const pages: ((ids: string[]) => void)[] = [];
   const page = () => new Promise((resolve) => pages.push((ids) => resolve({ sessions: ids.map(chat), next: null })));

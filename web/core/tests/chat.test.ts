@@ -1,4 +1,4 @@
-/** The chat as hooks see it: messages of two who talk, tools, whether an answer is being written. */
+/** Cells for chat hooks: messages of user and assistant, tool calls, whether an answer is being written. */
 
 import { beforeEach, expect, test } from "vitest";
 import {

@@ -20,7 +20,7 @@ function made(options: Partial<ArpClientOptions> = {}, callbacks = {}): ArpClien
   );
 }
 
-/** Lets promises of the driver continue: its token, the loading of a transport. */
+/** Wait for pending promises of the driver: the token, the import of a transport. */
 async function waitUntilDrawn(): Promise<void> {
   await vi.advanceTimersByTimeAsync(0);
 }
@@ -46,7 +46,7 @@ afterEach(() => {
 test("the hello goes first and says what this renderer is", async () => {
   await online({ sessionId: "mine", token: "secret", theme: "dark", limits: { max_table_rows: 5 } });
   expect(FakeSocket.last.url).toBe("ws://agent.example/app/_arp/v1");
-  expect(FakeSocket.last.protocol).toBeUndefined(); // a server of the draft selects none: a browser would give up
+  expect(FakeSocket.last.protocol).toBeUndefined(); // a draft server selects none: a browser would give up
   const [hello] = FakeSocket.last.of("hello");
   expect(hello).toMatchObject({ session_id: "mine", token: "secret", theme: "dark", resume: null });
   expect(hello?.capabilities?.limits).toEqual({ max_table_rows: 5 });
@@ -81,7 +81,7 @@ test("a connection that never was is tried again, also where only an error says 
   const client = made();
   client.connect();
   await waitUntilDrawn();
-  FakeSocket.last.onerror?.(); // a browser says close next
+  FakeSocket.last.onerror?.(); // a browser calls `onclose` next
   expect(client.store.status.get().attempt).toBe(0);
   FakeSocket.last.readyState = 0;
   FakeSocket.last.onerror?.();
@@ -245,7 +245,7 @@ test("after the last try it rests, keeps what was sent, and tries again where th
     const made = FakeSocket.made.length;
     window.dispatchEvent(new Event("focus"));
     await waitUntilDrawn();
-    expect(FakeSocket.made).toHaveLength(made); // there is a connection
+    expect(FakeSocket.made).toHaveLength(made); // the connection is open
     client.disconnect();
     client.store.flush();
     expect(client.store.status.get()).toMatchObject({ phase: "idle", reason: null });
@@ -299,7 +299,7 @@ test("the network that is back, and a page that is looked at, end the wait at on
     expect(FakeSocket.made).toHaveLength(3);
     FakeSocket.last.welcome({ resume: "replay" });
     seen();
-    expect(phase(client)).toBe("online"); // it has just been heard of
+    expect(phase(client)).toBe("online"); // a message has just arrived
     await vi.advanceTimersByTimeAsync(31_000);
     seen();
     await waitUntilDrawn();
@@ -311,7 +311,7 @@ test("the network that is back, and a page that is looked at, end the wait at on
     window.dispatchEvent(new Event("online"));
     window.dispatchEvent(new Event("focus"));
     await waitUntilDrawn();
-    expect(FakeSocket.made).toHaveLength(4); // nobody listens any more
+    expect(FakeSocket.made).toHaveLength(4); // after disconnect, events have no effect
   } finally {
     vi.unstubAllGlobals();
   }
@@ -336,7 +336,7 @@ test("another session begins with an empty screen, and the old one is ignored", 
   expect(client.store.status.get()).toMatchObject({ sessionId: "other", loading: true });
   await waitUntilDrawn();
   old.notify(delta("late", 4));
-  expect(FakeSocket.made).toEqual([old]); // on the connection that is there
+  expect(FakeSocket.made).toEqual([old]); // on the existing connection
   expect(old.of("hello").slice(1)).toMatchObject([{ session_id: "other", resume: null }]);
   old.notify({ ...SESSION, session_id: "other" });
   expect(client.store.turnIds.get()).toEqual([]);

@@ -1,4 +1,4 @@
-/** Code as it was written for the draft's package, with its name swapped (W82). */
+/** Code for the draft's package, with the package name changed (W82). */
 
 import { readdirSync } from "node:fs";
 import { expect, test, vi } from "vitest";
@@ -81,7 +81,7 @@ test("both forms of the constructor, and every callback", async () => {
 const OF_DRAFT = { type: "hello", v: 1, capabilities: { components: ["text"], features: ["streaming"] } };
 const NOT_KNOWN = { type: "error", v: 1, payload: { message: "unknown type: hello" } };
 
-/** A client on a server of the draft, which has said hello, and what it heard. */
+/** Return a client on a server of the draft that has sent its hello, and the recorded callbacks. */
 async function onDraft(
   options: Partial<ArpClientOptions> = {},
 ): Promise<{ client: ArpClient; heard: string[]; socket: FakeSocket }> {

@@ -1,10 +1,10 @@
-/** W60: what is older than the newest turns comes page by page, in order, once. */
+/** W60: turns older than those of the connection are loaded page by page, in order, once. */
 
 import type { ArpClient, HistoryMessage } from "../src/index.js";
 import { expect, test } from "vitest";
 import { HistoryPages, PAGE_TURNS, type HistoryGap } from "../src/history.js";
 
-/** A turn as the history has it: two messages. */
+/** Return a turn in the form of the history: two messages. */
 function pair(number: number): HistoryMessage[] {
   const turn_id = `t${number}`;
   return [
@@ -18,7 +18,7 @@ interface Asked {
   readonly limit: number;
 }
 
-/** A client of a session of so many turns, of which it knows the newest 50. */
+/** Return a client of a session with a number of turns; the connection has sent the newest 50. */
 function session(turns: number) {
   const requested: Asked[] = [];
   let fault: Error | null = null;
@@ -102,12 +102,12 @@ test("W60 a session that fits has nothing older", async () => {
 test("W60 of a server that says how many are older none is offered that there is not", async () => {
   const { shown, asked: requested } = session(53);
   const older = new HistoryPages(() => undefined);
-  older.check(shown, { older: 0 }); // all of them show: those that are queued leave none out
+  older.check(shown, { older: 0 }); // no turn is left out, although some are queued
   expect(top(older).wanted).toBe(false);
   older.check(shown.slice(1), { older: 100 });
   expect(top(older).wanted).toBe(true);
   older.check([], { older: 100 });
-  expect(older.top).toBeNull(); // another chat, of which nothing has come
+  expect(older.top).toBeNull(); // another chat without turns yet
   const full = session(100);
   older.check(full.shown, { older: 50 });
   await top(older).load(full.client);
@@ -128,7 +128,7 @@ test("W60 what is left out between turns comes page by page before the turn that
     "t199",
     true,
   ]);
-  older.check(["t9", "t200", "t201", "t300", "t301"], { older: 9, gaps }); // a turn more of the same screen
+  older.check(["t9", "t200", "t201", "t300", "t301"], { older: 9, gaps }); // one more turn on the same screen
   expect(older.before("t200")).toBe(large);
   await older.all(client);
   expect([large?.turns.length, large?.wanted, small?.turns.length, small?.wanted, top(older).turns.length]).toEqual([
@@ -138,7 +138,7 @@ test("W60 what is left out between turns comes page by page before the turn that
     false,
     9,
   ]);
-  expect(requested.map(({ limit }) => limit)).toEqual([50, 9, 20, 2]); // never what shows already
+  expect(requested.map(({ limit }) => limit)).toEqual([50, 9, 20, 2]); // never turns that are already shown
   const shown = older.among(["t9", "t200", "t201", "t300"], (id) => ({ id })).map(({ id }) => Number(id.slice(1)));
   expect(shown).toEqual([
     ...Array(10).keys(),
@@ -149,7 +149,7 @@ test("W60 what is left out between turns comes page by page before the turn that
     299,
     300,
   ]);
-  older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps: { t200: 70 } }); // of another snapshot
+  older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps: { t200: 70 } }); // from another snapshot
   expect([older.before("t200")?.turns, older.before("t300")]).toEqual([[], undefined]);
 });
 

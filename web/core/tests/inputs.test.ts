@@ -24,7 +24,7 @@ async function connect(client: ArpClient, session: Partial<Wire.SessionReady> = 
   return FakeSocket.last;
 }
 
-/** Loses the connection and makes it again. */
+/** Lose the connection and reconnect. */
 async function again(client: ArpClient): Promise<FakeSocket> {
   FakeSocket.last.close(1006);
   await vi.advanceTimersByTimeAsync((client.store.status.get().retryAt as number) - Date.now());
@@ -263,7 +263,7 @@ test("W39 how components show is sent with the next acknowledgement, once, and a
   socket.notify(message("render", 3, { components: [text("a", ""), text("b", "")] }), message("commit", 3));
   client.presented("a", "failed");
   client.presented("a", "failed");
-  client.presented("b", "native"); // as it is taken to be
+  client.presented("b", "native"); // the default, which is not reported
   client.presented("c", "fallback");
   await vi.advanceTimersByTimeAsync(0);
   expect(socket.of("ack").slice(1)).toEqual([{ type: "ack", v: 1, seq: 3, presented: { a: "failed", c: "fallback" } }]);

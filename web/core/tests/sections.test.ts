@@ -1,4 +1,4 @@
-/** The layout of a turn, without anything that draws it. */
+/** The layout of a turn. */
 
 import { expect, test } from "vitest";
 import type { Component, TurnState } from "../src/index.js";

@@ -1,4 +1,4 @@
-/** A connection that died without a word is noticed, and one that lives is not taken for dead. */
+/** A connection that failed without an error is detected, and a working one is not closed. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ArpClient, type ArpClientCallbacks } from "../src/index.js";
@@ -11,7 +11,7 @@ const window = new EventTarget();
 const clients: ArpClient[] = [];
 const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
 
-/** A client on a socket; its server answers pings if asked to. */
+/** Return a connected client; with the default `hello` its server supports pings. */
 async function online(hello: object = ANSWERS, callbacks: ArpClientCallbacks = {}): Promise<ArpClient> {
   const client = new ArpClient(
     {
@@ -133,7 +133,7 @@ test("a machine that slept asks again before it calls a connection dead", async 
   await pass(10_000);
   expect(pings()).toHaveLength(1);
   await pass(5000);
-  vi.setSystemTime(Date.now() + 3_600_000); // the lid was closed for an hour; timers stood still
+  vi.setSystemTime(Date.now() + 3_600_000); // the computer slept for an hour; timers did not run
   await pass(5000);
   expect(status(client).phase).toBe("online");
   expect(pings()).toHaveLength(2);
@@ -153,7 +153,7 @@ test("one whose connection died while it slept says so ten seconds after it aske
 test("timers of a hidden page that come a minute late take no living connection for dead", async () => {
   const client = await online();
   for (let minute = 0; minute < 10; minute += 1) {
-    vi.setSystemTime(Date.now() + 50_000); // the timer of ten seconds is due, and comes now
+    vi.setSystemTime(Date.now() + 50_000); // the timer of ten seconds is overdue and runs now
     await pass(10_000);
     pong();
     vi.setSystemTime(Date.now() + 50_000);
@@ -175,7 +175,7 @@ test.each([
 ])("when %s after a long silence the server is asked at once, and has three seconds", async (_, wake) => {
   const client = await online();
   wake();
-  expect(pings()).toEqual([]); // it has just been heard of
+  expect(pings()).toEqual([]); // a message has just arrived
   vi.setSystemTime(Date.now() + 31_000);
   wake();
   expect(pings()).toHaveLength(1);
@@ -196,7 +196,7 @@ test("the browser that is offline says so at once, and tries on: a server on thi
   expect(status(client)).toMatchObject({ phase: "waiting", reason: "offline" });
   await pass(500);
   window.dispatchEvent(new Event("offline"));
-  expect(status(client).phase).toBe("waiting"); // also while it tries
+  expect(status(client).phase).toBe("waiting"); // also during an attempt
   window.dispatchEvent(new Event("online"));
   await pass(0);
   welcome();
@@ -218,7 +218,7 @@ test("where connections die again and again without an answer it waits longer, s
   }
   expect(took).toEqual([20, 20, 30, 50, 90, 90]);
   await pass(10_000);
-  FakeSocket.last.notify(message("commit", 5)); // it got through
+  FakeSocket.last.notify(message("commit", 5)); // the large message has arrived
   await pass(80_000);
   const began = Date.now();
   while (status(client).phase === "online") await pass(1000);

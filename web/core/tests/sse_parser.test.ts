@@ -1,4 +1,4 @@
-/** The examples of the HTML standard, and streams cut anywhere. */
+/** The examples of the HTML standard, and streams that are split anywhere. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -9,7 +9,7 @@ function frame(): void {
   for (const flush of flushes.splice(0)) flush();
 }
 
-/** A client whose frames the test draws. */
+/** Return a client with animation frames that the test triggers. */
 async function online(callbacks: ArpClientCallbacks = {}): Promise<[ArpClient, FakeSocket]> {
   const options = { url: "http://agent.example", storage: null, WebSocket: FakeSocket as never };
   const client = new ArpClient({ ...options, schedule: (flush) => flushes.push(flush) }, callbacks);
@@ -131,7 +131,7 @@ test("a turn has the time at which it ended, and a status says how many turns ar
   frame();
   expect([turn(client).at, client.store.status.get().older]).toEqual([at, 7]);
   socket.notify({ ...SESSION, seq: 9, resume: "replay" });
-  expect(client.store.status.get().older).toBe(7); // the screen is still that one
+  expect(client.store.status.get().older).toBe(7); // the screen is still the same
 });
 
 test("a snapshot takes effect as one change", async () => {
@@ -345,7 +345,7 @@ test("a tool has its newest progress while it runs, then its result and how long
   const [first, second] = runs();
   expect(second?.progress).toEqual({ call_id: "b", text: "reading", done: 1, total: 3 });
   socket.notify(message("tool_progress", null, { payload: { call_id: "b", text: "sorting" } }));
-  expect(runs()[0]).toBe(first); // anyone who draws it draws nothing again
+  expect(runs()[0]).toBe(first); // so views do not draw it again
   expect(runs()[1]?.progress).toEqual({ call_id: "b", text: "sorting" });
   socket.notify(
     message("tool_end", null, {
@@ -371,7 +371,7 @@ test("the next frame comes also where no frames come", () => {
     frames[0]?.();
     vi.advanceTimersByTime(1000);
     expect(flushed).toBe(1);
-    nextFrame(() => (flushed += 1)); // a hidden tab: nobody draws
+    nextFrame(() => (flushed += 1)); // in a hidden tab there are no frames
     vi.advanceTimersByTime(100);
     expect(flushed).toBe(2);
   } finally {

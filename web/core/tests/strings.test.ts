@@ -48,7 +48,7 @@ test("values are never taken from prototypes, nor filled in twice", () => {
 });
 
 const isProblem = (key: string) => /^error\d+$/.test(key);
-/** Of the object dialect, and of a version that nobody speaks. */
+/** Codes that users never see: those of the object dialect, and that of an unknown version. */
 const RESERVED = new Set<number>([
   CODES.INVALID_METHOD,
   CODES.INVALID_SERIAL,
@@ -92,7 +92,7 @@ describe.each(Object.keys(LOCALES))("%s", (language) => {
     for (const text of Object.values(strings)) {
       if (typeof text !== "object") continue;
       const has = Object.keys(text);
-      // Millions in French and Spanish (`many`) read as all others here.
+      // The category `many` (millions in French and Spanish) has the same text as `other` here.
       expect(
         categories.filter((one) => one !== "many" || language === "ar").filter((one) => !has.includes(one)),
       ).toEqual([]);

@@ -5,7 +5,7 @@ import { delta, FakeSocket, message } from "./fakes.js";
 
 beforeEach(() => FakeSocket.reset());
 
-/** Makes a client with a session, and the list to which its turns are reported. */
+/** Return a client with a session, and the list of its reported turns. */
 async function observed(
   session: Partial<Wire.SessionReady> = {},
 ): Promise<[string[], FakeSocket, () => void, ArpClient]> {

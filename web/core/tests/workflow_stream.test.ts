@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { connectSSE, streamSSE, type SSECallbacks } from "../src/index.js";
 
-/** Every callback, recorded in one list. */
+/** Return callbacks that record every call in one list. */
 function listening(received: unknown[]): SSECallbacks {
   const names = [
     ...["onRunId", "onStep", "onDelta", "onResult", "onError", "onDone"],

@@ -1,4 +1,4 @@
-/** What is published: entries that resolve, types, side effects, dependencies (webui.md W87). */
+/** The published packages: entries that resolve, types, side effects, dependencies (webui.md W87). */
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ const MODULES = fileURLToPath(new URL("../../node_modules/", import.meta.url));
 const NAMES = ["core", "elements", "react", "vue"] as const;
 type Name = (typeof NAMES)[number];
 
-/** What stands in a package's manifest, as far as it is looked at. */
+/** Checked fields of a package's manifest. */
 interface Manifest {
   readonly name: string;
   readonly type: string;
@@ -26,13 +26,13 @@ interface Manifest {
   readonly dependencies?: { readonly [name: string]: string };
 }
 
-/** A folder in whose node_modules the packed packages are, and what they stand on. */
+/** Folder with the packed packages and their dependencies in its node_modules. */
 let home: string;
 const manifests = new Map<Name, Manifest>();
 
 const placeOf = (name: Name) => join(home, "node_modules", "@agent-rendering", name);
 const manifestOf = (name: Name) => manifests.get(name) as Manifest;
-/** What one writes to import it. */
+/** Return the specifiers of a package's entries. */
 const entriesOf = (name: Name) =>
   Object.keys(manifestOf(name).exports).map((entry) => join(manifestOf(name).name, entry));
 
@@ -116,7 +116,7 @@ test("W87 the core has no dependencies", () => {
   expect(Object.keys(manifest)).not.toContain("peerDependencies");
 });
 
-/** What a bundler makes of a line of an application. */
+/** Bundle one line of an application; return the code. */
 async function bundled(line: string): Promise<string> {
   const entry = join(home, "entry.js");
   await writeFile(entry, line);

@@ -21,7 +21,7 @@ const KINDS: { [suffix: string]: string } = { ".html": "text/html", ".js": "text
 
 const DOCS = fileURLToPath(new URL("../../../docs/", import.meta.url));
 
-/** The first block of HTML on a page of the docs, before an agent, with the elements of this folder. */
+/** Return the first HTML block of a page of the docs as a document, with an agent and the packed elements. */
 async function fromTheDocs(name: string, agentUrl: string): Promise<string> {
   const text = await readFile(join(DOCS, name), "utf8");
   const block = /^```html\n(.*?)^```$/ms.exec(text)?.[1] ?? "";
@@ -152,7 +152,7 @@ test("W11: a chat has one connection, also when it is moved, and none when it ha
   await say(page, "all");
   await answered(page, "That is all.");
   expect(sockets.size).toBe(1);
-  // What was asked stands at the top again, and the answer below it.
+  // The question is at the top again, and the answer below it.
   const asked = page.locator(".arp-bubble", { hasText: /^all$/ }).last();
   await expect
     .poll(() =>
@@ -177,7 +177,7 @@ test("W78: no name of a prop does anything", async () => {
   await answered(page, "You said: hello");
   const shown = await page.evaluate(() => {
     const [mark, run] = ["<img src=x onerror=\"document.title='broken'\">", "document.title='broken'"];
-    // Past the server, which lets no such prop through.
+    // Without the server, which removes such props.
     const names = JSON.parse(
       JSON.stringify({
         innerHTML: mark,
@@ -233,7 +233,7 @@ test("W78: no name of a prop does anything", async () => {
   await page.close();
 });
 
-/** What the browser computes for elements outside of the chat, and for their pseudo-elements. */
+/** Return the computed styles of elements outside of the chat, and of their pseudo-elements. */
 function looks(): string[] {
   const outside = [document.documentElement, document.body, ...document.querySelectorAll("#outside, #outside *")];
   return outside.flatMap((one) =>

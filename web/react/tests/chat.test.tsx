@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** `<ArpChat>`: what it passes on of the element's. */
+/** `<ArpChat>`: properties and events of the element. */
 
 import type { FeedbackSource } from "@agent-rendering/elements";
 import { expect, test, vi } from "vitest";
@@ -9,13 +9,13 @@ import { mount, report, welcome, WORLD } from "./mounting.js";
 
 const asked: unknown[] = [];
 
-/** The server's lists are empty, and it takes feedback. */
+/** Simulate a server with empty lists that accepts feedback. */
 async function fetch(url: string, { body }: RequestInit = {}): Promise<Response> {
   asked.push([url, ...(body ? [JSON.parse(body as string)] : [])]);
   return new Response(url.includes("/_api/feedback/") ? "{}" : "[]");
 }
 
-/** A chat with one answer; returns its place. */
+/** Draw a chat with one answer; return its node. */
 async function rated(props: ArpChatProps): Promise<HTMLElement> {
   const { node } = await mount(<ArpChat {...WORLD} fetch={fetch as never} {...props} />);
   await welcome();
@@ -24,7 +24,7 @@ async function rated(props: ArpChatProps): Promise<HTMLElement> {
   return node;
 }
 
-/** The thumbs once they are drawn. */
+/** Return the rating buttons when they are drawn. */
 async function thumbsOf(count: number): Promise<HTMLButtonElement[]> {
   const thumbs = () => [...document.querySelectorAll<HTMLButtonElement>("arp-rating [aria-pressed]")];
   await vi.waitFor(() => expect(thumbs().length).toBe(count));

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Hooks: one connection for as long as a component is there, and no drawing without need. */
+/** Hooks: one connection while a component is mounted, and no unnecessary rendering. */
 
 import { act, memo, StrictMode, useEffect, type ReactElement } from "react";
 import { expect, test, vi } from "vitest";

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** What came from a server is taken over without a word, and then becomes elements. */
+/** Markup of a server is hydrated without a warning, and then replaced by elements. */
 
 import { StrictMode } from "react";
 import { renderToString } from "react-dom/server";

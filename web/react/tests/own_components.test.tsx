@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Components of the application's own in the places that the elements leave for them. */
+/** Custom components in the places that the elements create for them. */
 
 import type { Component } from "@agent-rendering/core";
 import { act, createContext, useContext, useState } from "react";
@@ -36,7 +36,7 @@ function Map(props: ArpComponentProps & { city: string }) {
 
 const own = { "x-acme-map": Map };
 
-/** Until elements have drawn, and portals in them. */
+/** Wait until the elements are drawn, and the portals inside them. */
 async function drawn(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await act(async () => Promise.resolve());
 }

@@ -1,4 +1,4 @@
-/** On a server: nothing touches a window, and what is sent says what it can without scripts. */
+/** Rendering on a server: `window` is not used, and the markup has the content that needs no scripts. */
 
 import { renderToString } from "react-dom/server";
 import { afterEach, expect, test, vi } from "vitest";

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Surfaces that an application places by itself. */
+/** Surfaces that an application places itself. */
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Composables: one connection for as long as a component is there, and no drawing without need. */
+/** Composables: one connection while a component is mounted, and no unnecessary rendering. */
 
 import { defineComponent, effectScope, h, inject, nextTick, onUpdated, ref, unref, type PropType } from "vue";
 import { expect, test, vi } from "vitest";

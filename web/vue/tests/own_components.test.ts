@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Components of the application's own in the places that the elements leave for them. */
+/** Custom components in the places that the elements create for them. */
 
 import type { Component as ArpComponent } from "@agent-rendering/core";
 import { defineAsyncComponent, defineComponent, h, inject, provide, ref, shallowRef, type Component } from "vue";
@@ -27,7 +27,7 @@ const own = { "x-acme-map": Map };
 
 const shown = (props: object): Promise<Mounted> => mount(component(() => () => h(ArpRenderer, props)));
 
-/** A renderer whose component the test changes. */
+/** Draw a renderer with a component that the test can change. */
 async function changing(
   first: ArpComponent,
   components: Record<string, Component>,

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Surfaces that an application places by itself. */
+/** Surfaces that an application places itself. */
 
 import { h } from "vue";
 import { expect, test } from "vitest";
