@@ -73,7 +73,7 @@ function over(client: ArpClient): TurnState | undefined {
   return turn?.final && turn.status === "completed" ? turn : undefined;
 }
 
-describe.skipIf(!hasPython)("against a real server", () => {
+describe.skipIf(!hasPython)("with a real server", () => {
   beforeAll(async () => {
     server = await ArpServer.start("tests/server/scripted.py");
   }, 20_000);
@@ -120,7 +120,7 @@ describe.skipIf(!hasPython)("against a real server", () => {
     });
   }
 
-  test("where WebSockets do not pass, events carry the session", { timeout: 20_000 }, async () => {
+  test("if WebSockets are blocked, server-sent events carry the session", { timeout: 20_000 }, async () => {
     class Blocked extends WebSocket {
       constructor(url: string) {
         super(url.replace("/_arp/v1", "/nowhere"));
@@ -141,7 +141,7 @@ describe.skipIf(!hasPython)("against a real server", () => {
     for (const client of both) client.disconnect();
   });
 
-  test("a turn that waits is stopped", { timeout: 20_000 }, async () => {
+  test("a waiting turn can be stopped", { timeout: 20_000 }, async () => {
     const client = made(server.url);
     client.sendText("wait");
     await until(client, () => question(client, "confirm"));
@@ -153,7 +153,7 @@ describe.skipIf(!hasPython)("against a real server", () => {
     client.disconnect();
   });
 
-  test("a file goes along, and the session names what it got", { timeout: 20_000 }, async () => {
+  test("a file is uploaded, and the session names it", { timeout: 20_000 }, async () => {
     const client = made(server.url);
     const file = new File(["a,b\n1,2\n"], "data.csv", { type: "text/csv" });
     const turnId = await client.acknowledged(client.sendText("everything", { files: [file] }));

@@ -40,7 +40,7 @@ test.each([
   expect(await gzipped(entry)).toBeLessThanOrEqual(most * KIB);
 });
 
-test("it imports nothing but itself", () => {
+test("the core imports only its own files", () => {
   const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   expect(manifest.dependencies).toBeUndefined();
   expect(manifest.peerDependencies).toBeUndefined();
@@ -58,7 +58,7 @@ test("no file draws, parses HTML or runs text", () => {
   ).toEqual([]);
 });
 
-test("no file says any", () => {
+test("no file uses the type any", () => {
   const loose = /(?::|as|<)\s*any\b/;
   expect(
     sources()

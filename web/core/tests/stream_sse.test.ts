@@ -115,7 +115,7 @@ describe.each([
   });
 });
 
-test("W85 a connection that is reset in the middle is an error, reported once, and the end", async () => {
+test("W85 a connection that is reset in the middle reports one error and the end", async () => {
   answer = (response) => {
     response.write('data: {"delta":"a"}\n\ndata: {"del', () => setImmediate(() => response.destroy()));
   };

@@ -90,7 +90,7 @@ const range = (numbers: readonly number[]) =>
   [Math.min(...numbers), Math.max(...numbers)].map((number) => Math.round(number) + 0); // 0, not -0
 
 describe.each(SIZES)("at %s", (_size, options) => {
-  test("W15 the first click of the demo: its question is at the top, its chart is seen whole, and the way to the agent's question is shown", async () => {
+  test("W15 after the first click of the demo its question is at the top, its chart is completely visible, and a button leads to the agent's question", async () => {
     await begin({ ...options, url: demo.url });
     const text = "Show the average temperature by month";
     const seen = await watch(text);
@@ -118,7 +118,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     expect((await place(next.locator("arp-chart").first())).top).toBeGreaterThan(0);
   });
 
-  test("W15 nothing scrolls until the answer has filled the view, and then its end is followed", async () => {
+  test("W15 nothing scrolls until the answer has filled the view; then the view follows its end", async () => {
     await begin(options);
     await ask(page, "hello");
     const seen = await watch("count 80");
@@ -156,7 +156,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
   });
 });
 
-test("W15 an answer that is there at once and does not fit is seen from its beginning; at its end the next message goes to the top", async () => {
+test("W15 an answer that arrives at once and does not fit is shown from its beginning; at its end the next message goes to the top", async () => {
   await begin();
   await ask(page, "hello");
   await ask(page, "cards 30");
@@ -169,7 +169,7 @@ test("W15 an answer that is there at once and does not fit is seen from its begi
   expect(await jump().count()).toBe(0);
 });
 
-test("W15 what does not fit below the question stays below the view, and so does the text after it", async () => {
+test("W15 content that does not fit below the question stays below the view, and so does the text after it", async () => {
   await begin();
   await ask(page, "mixed");
   expect((await place(bubble("mixed"))).top).toBe(await padding());
@@ -184,7 +184,7 @@ test("W15 what does not fit below the question stays below the view, and so does
   ).toEqual([0, 0]);
 });
 
-test("W15 of a question that is longer than the view the end shows, and the answer below it", async () => {
+test("W15 the end of a question that is longer than the view is shown, and the answer below it", async () => {
   await begin();
   await page.setViewportSize({ width: 1100, height: 420 });
   await ask(page, "hello");
@@ -196,7 +196,7 @@ test("W15 of a question that is longer than the view the end shows, and the answ
   expect(Math.abs(sent.bottom - height / 2)).toBeLessThan(60);
 });
 
-test("W15 W24 what is queued stays below what runs, also when its turn comes, and is answered there", async () => {
+test("W15 W24 a queued message stays below the running turn, also when it begins, and is answered there", async () => {
   await begin();
   await say(page, "count 300"); // which takes three seconds at least
   await log(page).getByText("5", { exact: true }).waitFor();
@@ -210,7 +210,7 @@ test("W15 W24 what is queued stays below what runs, also when its turn comes, an
   expect(frames.at(-1)?.asked).toBeGreaterThan(200);
 });
 
-test("W15 W33 another version of a message goes to the top, wherever the reader is", async () => {
+test("W15 W33 another version of a message goes to the top, wherever the view is", async () => {
   await begin();
   await ask(page, "count 60");
   await ask(page, "hello");
@@ -239,7 +239,7 @@ test("W15 a choice that begins a turn goes to the top like a message", async () 
   expect((await place(page.locator(".arp-said").last())).top).toBe(await padding());
 });
 
-test("W15 W58 what somebody says elsewhere is followed at the end; it takes nobody's view to the top", async () => {
+test("W15 W58 messages from other tabs are followed at the end, and do not move a view to the top", async () => {
   await begin();
   await ask(page, "count 60");
   const other = await page.context().newPage();
@@ -253,7 +253,7 @@ test("W15 W58 what somebody says elsewhere is followed at the end; it takes nobo
   expect((await place(bubble("hello"))).top).toBeGreaterThan(300);
 });
 
-test("W7 W15 a connection that comes back leaves the question at the top; a reload begins at the end", async () => {
+test("W7 W15 a reconnect leaves the question at the top; a reload begins at the end", async () => {
   await begin();
   const held: { close(options: { code: number }): unknown }[] = [];
   await page.routeWebSocket("**/_arp/v1", (socket) => {

@@ -153,7 +153,7 @@ describe.each([
   }, 240_000);
 });
 
-test("W21 a tab with a twentieth of the speed skips commits, never shows half of one, and ends where the others are", async () => {
+test("W21 a tab with a twentieth of the speed skips commits, never shows half of one, and ends with the same screen", async () => {
   const { page: steady } = await open(browser, server.url);
   const session = await sessionOf(steady);
   const { page: slow } = await open(browser, `${server.url}/?session=${session}`);

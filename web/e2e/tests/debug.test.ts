@@ -20,7 +20,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("a traceback is folded behind Details, with the error that everyone gets; a reload does not bring it back", async () => {
+test("a traceback is folded below the error as Details; after a reload only the error is shown", async () => {
   await ask(page, "fail");
   const card = page.locator(".arp-trouble", { hasText: "The agent failed. The server's log has the reason." });
   await card.locator("summary").waitFor();

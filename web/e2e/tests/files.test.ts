@@ -36,7 +36,7 @@ async function kept(): Promise<void> {
   await expect.poll(width).toBe(2);
 }
 
-test("W29 W53 a picture that the agent kept shows, and its link opens the file, without a token in any address", async () => {
+test("W29 W53 a picture saved by the agent is shown, and its link opens the file, without a token in any address", async () => {
   await kept();
   expect(
     await page
@@ -51,7 +51,7 @@ test("W29 W53 a picture that the agent kept shows, and its link opens the file, 
   expect(faults.asked.filter((address) => address.includes(TOKEN) && !address.includes("#"))).toEqual([]);
 });
 
-test("W53 when the cookie has run out, the picture asks for another one, once, and shows", async () => {
+test("W53 when the cookie has expired, one new cookie is requested, and the picture is shown", async () => {
   await kept();
   const cookies = requested(/blobs\/cookie$/);
   await page.context().clearCookies();
@@ -61,7 +61,7 @@ test("W53 when the cookie has run out, the picture asks for another one, once, a
   faults.lines.splice(0); // the browser writes down that the first try was refused
 });
 
-test("W53 a picture whose file is gone says what it was, and is not asked for again and again", async () => {
+test("W53 a picture without a file shows its description, and is not requested again and again", async () => {
   await kept();
   const before = requested(/\.png/);
   await page.route(/\.png/, (route) => route.fulfill({ status: 404 }));

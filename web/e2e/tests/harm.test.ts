@@ -35,7 +35,7 @@ function png(width: number, height: number): Buffer {
   ]);
 }
 
-describe("pictures from elsewhere", () => {
+describe("pictures from other hosts", () => {
   let pictures: Server;
   let place: string;
   let requested: { path: string; referer: string | undefined; cookie: string | undefined }[];
@@ -69,7 +69,7 @@ describe("pictures from elsewhere", () => {
   const complaints = () =>
     faults.lines.filter((line) => line !== `asked for ${place}/map.png` && line !== `asked for ${place}/other.png`);
 
-  test("W53 W79 nothing is fetched before the reader allows it; then the picture shows, under the page's own policy", async () => {
+  test("W53 W79 nothing is fetched before the user allows it; then the picture is shown, under the page's policy", async () => {
     requested = [];
     await begin();
     await show(image("/map.png"), image("/other.png"));
@@ -99,7 +99,7 @@ describe("pictures from elsewhere", () => {
     expect(complaints()).toEqual([]);
   });
 
-  test("W53 the place of a picture whose size is known does not move, and it opens large", async () => {
+  test("W53 a picture with a known size does not move the text when it loads, and it opens large", async () => {
     await begin();
     await show(image("/map.png", { width: 120, height: 80 }));
     await allow();
@@ -114,7 +114,7 @@ describe("pictures from elsewhere", () => {
     expect(complaints()).toEqual([]);
   });
 
-  test("W53 W79 a picture that leads elsewhere, is none, or is not there, says so in its place, and nobody else is asked", async () => {
+  test("W53 W79 a picture that redirects, is invalid or is missing says so in its place, and no other host is asked", async () => {
     requested = [];
     await begin();
     await show(image("/away.png"), image("/page.html"), image("/gone.png?"));
@@ -125,7 +125,7 @@ describe("pictures from elsewhere", () => {
     expect(await page.title()).toBe("Harbour");
   });
 
-  test("W79 without the frame the policy still lets no picture in", async () => {
+  test("W79 without the frame the policy still blocks every picture", async () => {
     requested = [];
     await begin();
     await page.evaluate((src) => {

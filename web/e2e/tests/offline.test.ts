@@ -43,7 +43,7 @@ async function begin(part: number, hasSockets: boolean): Promise<void> {
 
 const banner = (text: string | RegExp) => page.locator("arp-banner", { hasText: text });
 
-test("W8 after the last try it says so, and keeps what is sent; network, focus and button try at once", async () => {
+test("W8 after the last attempt the page says so and keeps messages; network, focus and button reconnect at once", async () => {
   await begin(0, false); // of sockets that fail, a browser lets a page have one in some seconds
   await ask(page, "before");
   const hopes: [text: string, act: () => Promise<unknown>][] = [
@@ -67,7 +67,7 @@ test("W8 after the last try it says so, and keeps what is sent; network, focus a
   expect(await page.locator(".arp-bubble").allInnerTexts()).toEqual(["before", ...hopes.map(([text]) => text)]);
 });
 
-test("W8 a wait of many seconds ends at once when the network is back or the page is looked at", async () => {
+test("W8 a wait of many seconds ends at once when the network returns or the page becomes visible", async () => {
   await begin(1, true);
   await ask(page, "before");
   for (const event of ["online", "focus", "visibilitychange"]) {

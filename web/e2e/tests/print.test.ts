@@ -73,7 +73,7 @@ test.each([
   },
 );
 
-test("the browser's own PDF has the chart as it is drawn for a sheet, and the window has its own again after it", async () => {
+test("the browser's PDF has a chart drawn for the sheet, and the window has the normal chart afterwards", async () => {
   const { page } = await open(browser, server.url, { viewport: { width: 1440, height: 900 } });
   await ask(page, "print");
   await page.locator(".arp-chart-place > svg").waitFor();

@@ -66,7 +66,7 @@ async function latePicture(): Promise<() => void> {
 
 const PICTURE = `show ${JSON.stringify([{ type: "image", props: { src: "/_api/blobs/late", alt: "late" } }])}`;
 
-test("W17 older messages that come above do not move what is read", async () => {
+test("W17 older messages that are loaded above do not move the visible text", async () => {
   await begin();
   await converse(page, 70);
   let release = () => undefined as void;
@@ -90,7 +90,7 @@ test("W17 older messages that come above do not move what is read", async () => 
   expect(most).toBeLessThanOrEqual(2);
 });
 
-test("W17 a card that is opened stays under the pointer, at the bottom of the chat too", async () => {
+test("W17 a card that is opened stays under the pointer, also at the bottom of the chat", async () => {
   await begin();
   await ask(page, "count 40");
   await ask(page, "tools");
@@ -105,7 +105,7 @@ test("W17 a card that is opened stays under the pointer, at the bottom of the ch
   expect(await moved(card, () => card.press("Enter"))).toBeLessThanOrEqual(2);
 });
 
-test("W17 a card that opens, and an image that comes late, above what is read do not move it", async () => {
+test("W17 a card that opens and a late image, both above the visible text, do not move it", async () => {
   await begin();
   const release = await latePicture();
   await ask(page, "tools");
@@ -130,7 +130,7 @@ test("W17 a card that opens, and an image that comes late, above what is read do
   expect(shown).toBeLessThanOrEqual(2);
 });
 
-test("W17 an image that comes late does not move the newest text of a reader at the bottom", async () => {
+test("W17 a late image does not move the newest text at the bottom", async () => {
   await begin();
   const release = await latePicture();
   await ask(page, "count 40");
@@ -145,7 +145,7 @@ test("W17 an image that comes late does not move the newest text of a reader at 
   expect(most).toBeLessThanOrEqual(2);
 });
 
-test("W17 W22 of many components those far out of sight wait to be laid out, and nobody sees it", async () => {
+test("W17 W22 of many components those far out of sight are laid out later, without a visible effect", async () => {
   await begin();
   const cards = Array.from({ length: 80 }, (_, at) => ({
     type: "status-card",

@@ -129,7 +129,7 @@ async function agreed(text: string): Promise<void> {
 }
 
 describe.each(["SIGKILL", "SIGTERM", "SIGTERM twice", "--reload"] as const)("after %s", (ending) => {
-  test("a permission has its buttons on the page that stayed, on one that is reloaded and on a second one; one answer counts", async () => {
+  test("a permission has its buttons on the page that stayed, on a reloaded one and on a second one; one answer counts", async () => {
     await say(page, "permission");
     for (const where of [page, other]) await card(where).waitFor();
     await restart(ending);

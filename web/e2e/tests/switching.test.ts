@@ -106,7 +106,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
   /** The newest row of this title: other tests left some of the same. */
   const open = (title: string) => row(title).first().click();
 
-  test("a switch and a new chat 300 ms away show the other chat and nothing between, and nothing is announced", async () => {
+  test("with 300 ms latency, a switch and a new chat show the other chat and nothing in between, without an announcement", async () => {
     await twoChats();
     const opened = sockets;
     await watch();
@@ -129,7 +129,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await answer("You said: three").waitFor();
   });
 
-  test("what shows while the other chat is asked for cannot be used, and the answer of the old one does not come in", async () => {
+  test("while the other chat is requested, the old one cannot be used, and its answer does not appear", async () => {
     await twoChats();
     await say(page, "count 300");
     await page.locator("arp-message", { hasText: "3" }).last().waitFor();
@@ -177,7 +177,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await expect.poll(() => box(page).inputValue()).toBe("for one");
   });
 
-  test("there and back at once shows the first chat alone, and nothing is announced", async () => {
+  test("switching there and back at once shows only the first chat, and nothing is announced", async () => {
     await twoChats();
     const two = sessionInAddress();
     await watch();
@@ -205,7 +205,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     expect(await bubbles()).toEqual(["two", "after"]);
   });
 
-  test("what is sent as soon as a chat was chosen goes to that chat", async () => {
+  test("a message that is sent right after a switch goes to the new chat", async () => {
     await twoChats();
     await page.evaluate(() => (document.querySelector(".page-side .page-new") as HTMLElement).click());
     await say(page, "fresh");
@@ -219,7 +219,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await expect.poll(bubbles).toEqual(["two"]);
   });
 
-  test("what waits for the connection goes to the chat in which it was sent", async () => {
+  test("a message that waits for the connection goes to the chat where it was sent", async () => {
     await twoChats();
     await page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.disconnect());
     await say(page, "waits in two");
@@ -243,7 +243,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     expect(await seen()).toEqual(["skeleton"]);
   });
 
-  test("a chat that is not there says so, and another one can be chosen", async () => {
+  test("a missing chat is reported, and another one can be opened", async () => {
     await twoChats();
     proxy.delay = 0;
     await page.evaluate(() => document.querySelector("arp-chat")?.turnTo("\u00e9"));

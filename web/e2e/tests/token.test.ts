@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 const field = () => here.getByLabel("Token", { exact: true });
 
-test("a page without a token says in plain words what is missing, and its field has the cursor", async () => {
+test("a page without a token says what is missing, and its field has the cursor", async () => {
   await here.goto(guarded.url);
   await field().waitFor();
   const banner = here.locator("arp-banner");
@@ -37,7 +37,7 @@ test("a page without a token says in plain words what is missing, and its field 
   await here.screenshot({ path: `${process.env.ARP_SHOTS ?? "/tmp"}/token.png` });
 });
 
-test("a wrong token is refused in words; the right one opens the chat, which a reload keeps", async () => {
+test("a wrong token is refused with a message; the right one opens the chat, also after a reload", async () => {
   await here.goto(guarded.url);
   await field().fill("something else");
   await field().press("Enter");
@@ -55,7 +55,7 @@ test("a wrong token is refused in words; the right one opens the chat, which a r
   expect(await field().count()).toBe(0);
 });
 
-test("the whole address may be pasted; the inspector in the same tab is signed in then", async () => {
+test("the whole address may be pasted; the inspector in the same tab is signed in too", async () => {
   await here.goto(guarded.url);
   await field().fill(`${guarded.url}/#${new URLSearchParams({ token: TOKEN })}`);
   await field().press("Enter");

@@ -60,7 +60,7 @@ async function showsSql(shown: Locator): Promise<void> {
   expect(await shown.locator("arp-elapsed").innerText()).toMatch(/^1\.[2-9]s$/);
 }
 
-test("W35 arguments are laid out, SQL with its own lines and colours, and a list of rows as a table", async () => {
+test("W35 arguments are laid out: SQL with its lines and colours, a list of rows as a table", async () => {
   await begin();
   await ask(page, "sql");
   expect(await step("run_sql").getAttribute("open")).toBeNull();
@@ -71,7 +71,7 @@ test("W35 arguments are laid out, SQL with its own lines and colours, and a list
   expect(await faultsOfAxe(page)).toEqual([]);
 });
 
-test("W35 the result and how long it took are the same after a reload", async () => {
+test("W35 result and duration are the same after a reload", async () => {
   await begin();
   await ask(page, "sql");
   const took = await step("run_sql").locator("arp-elapsed").innerText();
@@ -82,7 +82,7 @@ test("W35 the result and how long it took are the same after a reload", async ()
   await showsSql(await unfold("run_sql"));
 });
 
-test("W35 W60 a turn that comes from the history has its tools with results, errors and times", async () => {
+test("W35 W60 a turn from the history has its tools with results, errors and durations", async () => {
   await begin();
   await ask(page, "sql");
   const took = await step("run_sql").locator("arp-elapsed").innerText();
@@ -101,7 +101,7 @@ test("W35 W60 a turn that comes from the history has its tools with results, err
   expect(await (await unfold("read_log")).getByRole("link", { name: "Whole result" }).count()).toBe(1);
 });
 
-test("W35 a tool that runs shows how far it is, with a bar, without an announcement of each step", async () => {
+test("W35 a running tool shows its progress with a bar, without an announcement of each step", async () => {
   await begin();
   await page.evaluate(() => {
     const lines: string[] = [];
@@ -135,7 +135,7 @@ test("W35 a tool that runs shows how far it is, with a bar, without an announcem
   expect(sent).not.toMatch(/Reading|Sorting|of 4/);
 });
 
-test("W35 of a long result the beginning shows, and a link opens the whole", async () => {
+test("W35 the beginning of a long result is shown, and a link opens all of it", async () => {
   await begin();
   await ask(page, "long-result 200");
   const shown = await unfold("read_log");
@@ -152,7 +152,7 @@ test("W35 of a long result the beginning shows, and a link opens the whole", asy
   expect(file.suggestedFilename()).toBe("read_log.txt");
 });
 
-test("W35 W80 code has its lines and colours, an error its sentence, and nothing in a result deceives", async () => {
+test("W35 W80 code has its lines and colours, an error its text, and misleading characters are visible", async () => {
   await begin();
   await ask(page, "long-result 1");
   const code = await unfold("run_code");
@@ -169,7 +169,7 @@ test("W35 W80 code has its lines and colours, an error its sentence, and nothing
   expect(await failed.getAttribute("data-state")).toBe("failed");
 });
 
-test("W35 W68 W72 at 320 pixels and from right to left all of it stays inside, and code runs its own way", async () => {
+test("W35 W68 W72 at 320 pixels and from right to left everything fits, and code stays left to right", async () => {
   await begin({ viewport: { width: 320, height: 640 }, locale: "ar" });
   await ask(page, "sql");
   await ask(page, "long-result");

@@ -148,7 +148,7 @@ describe.each([
     expect(faults.lines).toEqual([]);
   });
 
-  test.each(Object.keys(VIEWS))("the view looks as it did: %s", async (name) => {
+  test.each(Object.keys(VIEWS))("the view matches its golden image: %s", async (name) => {
     const { options, show } = VIEWS[name] as View;
     ({ page, faults } = await open(browser, server.url, {
       viewport: { width: 1000, height: 700 },

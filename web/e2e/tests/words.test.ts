@@ -42,10 +42,10 @@ const rings = () =>
     return found;
   });
 
-describe("one ring", () => {
+describe("focus rings", () => {
   usePages();
 
-  test.each(["light", "dark"] as const)("the search field has one ring that is seen, %s", async (colorScheme) => {
+  test.each(["light", "dark"] as const)("the search field has one visible ring, %s", async (colorScheme) => {
     await begin({ colorScheme });
     const search = page.getByRole("searchbox", { name: "Search chats" });
     await search.focus();
@@ -58,7 +58,7 @@ describe("one ring", () => {
     ).toBe("2px");
   });
 
-  test("every field and button of the page has exactly one, by the keyboard", async () => {
+  test("every field and button of the page has exactly one ring with keyboard focus", async () => {
     await begin();
     await ask(page, "table");
     await say(page, "form");
@@ -82,7 +82,7 @@ describe("one ring", () => {
     expect([...seen].filter((name) => name.startsWith("input")).length).toBeGreaterThan(1);
   });
 
-  test("a file says its size in bytes, with their plural", async () => {
+  test("a file shows its size in bytes, in the right plural", async () => {
     await begin();
     await page
       .locator('arp-composer input[type="file"]')
@@ -90,7 +90,7 @@ describe("one ring", () => {
     await page.locator(".arp-file", { hasText: "78 bytes" }).waitFor();
   });
 
-  test("what the server refuses is a sentence", async () => {
+  test("a refusal of the server is shown as a sentence", async () => {
     const strict = await ArpServer.start(`${APP}:strict`);
     try {
       await begin({ url: strict.url });
@@ -112,7 +112,7 @@ describe("one ring", () => {
 describe("a lost connection", () => {
   usePages();
 
-  test("the line counts, and says that the text is safe", async () => {
+  test("the banner counts down, and says that the text is safe", async () => {
     const proxy = new CuttingProxy(server.url, () => null);
     await proxy.start();
     const opened = await open(browser, proxy.url);
@@ -143,7 +143,7 @@ describe("details of a failure", () => {
     await debugging?.stop();
   });
 
-  test("with --debug the error has Details: named, in letters of one width, scrolled, copied; and can be tried again", async () => {
+  test("with --debug the error has Details: named, monospaced, scrollable, copyable; and the turn can be tried again", async () => {
     await begin({ url: debugging.url });
     await ask(page, "fail");
     const card = page.locator(".arp-trouble");
@@ -170,7 +170,7 @@ describe("details of a failure", () => {
     expect(await card.locator("details").count()).toBe(0);
   });
 
-  test("without it there is nothing to unfold", async () => {
+  test("without --debug there are no details", async () => {
     await begin({ url: plain.url });
     await ask(page, "fail");
     await page.locator(".arp-trouble").waitFor();

@@ -60,7 +60,7 @@ describe.each(NAMES)("%s", (name) => {
     expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
   });
 
-  test("W87 it is ESM alone, and every entry has its types and its file", async () => {
+  test("W87 the package is ESM only, and every entry has its types and its file", async () => {
     const { type, exports } = manifestOf(name);
     expect(type).toBe("module");
     for (const [entry, { types, default: file }] of Object.entries(exports)) {
@@ -84,7 +84,7 @@ describe.each(NAMES)("%s", (name) => {
 });
 
 test.each(["nodenext", "bundler"])(
-  "W87 the types of every entry of every package are there and hold, with %s",
+  "W87 the types of every entry of every package resolve and are correct, with %s",
   async (resolution) => {
     const uses = NAMES.flatMap(entriesOf).map(
       (entry, at) => `import * as entry${at} from "${entry}";\nexport const has${at}: object = entry${at};`,
@@ -139,25 +139,25 @@ const ELEMENTS = [
 ];
 
 describe("W87 side effects", () => {
-  test("the elements are defined by an import that uses nothing of it", async () => {
+  test("an import without names defines the elements", async () => {
     const code = await bundled('import "@agent-rendering/elements";');
     expect(ELEMENTS.filter((tag) => tag !== "arp-place" && !code.includes(tag))).toEqual([]);
   });
 
-  test.each(["react", "vue"])("the components of %s bring the elements, its hooks alone do not", async (name) => {
+  test.each(["react", "vue"])("the components of %s import the elements, its hooks alone do not", async (name) => {
     const all = await bundled(`import { ArpChat } from "@agent-rendering/${name}"; globalThis.use = ArpChat;`);
     expect(ELEMENTS.filter((tag) => !all.includes(tag))).toEqual([]);
     const hooks = await bundled(`import { useArp } from "@agent-rendering/${name}"; globalThis.use = useArp;`);
     expect(ELEMENTS.filter((tag) => hooks.includes(tag))).toEqual([]);
   });
 
-  test("what only computes brings no element", async () => {
+  test("functions that only compute do not import elements", async () => {
     const code = await bundled('import { toCsv } from "@agent-rendering/core/export"; globalThis.use = toCsv;');
     expect(code.length).toBeLessThan(4000);
     expect(ELEMENTS.filter((tag) => code.includes(tag))).toEqual([]);
   });
 
-  test("every file of the elements that defines one is named, and no other", async () => {
+  test("sideEffects names every file that defines an element, and no other", async () => {
     const dist = join(placeOf("elements"), "dist");
     const named = manifestOf("elements").sideEffects;
     if (!named) throw new Error("no file is named");

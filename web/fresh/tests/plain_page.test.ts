@@ -65,7 +65,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("a plain page talks, draws a component of its own, and loads nothing from elsewhere", async () => {
+test("a plain page has a chat, draws a custom component, and loads nothing from other hosts", async () => {
   const { page, faults } = await open(browser, url);
   await say(page, "rating");
   const button = page.locator("arp-chat arp-own button");
@@ -76,7 +76,7 @@ test("a plain page talks, draws a component of its own, and loads nothing from e
   await page.close();
 });
 
-test("the block of HTML in docs/web.md is a chat that talks", async () => {
+test("the HTML block in docs/web.md is a working chat", async () => {
   const { page, faults } = await open(browser, new URL("/web.md.html", url).href);
   await say(page, "hello");
   await answered(page, "You said: hello");
@@ -84,7 +84,7 @@ test("the block of HTML in docs/web.md is a chat that talks", async () => {
   await page.close();
 });
 
-test("the block of HTML in docs/theming.md colours and shapes the chat", async () => {
+test("the HTML block in docs/theming.md changes colours and shapes of the chat", async () => {
   const { page, faults } = await open(browser, new URL("/theming.md.html", url).href);
   await say(page, "hello");
   await answered(page, "You said: hello");
@@ -121,7 +121,7 @@ test("W1: one element draws every type of the catalog, none as JSON", async () =
   await page.close();
 });
 
-test("W84: one that throws shows the error card, and the rest goes on", async () => {
+test("W84: a component that throws shows the error card, and the rest of the chat works", async () => {
   const { page } = await open(browser, url);
   await say(page, "broken");
   await page.locator("arp-chat arp-own .arp-failure").waitFor();
@@ -131,7 +131,7 @@ test("W84: one that throws shows the error card, and the rest goes on", async ()
   await page.close();
 });
 
-test("W11: a chat has one connection, also when it is moved, and none when it has gone; put back it talks and follows again", async () => {
+test("W11: a chat has one connection, also when it is moved, and none when it is removed; put back, it works and follows again", async () => {
   const { page, faults, sockets } = await open(browser, url);
   await say(page, "hello");
   await answered(page, "You said: hello");
@@ -171,7 +171,7 @@ test("W11: a chat has one connection, also when it is moved, and none when it ha
   await page.close();
 });
 
-test("W78: no name of a prop does anything", async () => {
+test("W78: no name of a prop has an effect", async () => {
   const { page, faults } = await open(browser, url);
   await say(page, "hello");
   await answered(page, "You said: hello");
@@ -343,7 +343,7 @@ test("W75: our styles change nothing outside of the chat", async () => {
   await page.close();
 });
 
-test("W75: under a host's rules for bare elements the chat looks as it did in every property, and works", async () => {
+test("W75: a host's rules for bare elements do not change the look of the chat, and it works", async () => {
   const { page, faults } = await open(browser, url);
   await say(page, "all");
   await answered(page, "That is all.");

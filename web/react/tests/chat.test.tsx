@@ -31,7 +31,7 @@ async function thumbsOf(count: number): Promise<HTMLButtonElement[]> {
   return thumbs();
 }
 
-test("a thumb goes to the server of the chat, then to onFeedback", async () => {
+test("a rating is sent to the server of the chat, then reported by onFeedback", async () => {
   const onFeedback = vi.fn();
   await rated({ onFeedback });
   const [up] = await thumbsOf(2);
@@ -42,7 +42,7 @@ test("a thumb goes to the server of the chat, then to onFeedback", async () => {
   expect(asked).toContainEqual([path, { turn_id: "t1", rating: "up", comment: "" }]);
 });
 
-test("without anyone who wants feedback there are no thumbs; an object keeps it elsewhere", async () => {
+test("without onFeedback there are no rating buttons; an object stores the ratings itself", async () => {
   expect((await rated({})).querySelector("arp-rating")).toBeNull();
   const source: FeedbackSource = {
     of: async () => ({ rating: "down", comment: "long" }),
@@ -57,7 +57,7 @@ test("without anyone who wants feedback there are no thumbs; an object keeps it 
   await vi.waitFor(() => expect(document.querySelector<HTMLInputElement>("arp-rating input")?.value).toBe("long"));
 });
 
-test("signIn says how somebody signs in", async () => {
+test("signIn shows the way to sign in", async () => {
   const signIn = { text: "Ask Ann.", href: "/login" };
   const { node } = await mount(<ArpChat {...WORLD} fetch={fetch as never} signIn={signIn} />);
   expect(node.querySelector("arp-chat")).toHaveProperty("signIn", signIn);

@@ -25,7 +25,7 @@ const page = (
   </StrictMode>
 );
 
-test("W86: hydration has no warning, and the chat is there afterwards", async () => {
+test("W86: hydration has no warning, and the chat is drawn afterwards", async () => {
   const complaints = vi.spyOn(console, "error");
   const markup = renderToString(page);
   expect(markup).toContain("arp-shell");

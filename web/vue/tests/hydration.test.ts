@@ -23,7 +23,7 @@ const page = component(
     ]),
 );
 
-test("W86: hydration has no warning, and the chat is there afterwards", async () => {
+test("W86: hydration has no warning, and the chat is drawn afterwards", async () => {
   const complaints = [vi.spyOn(console, "error"), vi.spyOn(console, "warn")];
   const markup = await renderToString(createSSRApp(page));
   expect(markup).toContain("arp-shell");
