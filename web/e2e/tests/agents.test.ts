@@ -108,7 +108,7 @@ describe("the choice of an agent", () => {
     ]) {
       await enter("", options);
       await page.locator(".arp-agents").waitFor();
-      await page.waitForTimeout(400); // what rises is still
+      await page.waitForTimeout(400); // until the animation has ended
       expect(await faultsOfAxe(page)).toEqual([]);
       expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
       const { width } = page.viewportSize() ?? { width: 0 };

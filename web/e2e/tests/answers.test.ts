@@ -1,4 +1,4 @@
-/** What is in answers and around them: sources, times, steps, what failed to show, keys (webui.md W24, W36–W39, W89). */
+/** Answers and their surroundings: sources, times, steps, failed components, keys (webui.md W24, W36–W39, W89). */
 
 import { describe, expect, test } from "vitest";
 
@@ -13,12 +13,12 @@ interface Chat extends HTMLElement {
   avatar: string;
 }
 
-/** As long as anything else is waited for. */
+/** The same limit as for all other waiting. */
 const LONG = { timeout: 8000 };
 
 usePages();
 
-/** Changes a property of the chat. */
+/** Change a property of the chat. */
 function set<Name extends "keys" | "showActivity" | "avatar">(name: Name, value: Chat[Name]): Promise<void> {
   return page
     .locator("arp-chat")
@@ -44,7 +44,7 @@ describe("sources", () => {
       "example.org",
       "It rains on 160 days.",
     ]);
-    await card().hover(); // the pointer can go over to it
+    await card().hover(); // the pointer can move onto the card
     expect(await card().isVisible()).toBe(true);
     await page.mouse.move(5, 5);
     await card().waitFor({ state: "detached" });
@@ -113,7 +113,7 @@ describe("times", () => {
     await page.reload();
     await time.waitFor();
     await expect.poll(() => time.innerText()).toBe(clock(at)); // its words come a moment after it
-    expect(await page.locator(".arp-day").count()).toBe(0); // all of it is of today
+    expect(await page.locator(".arp-day").count()).toBe(0); // all messages are from today
   });
 
   test("W38 an answer has the time of its end, the same after a reload and in older turns", async () => {
@@ -185,7 +185,7 @@ describe("steps", () => {
     expect(await page.evaluate(() => (globalThis as unknown as { lines: string[] }).lines)).toEqual(["Answering"]);
     await log(page).getByText("Found it.").waitFor();
     await expect.poll(() => elapsed.innerText(), LONG).toMatch(/^[3-9](?:\.\d)?s$/);
-    expect(await dig.getAttribute("open")).not.toBeNull(); // the fold is the reader's
+    expect(await dig.getAttribute("open")).not.toBeNull(); // opened by the user, so it stays open
     await page.locator("details.arp-thought summary").click();
     await page.getByText("Where to look first?").waitFor();
   });
@@ -267,8 +267,8 @@ describe("errors", () => {
     await say(page, "count 400");
     await log(page).getByText("3", { exact: true }).waitFor();
     await say(page, "waits");
-    await page.locator("arp-message[data-status=queued]").waitFor(); // else what runs would be stopped for it
-    await page.locator(".arp-under > button").last().dispatchEvent("click"); // text that comes moves it
+    await page.locator("arp-message[data-status=queued]").waitFor(); // otherwise the running turn would be stopped for it
+    await page.locator(".arp-under > button").last().dispatchEvent("click"); // streamed text moves it
     await page.locator(".arp-notice").getByText("Une réponse est en cours ; attendez ou arrêtez-la.").waitFor();
     await page.locator(".arp-notice .arp-caption").getByText("a turn runs").waitFor();
     await page.locator(".arp-stop").click();
@@ -335,7 +335,7 @@ describe("keys", () => {
     await begin();
     await page.evaluate(() => document.addEventListener("keydown", (event) => event.preventDefault(), true));
     await say(page, "ponder 2").catch(() => undefined);
-    expect(await running().count()).toBe(0); // Enter was taken too
+    expect(await running().count()).toBe(0); // Enter was handled too
     await page.getByRole("button", { name: "Send" }).click();
     await running().waitFor();
     await box(page).press("Escape");

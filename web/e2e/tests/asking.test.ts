@@ -1,4 +1,4 @@
-/** What the user asks is at the top of the view, and the answer fills what is below it (webui.md W15). */
+/** The user's question is at the top of the view, and the answer fills the space below it (webui.md W15). */
 
 import { fileURLToPath } from "node:url";
 
@@ -15,13 +15,13 @@ const SIZES: readonly (readonly [string, BrowserContextOptions])[] = [
   ["390×844", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }],
 ];
 
-/** A frame: what was painted in it, in pixels. */
+/** Positions in a painted frame, in pixels. */
 interface Frame {
-  /** From the top of the view down to the message that was asked last. */
+  /** Distance from the top of the view to the newest question. */
   readonly asked: number;
-  /** From the lower end of the last answer down to that of the view. */
+  /** Distance from the end of the last answer to the lower edge of the view. */
   readonly below: number;
-  /** How much further down it can be scrolled. */
+  /** Distance that the view can still be scrolled down. */
   readonly gap: number;
 }
 
@@ -36,7 +36,7 @@ afterAll(() => demo?.stop());
 const bubble = (text: string) => page.locator(".arp-bubble", { hasText: new RegExp(`^${text}$`) }).last();
 const jump = () => page.getByRole("button", { name: /^Jump to latest/ });
 
-/** Where something is in the view: how far its ends are below the view's top and above its lower end. */
+/** Return the distances of an element from the top and from the lower edge of the view. */
 const place = (element: Locator) =>
   element.evaluate((one) => {
     const view = document.querySelector(".arp-scroller")?.getBoundingClientRect() as DOMRect;
@@ -47,18 +47,18 @@ const place = (element: Locator) =>
 const gap = () =>
   page.locator(".arp-scroller").evaluate((view) => view.scrollHeight - view.scrollTop - view.clientHeight);
 
-/** The height of what lies above the first message: as far below the top of the view a question stands. */
+/** Return the padding above the first message, which is also the distance of a question from the top of the view. */
 const padding = () =>
   page.locator(".arp-column").evaluate((column) => Number.parseFloat(getComputedStyle(column).paddingTop));
 
-/** Notes every frame from now on in which the newest message is this one; returns what ends that, and them. */
+/** Record every frame with this newest message; return a function that stops it and returns the frames. */
 async function watch(text: string): Promise<() => Promise<Frame[]>> {
   await page.evaluate((wanted) => {
     const seen = { frames: [] as Frame[], isWatched: true };
     Object.assign(globalThis, { seen });
     const view = document.querySelector(".arp-scroller") as HTMLElement;
     const look = () => {
-      // What is painted is what is there when all observers of sizes have been called: a new one is called last.
+      // The painted state is the one after all resize observers have run. A new observer runs last.
       const last = new ResizeObserver(() => {
         last.disconnect();
         const requested = [...view.querySelectorAll(".arp-bubble")].at(-1);
@@ -85,7 +85,7 @@ async function watch(text: string): Promise<() => Promise<Frame[]>> {
     });
 }
 
-/** The smallest and the largest. */
+/** Return the smallest and the largest number. */
 const range = (numbers: readonly number[]) =>
   [Math.min(...numbers), Math.max(...numbers)].map((number) => Math.round(number) + 0); // 0, not -0
 
@@ -109,7 +109,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     await expect.poll(async () => (await place(question)).bottom).toBeGreaterThanOrEqual(0);
     expect((await place(question)).top).toBeGreaterThan(0);
     await jump().waitFor({ state: "hidden" });
-    // While that is open, something else is asked: the agent leaves it, and begins.
+    // While the question is open, another message is sent: the agent leaves the question and begins the new turn.
     await say(page, "Top 5 cars by horsepower");
     const next = page.locator("arp-message").nth(1);
     await next.and(page.locator("[data-status=waiting]")).waitFor();
@@ -130,7 +130,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     const room = frames.slice(
       0,
       frames.findIndex(({ below }) => below < 60),
-    ); // of which some is the space below the answer
+    ); // a part of it is the space below the answer
     expect(room.length).toBeGreaterThan(1);
     expect(range(room.map(({ asked: requested }) => requested - top))).toEqual([0, 0]);
     expect(Math.max(...frames.map(({ gap }) => gap))).toBeLessThanOrEqual(2);
@@ -146,7 +146,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     await box(page).fill("one\ntwo\nthree\nfour\nfive");
     await box(page).fill("");
     const { width = 0, height = 0 } = page.viewportSize() ?? {};
-    await page.setViewportSize({ width, height: height - 300 }); // as by the keyboard of a phone
+    await page.setViewportSize({ width, height: height - 300 }); // like the keyboard of a phone
     await page.setViewportSize({ width, height });
     await box(page).fill("more");
     const frames = await seen();
@@ -198,7 +198,7 @@ test("W15 the end of a question that is longer than the view is shown, and the a
 
 test("W15 W24 a queued message stays below the running turn, also when it begins, and is answered there", async () => {
   await begin();
-  await say(page, "count 300"); // which takes three seconds at least
+  await say(page, "count 300"); // takes at least three seconds
   await log(page).getByText("5", { exact: true }).waitFor();
   await say(page, "count 3");
   await log(page).getByText("Queued", { exact: true }).waitFor();
@@ -206,7 +206,7 @@ test("W15 W24 a queued message stays below the running turn, also when it begins
   await page.locator("arp-message[data-status=completed]").nth(1).waitFor();
   const frames = await seen();
   expect(Math.max(...frames.map(({ gap }) => gap))).toBeLessThanOrEqual(2);
-  // It went up by the height of its answer, and not to the top of the view.
+  // It has moved up by the height of its answer, and not to the top of the view.
   expect(frames.at(-1)?.asked).toBeGreaterThan(200);
 });
 

@@ -1,4 +1,4 @@
-/** Chats that are deleted, that do not exist, that only greet, and questions of a component of one's own. */
+/** Deleted and missing chats, greetings, and questions in custom components. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,7 +38,7 @@ async function choose(page: Page, chat: string, item: string): Promise<void> {
   await page.getByRole("menuitem", { name: item, exact: true }).click();
 }
 
-/** Runs something with a server of its own and a page with two chats, "stay" and "gone". */
+/** Run a test with its own server, and a page with two chats, "stay" and "gone". */
 async function withChats(
   run: (page: Page, server: ArpServer, restart: () => Promise<ArpServer>) => Promise<void>,
 ): Promise<void> {

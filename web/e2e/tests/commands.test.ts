@@ -1,4 +1,4 @@
-/** Commands of a session: the list at the message box, and the menus of those with choices. */
+/** Commands of a session: the list at the message box, and the menus of commands with choices. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -22,7 +22,7 @@ describe("start", () => {
     for (const fault of [/^an error of the page/, /nobody caught it/, /404/]) {
       await expect.poll(() => faults.lines.filter((line) => fault.test(line)).length).toBe(1);
     }
-    faults.lines.length = 0; // every other test wants none
+    faults.lines.length = 0; // every other test fails if there are faults
   });
 
   test("W2 W3 the first load requests at most five files, all from this server", async () => {
@@ -51,7 +51,7 @@ describe("start", () => {
       await ask(page, "hello");
       await page.getByRole("button", { name: "Copy", exact: true }).click();
       await page.getByRole("button", { name: /Copied|Could not copy/ }).waitFor();
-      // The browser reports that this name is no secure origin: that is what the test is about.
+      // The browser reports that this name is not a secure origin, which is the subject of this test.
       faults.lines.splice(0, faults.lines.length, ...faults.lines.filter((line) => !line.includes("Opener-Policy")));
     } finally {
       await page.context().close();
@@ -506,7 +506,7 @@ describe("questions", () => {
     const other = await page.context().newPage();
     await other.goto(page.url());
     await other.locator(".arp-permission").waitFor();
-    // Both are pressed within one frame; a click by the mouse might find the other window gone.
+    // Both are pressed within one frame; with a mouse click, the other card might be gone already.
     await Promise.all(
       [page, other].map((each) =>
         each
@@ -690,11 +690,11 @@ describe("chats", () => {
     expect(await sentTexts()).toEqual(["board", ...turns(12, 30), "board Changed", ...turns(1, 30)]);
     await log(page).getByRole("button", { name: "Load older messages" }).click();
     await page.mouse.move(500, 300);
-    await page.mouse.wheel(0, -100_000); // what is older than all comes by itself
+    await page.mouse.wheel(0, -100_000); // older turns are loaded by scrolling
     await expect.poll(sentTexts).toEqual([...turns(1, 3), "board", ...turns(1, 30), "board Changed", ...turns(1, 30)]);
     expect(await page.locator(".arp-older").count()).toBe(0);
     await ask(page, "board Again");
-    await log(page).locator("arp-status-card").getByText("Again").waitFor(); // it still lives
+    await log(page).locator("arp-status-card").getByText("Again").waitFor(); // the turn still runs
   });
 
   test("W60 without older turns none are offered, however many turns there are", async () => {

@@ -1,4 +1,4 @@
-/** A network that is gone, with and without a word: the page says the truth, and loses nothing. */
+/** A network that fails with and without an error: the page reports it and loses nothing. */
 
 import { mkdirSync } from "node:fs";
 import type { Page } from "playwright-core";
@@ -8,9 +8,9 @@ import { CuttingProxy } from "../../core/tests/cutting_proxy.js";
 import { ask, log, online, open, say } from "../src/host.js";
 import { browser, server, useServer } from "../src/stage.js";
 
-/** Within this the page must not say any more that it is connected. */
+/** Time after which the page must no longer show that it is connected. */
 const TRUTH_MS = 25_000;
-/** Where pictures of a dead network are kept, to be looked at; nowhere if it is not named. */
+/** Folder for screenshots of a failed network; none are written if it is not set. */
 const SHOTS = process.env.ARP_SHOTS;
 
 let proxy: CuttingProxy;
@@ -46,7 +46,7 @@ test("W8 if the browser is offline, the page says so at once, keeps messages, an
   await page.locator("arp-banner", { hasText: "Reconnecting" }).waitFor({ timeout: 2000 });
   await say(page, "meanwhile");
   await outgoing("meanwhile").getByText("Waiting for the connection").waitFor();
-  await page.waitForTimeout(3000); // it is still not there
+  await page.waitForTimeout(3000); // the message must not arrive later either
   expect(await link().innerText()).not.toBe("Connected");
   await page.context().setOffline(false);
   await page.locator('.page-link[data-phase="online"]').waitFor({ timeout: 3000 });
@@ -94,7 +94,7 @@ describe.each([
       expect(took).toBeLessThan(TRUTH_MS);
       await page.locator("arp-banner .arp-banner").waitFor();
       await outgoing("meanwhile").getByText("Waiting for the connection").waitFor();
-      expect(await page.locator(".arp-step[data-state=running] arp-elapsed").isVisible()).toBe(false); // nobody knows
+      expect(await page.locator(".arp-step[data-state=running] arp-elapsed").isVisible()).toBe(false); // the duration is unknown
 
       await page.waitForTimeout(Math.max(0, 30_000 - (Date.now() - began)));
       expect(await link().innerText()).not.toBe("Connected");

@@ -1,4 +1,4 @@
-/** `arp serve --debug`: what went wrong in an agent is on its author's screen, once. */
+/** `arp serve --debug`: the traceback of an agent's error is on its author's screen, once. */
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";

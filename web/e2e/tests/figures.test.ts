@@ -1,4 +1,4 @@
-/** Numbers and short tables, as people read them. */
+/** Formatting of numbers and short tables. */
 
 import { expect, test } from "vitest";
 

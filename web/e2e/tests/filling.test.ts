@@ -1,4 +1,4 @@
-/** While a question is open: what the message box says, and what lies over the form. */
+/** An open question: the text of the message box, and nothing that covers the form. */
 
 import { expect, test } from "vitest";
 

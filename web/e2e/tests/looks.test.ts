@@ -1,4 +1,4 @@
-/** How it looks and how it is used without eyes or mouse (webui.md W62–W74), and what must do no harm (W76–W81). */
+/** Look of the page, use with screen reader and keyboard (webui.md W62–W74), and harmless output (W76–W81). */
 
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** What shows before the script has come, and how a long conversation opens. */
+/** The page before its script is loaded, and opening a long conversation. */
 
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterEach, describe, expect, test } from "vitest";
@@ -11,7 +11,7 @@ useServer();
 const SETTINGS = "arp.settings";
 const early = (page: Page) => page.locator(".page-early textarea");
 
-/** How a message box and its frame look. */
+/** Return the styles of the message box and its frame. */
 const looks = (page: Page, box: string) =>
   page.locator(box).evaluate((area) =>
     [area, area.closest(".arp-composer"), area.closest(".arp-dock")].map((part) => {
@@ -31,7 +31,7 @@ describe("before the script is loaded", () => {
     expect(faults.lines).toEqual([]);
   });
 
-  /** Opens the page, whose script does not come until `release`. */
+  /** Open the page; its script is held back until `release` is called. */
   async function hold(settings: object = {}, options: BrowserContextOptions = {}): Promise<void> {
     const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, ...options });
     context.setDefaultTimeout(15_000);

@@ -1,4 +1,4 @@
-/** What is read stays where it is, whatever comes or grows around it (webui.md W17). */
+/** Visible text does not move when content around it arrives or grows (webui.md W17). */
 
 import type { Locator } from "playwright-core";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { begin, page, usePages } from "../src/stage.js";
 
 usePages();
 
-/** Turns the wheel upward until something is in the upper half of the view, and the view rests. */
+/** Scroll up with the wheel until an element is in the upper half of the view, and scrolling has ended. */
 async function scrollTo(place: Locator): Promise<void> {
   await page.mouse.move(500, 300);
   const top = () => place.evaluate((element) => element.getBoundingClientRect().top);
@@ -18,19 +18,19 @@ async function scrollTo(place: Locator): Promise<void> {
   }
 }
 
-/** Lets frames pass. */
+/** Wait for a number of frames. */
 const frames = (count: number) =>
   page.evaluate(async (left) => {
     for (let at = 0; at < left; at += 1) await new Promise((resolve) => requestAnimationFrame(resolve));
   }, count);
 
-/** How far a place goes from where it is, at most, in any frame while something is done. */
+/** Return the largest distance that an element moves in any frame during an action. */
 async function moved(place: Locator, act: () => Promise<unknown>): Promise<number> {
   await place.evaluate((element) => {
     const first = element.getBoundingClientRect().top;
     const seen = { most: 0, isWatched: true };
     Object.assign(globalThis, { seen });
-    // What is painted is what is there when all observers of sizes have been called: a new one is called last.
+    // The painted state is the one after all resize observers have run. A new observer runs last.
     const look = () => {
       const last = new ResizeObserver(() => {
         last.disconnect();
@@ -50,7 +50,7 @@ async function moved(place: Locator, act: () => Promise<unknown>): Promise<numbe
   });
 }
 
-/** Has a picture of 300 by 500 pixels wait; returns what lets it come. */
+/** Hold back a picture of 300 by 500 pixels; return a function that sends it. */
 async function latePicture(): Promise<() => void> {
   let release = () => undefined as void;
   const isReleased = new Promise<void>((resolve) => (release = resolve));
@@ -161,7 +161,7 @@ test("W17 W22 of many components those far out of sight are laid out later, with
       .nth(at)
       .evaluate((card) => card.checkVisibility({ contentVisibilityAuto: true }));
   const scroller = page.locator(".arp-scroller");
-  await page.getByRole("button", { name: /^Jump to latest/ }).click(); // what came at once is seen from its beginning
+  await page.getByRole("button", { name: /^Jump to latest/ }).click(); // an answer that arrives at once is shown from its beginning
   await expect
     .poll(() =>
       scroller.evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight),
@@ -170,7 +170,7 @@ test("W17 W22 of many components those far out of sight are laid out later, with
   await expect.poll(() => isLaidOut(40)).toBe(false);
   expect(await isLaidOut(0)).toBe(true);
   expect(await isLaidOut(80)).toBe(true);
-  // A menu goes beyond its small table, over the card below.
+  // The menu is larger than its small table and covers the card below.
   await table.locator("summary").click();
   await table.getByRole("button", { name: "Download" }).click({ trial: true });
   await page.keyboard.press("Escape");

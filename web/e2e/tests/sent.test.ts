@@ -1,4 +1,4 @@
-/** What a reader sent, and pictures that cannot be loaded. */
+/** Sent messages and pictures, and pictures that cannot be loaded. */
 
 import { expect, test } from "vitest";
 
@@ -61,7 +61,7 @@ test("a picture that fails shows its description, and can be loaded again", asyn
   await failed.getByRole("button", { name: /^Try again/ }).click();
   const picture = log(page).locator("arp-image img");
   await expect.poll(() => picture.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBe(2);
-  faults.lines.splice(0); // the browser writes down what failed
+  faults.lines.splice(0); // the browser logs the failed request
 });
 
 test("a paste of 5,000 lines folds, opens, and is folded again after a reload", async () => {

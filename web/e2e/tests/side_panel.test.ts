@@ -1,4 +1,4 @@
-/** The panel beside the conversation: where the message box stands, its title, closing, opening, its width. */
+/** The panel beside the conversation: alignment of the message box, title, closing, opening, width. */
 
 import { fileURLToPath } from "node:url";
 
@@ -35,7 +35,7 @@ const panel = (): Locator => page.locator(".arp-side");
 const border = (): Locator => page.getByRole("separator", { name: "Resize the side panel" });
 const opener = (): Locator => page.getByRole("button", { name: /^Show the side panel: / });
 
-/** Left and right edge of what is in an element's padding. */
+/** Return the left and right edge of an element's content box. */
 const edges = (selector: string): Promise<[left: number, right: number]> =>
   page
     .locator(selector)

@@ -1,4 +1,4 @@
-/** What screen readers get to hear: an observer notes every change of the live regions. */
+/** Announcements for screen readers, recorded by an observer of the live regions. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Opens a page whose clock the test moves, and notes what its live regions announce. */
+/** Open a page with a clock that the test controls, and record the announcements of its live regions. */
 async function listening(url = server.url): Promise<{ page: Page; heard: () => Promise<string[]> }> {
   const { page } = await open(browser, url);
   await page.clock.install();

@@ -1,4 +1,4 @@
-/** Streaming, scrolling, stopping, and what a lost connection does to them (webui.md W6–W25). */
+/** Streaming, scrolling and stopping, also with a lost connection (webui.md W6–W25). */
 
 import { readFileSync } from "node:fs";
 
@@ -92,7 +92,7 @@ describe("streaming", () => {
     console.log(
       `10,000 deltas: ${tasks.length} long tasks (${tasks.map(Math.round).join(", ")}), p95 frame ${p95.toFixed(1)} ms`,
     );
-    // Figures are for `make bench`: on a busy machine they say nothing. What must hold is the text.
+    // Figures belong to `make bench`: on a busy machine they mean nothing. This test checks the text.
     expect(
       await page.evaluate(
         () => document.querySelector("arp-chat")?.activeClient?.store.turn("t1").get()?.output[0]?.props.content,
@@ -194,7 +194,7 @@ describe("the connection", () => {
       }
     });
     await page.addInitScript(() => {
-      Math.random = () => 1; // its waits are as long as they can be, and there is no other way
+      Math.random = () => 1; // the longest delays, and no other transport
       const fetched = fetch;
       globalThis.fetch = (url, init) =>
         String(url).includes("/_arp/v1/events")
@@ -211,7 +211,7 @@ describe("the connection", () => {
     await banner.waitFor({ timeout: 3000 });
     await log(page).getByText("20", { exact: true }).waitFor();
     await box(page).fill("still here");
-    await banner.getByText(/\(attempt (?:[3-9]|\d\d)\)/).waitFor(); // some seconds, in which it does not come back by itself
+    await banner.getByText(/\(attempt (?:[3-9]|\d\d)\)/).waitFor(); // the next attempt is some seconds away
     isDark = false;
     await banner.getByRole("button", { name: "Try again" }).click();
     await banner.waitFor({ state: "hidden" });

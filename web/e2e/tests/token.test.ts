@@ -1,4 +1,4 @@
-/** A server that asks for a token greets with a field for it. */
+/** A server with a token: the page has a field to enter it. */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
@@ -30,7 +30,7 @@ test("a page without a token says what is missing, and its field has the cursor"
   expect(await banner.innerText()).toContain(
     "This server asks for a token. It is at the end of the address that the server printed when it started.",
   );
-  expect(await here.locator(".arp-notice").count()).toBe(0); // it says so once
+  expect(await here.locator(".arp-notice").count()).toBe(0); // the message appears once
   expect(await banner.getByRole("button").allInnerTexts()).toEqual(["Connect"]);
   await expect.poll(() => field().evaluate((input) => input === document.activeElement)).toBe(true);
   expect(await field().getAttribute("type")).toBe("password");

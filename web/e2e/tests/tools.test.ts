@@ -1,4 +1,4 @@
-/** What uses of tools show: how far they are, what they were called with, what they returned (webui.md W35, W36). */
+/** Tool calls: progress, arguments, results (webui.md W35, W36). */
 
 import { readFile } from "node:fs/promises";
 
@@ -9,21 +9,21 @@ import { faultsOfAxe } from "../src/axe.js";
 import { ask, converse, log, online, say } from "../src/host.js";
 import { begin, page, usePages } from "../src/stage.js";
 
-/** As long as anything else is waited for. */
+/** The same limit as for all other waiting. */
 const LONG = { timeout: 8000 };
 
 usePages();
 
 const step = (tool: string): Locator => page.locator("details.arp-step", { hasText: tool }).last();
 
-/** Unfolds a use of a tool and waits for what is in it. */
+/** Unfold a tool call and wait for its content. */
 async function unfold(tool: string): Promise<Locator> {
   await step(tool).locator("summary").click();
   await step(tool).locator("arp-tool-detail > *").first().waitFor();
   return step(tool);
 }
 
-/** The names and values that are laid out, code without the buttons above it. */
+/** Return the names and values of the arguments; code without the buttons above it. */
 function values(shown: Locator): Promise<string[][]> {
   return shown
     .locator("dl.arp-values")
@@ -126,7 +126,7 @@ test("W35 a running tool shows its progress with a bar, without an announcement 
   await expect.poll(shown, { ...LONG, interval: 20 }).toEqual(["Reading report-3.csv", 2, 4, "2 of 4 done"]);
   expect(await step("load").getAttribute("open")).toBeNull();
   expect(await faultsOfAxe(page)).toEqual([]);
-  await line.getByText("Sorting what was found⟨U+202E⟩").waitFor(); // the newest replaces the one before
+  await line.getByText("Sorting what was found⟨U+202E⟩").waitFor(); // the latest progress replaces the previous one
   expect(await bar.count()).toBe(0);
   await log(page).getByText("All are read.").waitFor();
   expect(await line.locator(".arp-step-progress").count()).toBe(0);

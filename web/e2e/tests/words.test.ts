@@ -1,4 +1,4 @@
-/** What goes wrong, in sentences; its details; and one ring around what has the focus. */
+/** Errors as sentences, their details, and the ring around the focused element. */
 
 import { fileURLToPath } from "node:url";
 
@@ -9,7 +9,7 @@ import { CuttingProxy } from "../../core/tests/cutting_proxy.js";
 import { APP, ArpServer, ask, online, open, say } from "../src/host.js";
 import { begin, browser, page, server, usePages } from "../src/stage.js";
 
-/** A colour as `rgb(…)`, on what it stands. */
+/** Return the contrast of an element's focus ring with the background around the element. */
 const contrast = (place: Locator) =>
   place.evaluate((element) => {
     const canvas = new OffscreenCanvas(1, 1).getContext("2d") as OffscreenCanvasRenderingContext2D;
@@ -30,7 +30,7 @@ const contrast = (place: Locator) =>
     return (Math.max(ring, ground) + 0.05) / (Math.min(ring, ground) + 0.05);
   });
 
-/** The rings that are drawn around what has the focus: its own, and those of what is around it. */
+/** Return the rings that are drawn around the focused element: its own, and those of its ancestors. */
 const rings = () =>
   page.evaluate(() => {
     const found: string[] = [];
@@ -102,7 +102,7 @@ describe("focus rings", () => {
       expect(await line.innerText()).toBe(
         "Not sent: A turn is running; wait for it, or stop it with action arp.cancel.",
       );
-      await page.goto("about:blank"); // it would tell of each try to find the server again
+      await page.goto("about:blank"); // the browser would log each attempt to reconnect
     } finally {
       await strict.stop();
     }
@@ -125,7 +125,7 @@ describe("a lost connection", () => {
     });
     await line.waitFor();
     await opened.page.context().close();
-    await begin(); // the page that is closed behind each test
+    await begin(); // the page that is closed after each test
   });
 });
 
