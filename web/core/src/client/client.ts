@@ -201,7 +201,7 @@ export class ArpClient {
     this.#driver.turn(!this.#connection.isDraft);
   }
 
-  // -- what the user does ------------------------------------------------------------------------
+  // -- actions of the user -----------------------------------------------------------------------
   // Each method returns the id of the input. Without a connection the input waits; it survives a reload.
 
   sendText(text: string, options: SendOptions = {}): string {
@@ -410,7 +410,7 @@ export class ArpClient {
         this.store.mark("commit");
         break;
       case "error":
-        this.#wrong(message.payload, message.session_id == null);
+        this.#handleError(message.payload, message.session_id == null);
         break;
       case "commands":
         this.#changed();
@@ -435,14 +435,15 @@ export class ArpClient {
   }
 
   /** Handle an error: of an input, of our hello, of a frame that we could not read, or of the conversation. */
-  #wrong(payload: ErrorPayload, isOutside: boolean): void {
+  #handleError(payload: ErrorPayload, isOutside: boolean): void {
     if (payload.id != null) {
       this.#refused(payload.id, payload);
     } else if (!this.connected) {
       const isFatal = FATAL.has(payload.code) && !payload.retryable;
       this.#driver.lose({ reason: payload.error, ...(isFatal && { refusal: payload }) });
     } else if (isOutside && this.#connection.isDesynchronised && !this.#connection.isDraft) {
-      this.#driver.lose({ reason: payload.error }); // out of step: the next hello asks for a snapshot
+      // We are out of step, and nothing on this link restores our position: the next hello asks for a snapshot.
+      this.#driver.lose({ reason: payload.error });
     }
   }
 
@@ -456,7 +457,7 @@ export class ArpClient {
     this.#waiters.delete(id);
   }
 
-  // -- out ---------------------------------------------------------------------------------------
+  // -- sending -----------------------------------------------------------------------------------
 
   /** Send all waiting inputs, if there is a connection. */
   #pump(): void {
@@ -492,7 +493,10 @@ export class ArpClient {
     if (!abort.signal.aborted) setTimeout(() => this.#pump(), RETRY_UPLOAD_MS);
   }
 
-  /** Return an error text if an input exceeds the server's size limit: sending it would close every connection. */
+  /**
+   * Return an error text if an input exceeds the server's size limit. A much larger one would close the connection with
+   * code 1009 at each attempt, so it must not be sent.
+   */
   #tooLong(message: Input): string | null {
     const limit = this.capabilities?.limits?.max_message_bytes;
     const size = new TextEncoder().encode(JSON.stringify(message)).length + ROOM_BYTES;

@@ -69,7 +69,7 @@ export interface TurnState {
   readonly status: TurnStatus | null;
   /** Position in the queue, 1 for the next turn; `null` unless the turn is queued. */
   readonly position: number | null;
-  /** Inputs of the user: the one that began the turn, then answers to its questions. */
+  /** Inputs of the user: first the input that began the turn, then answers to its questions. */
   readonly inputs: readonly InputEcho[];
   /** Text parts and components in order; see `isTextPart`. */
   readonly output: readonly Component[];
@@ -78,7 +78,7 @@ export interface TurnState {
   readonly errors: readonly ErrorPayload[];
   /** Positions of inputs, thinking, tools and errors in the output; see `storyOf`. */
   readonly marks: readonly Mark[];
-  /** Permission requests of its tools. Only the components that they name may be shown as permissions. */
+  /** Permission requests of its tools. Only the components named here may be shown as permissions. */
   readonly permissions: readonly Permission[];
   readonly usage: JsonObject | null;
   /** Whether the turn is queued in a queue that is paused until it is resumed. */
@@ -208,7 +208,7 @@ export class Screen {
     return this.#surfaces.get(name)?.output("") ?? NONE;
   }
 
-  /** Ids of the turns with permission requests, answered or not, oldest first. */
+  /** Ids of the turns with permission requests, open or answered, oldest first. */
   get askingTurns(): readonly string[] {
     return [...this.#asking];
   }
@@ -229,7 +229,7 @@ export class Screen {
    * Apply one message; ignore messages that change nothing on the screen.
    *
    * @returns `null`, or the reason why a commit was refused. Nothing of a refused commit is applied, so from then on
-   *   this screen differs from the one that the agent side expects.
+   *   this screen differs from the agent side's record of it.
    */
   apply(message: AgentMessage): string | null {
     switch (message.type) {

@@ -42,7 +42,7 @@ interface Node {
 
 type Removed = (root: string, heir: string | null) => void;
 
-/** A root component that left its position, and its heir: the one that replaced it, or the one before it. */
+/** A removed root component, and its heir: its replacement, or else the root before it. */
 type Left = readonly [root: string, output: string, heir: string | null];
 
 const NONE: readonly never[] = [];
