@@ -111,6 +111,7 @@ export class RendererConnection {
   receive(frame: unknown): AgentMessage[] {
     const { messages, fault, type } = readFrame(frame);
     if (fault !== null) {
+      // The lost frame may have changed the screen. Without a position, the next link begins with a snapshot.
       this.#desynchronise();
       this.#miss(type);
       return [local(INVALID_MESSAGE, fault)];
@@ -195,6 +196,7 @@ export class RendererConnection {
   #session(ready: SessionReady): void {
     const { epoch, seq, resume } = ready;
     this.sessionId = ready.session_id;
+    // A replay continues the screen; every other answer begins a new one.
     if (resume === "replay" && epoch === this.epoch) return;
     this.ready = ready;
     this.#aside = new Screen();

@@ -279,6 +279,7 @@ export class Screen {
       }
       case "input":
         this.#edit(message.turn_id, ({ inputs, marks }) =>
+          // An edit replaces the input but not its mark: a new mark would move the input to the end of the turn.
           message.edited && inputs.length > 0
             ? { inputs: inputs.with(0, message) }
             : { inputs: [...inputs, message], marks: [...marks, this.#mark("input", inputs, message)] },
@@ -287,6 +288,7 @@ export class Screen {
       case "turn": {
         const { status, position = null, permission, paused = false } = message;
         if (permission) this.#asking.add(message.turn_id ?? "");
+        // A repeated request for the same component replaces the old one: otherwise the question would appear twice.
         this.#edit(message.turn_id, ({ permissions }) => ({
           status,
           position,
@@ -357,6 +359,7 @@ export class Screen {
       this.#infos.set(surface, payload);
       return;
     }
+    // Pending changes of a closed surface are dropped: their commit would create the surface again.
     this.#surfaces.delete(surface);
     this.#infos.delete(surface);
     this.#pending = this.#pending.filter((message) => message.surface !== surface);
@@ -380,6 +383,7 @@ export class Screen {
   /** Return the mark of the next item of a kind: at the position that its message names, or after all output. */
   #mark(kind: Mark["kind"], before: ArrayLike<unknown>, { turn_id, behind }: Marking): Mark {
     const turnId = turn_id ?? "";
+    // In a snapshot or a catch-up, later output may already be there, so the message names its position.
     const last = (this.#surfaces.get("main") as Tree).outputs.get(turnId)?.at(-1);
     const place = behind ? { component: null, characters: null, ...behind } : this.#endOf(last);
     this.#watch(place.component, turnId);
@@ -517,6 +521,7 @@ function changed(
   { tool, call_id }: { readonly tool?: string; readonly call_id?: string },
   change: Partial<ToolRun>,
 ): readonly ToolRun[] {
+  // A call that has ended is skipped: the draft sends no ids, and a later call of the same tool has the same name.
   const at = tools.findIndex((run) => run.ok === null && (call_id ? run.callId === call_id : run.tool === tool));
   return at < 0 ? tools : tools.with(at, { ...(tools[at] as ToolRun), ...change });
 }

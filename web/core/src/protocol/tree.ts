@@ -256,6 +256,7 @@ export class Change {
 
   #replace(target: string, component: Component): void {
     const { output, parent } = this.#find(target);
+    // Forget the old nodes first: the new component may use the same ids.
     this.#forget(target);
     this.#add(component, output, parent, this.#level(parent) + 1);
     const list = this.#list(output, parent);
@@ -272,6 +273,7 @@ export class Change {
   #add(component: Component, output: string, parent: string | null, level: number): void {
     const { id } = component;
     if (level > MOST_LEVELS) throw new Refused(id);
+    // Two nodes with one id would make every later patch ambiguous.
     if (this.#get(id)) throw new Refused(id);
     const [own, children] = apart(plain(component));
     this.#nodes.set(id, { own, children: children.map((c) => c.id), parent, output, whole: null });
@@ -355,6 +357,7 @@ function plain({ id, type, props, version, fallback }: Component): Component {
 function apart(component: Component): [Component, Component[]] {
   let fallbacks = 0;
   for (let next = component.fallback; next != null; next = next.fallback) fallbacks += 1;
+  // The limit bounds the recursion of code that follows fallbacks, such as drawing.
   if (fallbacks > MOST_FALLBACKS) throw new Refused(component.id);
   const names = slotNames(component.type);
   if (names.length === 0) return [component, []];
