@@ -1,4 +1,4 @@
-"""An agent whose every word is known to the tests: the user's text names what it does."""
+"""An agent for the browser tests: the first word of the user's text selects what it does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONG = Path(__file__).with_name("long.md")
 
 @app.agent
 async def agent(turn: Turn) -> None:
-    """Does what the first word of the text names; everything else it says again."""
+    """Call the function that the first word names; repeat any other text."""
     if turn.files:
         sizes = [f"{ref.name}: {len(await turn.read_file(ref))} bytes" for ref in turn.files]
         await turn.say("Got " + ", ".join(sizes))
@@ -32,7 +32,7 @@ async def agent(turn: Turn) -> None:
     if turn.input.input_type == "selection":
         await turn.say(f"You took {turn.input.data['selected'][0]}.")
         return
-    if turn.input.source_component is not None:  # a question of a turn that a restart cut off
+    if turn.input.source_component is not None:  # a question of a turn that ended in a restart
         given = turn.input.data.get("action") or turn.input.data.get("fields")
         await turn.say(f"Answered later: {json.dumps(given)}.")
         return
@@ -41,11 +41,11 @@ async def agent(turn: Turn) -> None:
 
 
 strict = App("Narrow harbour", settings=HubSettings(policy="reject"))
-"""The same, where one thing is done at a time."""
+"""The same agent with an app that refuses inputs while a turn runs."""
 strict.agent(agent)
 
 office = App("Harbour office", description="Three desks, one door.", suggestions=["hello"])
-"""Several agents."""
+"""An app with several agents."""
 office.agent("ships", title="Ships", description="Knows every ship by name.")(agent)
 
 
@@ -62,7 +62,7 @@ async def berth_desk(turn: Turn) -> None:
 
 
 coder = App("Coding harbour", description="Models, modes and what an agent CLI knows.")
-"""A session with commands of its own, as an adapter of an agent runtime offers them."""
+"""An app with commands of the session, as an adapter of an agent runtime offers them."""
 
 CHOICES = {
     "model": ("Model", {"small": "Small 5", "large": "Large 5", "largest": "Large 5, long memory"}),
@@ -73,7 +73,7 @@ CHOICES = {
 
 @coder.agent("coder", title="Coder")
 async def coder_desk(turn: Turn) -> None:
-    """Switches model, mode and provider; everything else is the runtime's."""
+    """Switch model, mode and provider; repeat everything else."""
     if turn.command in CHOICES:
         turn.state[turn.command] = turn.arguments
     offered = [Command("compact", "Makes the context smaller", hint="what to keep")]
@@ -90,25 +90,25 @@ async def coder_desk(turn: Turn) -> None:
 
 @coder.command("mode")
 async def switch_mode(turn: Turn) -> None:
-    """Switches the mode."""
+    """Switch the mode."""
     await coder_desk(turn)
     await turn.say(" (by the function of the app)")
 
 
 async def echo(turn: Turn, _: str) -> None:
-    """Says what was said."""
+    """Repeat the user's text."""
     await turn.say(f"You said: **{turn.text}**")
 
 
 async def count(turn: Turn, rest: str) -> None:
-    """Counts to a number, a line each 10 ms."""
+    """Count to a number, one line every 10 ms."""
     for number in range(1, int(rest or "300") + 1):
         await turn.say(f"{number}\n\n")
         await asyncio.sleep(0.01)
 
 
 async def burst(turn: Turn, rest: str) -> None:
-    """Says a long text in so many pieces, at a rate per second (0 = at once)."""
+    """Stream a long text in a number of pieces, at a rate per second (0: all at once)."""
     pieces, _, rate = rest.partition(" ")
     text = LONG.read_text(encoding="utf-8")
     count = int(pieces)
@@ -123,13 +123,13 @@ async def burst(turn: Turn, rest: str) -> None:
 
 
 async def table(turn: Turn, _: str) -> None:
-    """Shows a table."""
+    """Show a table."""
     rows = [["Oslo", 709], ["Bergen", 292], ["Zürich", 443]]
     turn.show(ui.table(["City", "People"], rows, title="Cities", sortable=True, searchable=True))
 
 
 async def mixed(turn: Turn, _: str) -> None:
-    """Text, a tool, a chart, text, a table, text."""
+    """Show text, a tool, a chart, text, a table and text."""
     await turn.say("First some text. ")
     async with turn.tool("look", {"where": "here", "depth": 2}):
         await asyncio.sleep(0.05)
@@ -142,7 +142,7 @@ async def mixed(turn: Turn, _: str) -> None:
 
 
 async def tides(turn: Turn, _: str) -> None:
-    """Says something with headings, lists and code, and shows a card."""
+    """Write headings, lists and code, and show a card."""
     await turn.say(
         "## Tides\n\nHigh water is at **06:12**, see the [table](https://example.org/tides).\n\n"
         "- *spring* tide\n- `neap` tide\n\n```python\nprint(tide('06:12'))  # metres\n```\n"
@@ -153,7 +153,7 @@ async def tides(turn: Turn, _: str) -> None:
 
 
 async def tools(turn: Turn, _: str) -> None:
-    """One tool twice at the same time, of which one fails."""
+    """Call one tool twice at the same time; one call fails."""
 
     async def use(number: int, pause: float) -> None:
         async with turn.tool("fetch", {"number": number}):
@@ -166,7 +166,7 @@ async def tools(turn: Turn, _: str) -> None:
 
 
 async def sql(turn: Turn, _: str) -> None:
-    """Asks a database for more than a second; the answer is a list of rows."""
+    """Run a database query of more than a second; its result is a list of rows."""
     statement = "SELECT name, people\nFROM cities\nWHERE name <> 'O\"slo'\n  AND people > 300"
     args = {
         "sql": statement,
@@ -181,7 +181,7 @@ async def sql(turn: Turn, _: str) -> None:
 
 
 async def load(turn: Turn, rest: str) -> None:
-    """Reads so many files, half a second each, and says how far it is."""
+    """Read a number of files, half a second each, and report the progress."""
     count = int(rest or "3")
     async with turn.tool("load", {"folder": "/srv/reports"}) as tool:
         for number in range(count):
@@ -194,7 +194,7 @@ async def load(turn: Turn, rest: str) -> None:
 
 
 async def long_result(turn: Turn, rest: str) -> None:
-    """Uses a tool that returns so many lines, runs a script, and fails in a third."""
+    """Call three tools: one returns a number of lines, one runs a script, one fails."""
     async with turn.tool("read_log", {"path": "/var/log/harbour.log"}) as tool:
         tool.result("\n".join(f"line {number} {'x' * 60}" for number in range(int(rest or "100"))))
     code = "import sys\n\nfor berth in sys.argv:\n    print(berth)\n"
@@ -207,25 +207,25 @@ async def long_result(turn: Turn, rest: str) -> None:
 
 
 async def toil(turn: Turn, rest: str) -> None:
-    """Uses a tool for so many seconds, and says nothing meanwhile."""
+    """Call a tool that takes a number of seconds, without any text meanwhile."""
     async with turn.tool("dig", {"deep": True}):
         await asyncio.sleep(float(rest))
     await turn.say("Found it.")
 
 
 async def confirm(turn: Turn, _: str) -> None:
-    """Asks yes or no."""
+    """Ask yes or no."""
     sure = await turn.confirm("Really?", confirm_label="Do it", deny_label="Leave it")
     await turn.say("It is done." if sure else "It was left.")
 
 
 async def choices(turn: Turn, _: str) -> None:
-    """Offers two ways to go on."""
+    """Offer two choices, and do not wait for the answer."""
     turn.show(ui.choices(["Rain", "Wind"], title="What next?"))
 
 
 async def rows(turn: Turn, rest: str) -> None:
-    """Asks for rows of a table that can be sorted and filtered."""
+    """Ask for rows of a table that can be sorted and filtered."""
     cities = [["Oslo", 709], ["Bergen", 292], ["Zürich", 443]]
     table = ui.table(
         "Cities", ["City", "People"], cities, sortable=True, searchable=True, selectable="many"
@@ -234,20 +234,20 @@ async def rows(turn: Turn, rest: str) -> None:
 
 
 async def fail(turn: Turn, rest: str) -> None:
-    """Fails, after so many seconds."""
+    """Fail after a number of seconds."""
     await asyncio.sleep(float(rest or "0"))
     raise RuntimeError("a secret of the server")
 
 
 async def fail_once(turn: Turn, rest: str) -> None:
-    """Fails as the first turn of a chat, after so many seconds."""
+    """Fail after a number of seconds, but only in the first turn of a chat."""
     if turn.id == "t1":
         await fail(turn, rest)
     await echo(turn, rest)
 
 
 async def hostile(turn: Turn, _: str) -> None:
-    """Says what would do harm if it were HTML."""
+    """Write text that would do harm if it were shown as HTML."""
     await turn.say("<script>document.title='broken'</script>\n\n")
     await turn.say("<img src=x onerror=document.title='broken'>\n\n")
     await turn.say(
@@ -257,19 +257,19 @@ async def hostile(turn: Turn, _: str) -> None:
 
 
 async def show(turn: Turn, rest: str) -> None:
-    """Shows the components that are given as JSON."""
+    """Show the components that are given as JSON."""
     await turn.say("Here:")
     for at, given in enumerate(json.loads(rest)):
         turn.show(Component(f"{turn.id}-c{at}", given["type"], given["props"]))
 
 
 async def cards(turn: Turn, rest: str) -> None:
-    """Shows so many cards, all at once."""
+    """Show a number of cards in one commit."""
     turn.show(*(ui.status_card("info", f"card {at}") for at in range(int(rest))))
 
 
 async def board(turn: Turn, rest: str) -> None:
-    """Shows a card that later turns change."""
+    """Show a card, which later turns change."""
     if rest:
         turn.patch("board", "props.title", rest)
     else:
@@ -286,18 +286,18 @@ HUGE = {
     "ticks": " ".join("`" * number for number in range(200)),
     "pipes": ("| - " * 2_000 + "\n") * 20,
 }
-"""Texts that are large, or made to stop whoever reads them."""
+"""Texts that are very large, or very slow to parse with a naive parser."""
 
 
 async def huge(turn: Turn, rest: str) -> None:
-    """Says one of them, in pieces."""
+    """Stream one of the huge texts."""
     text = HUGE[rest]
     for at in range(0, len(text), 20_000):
         await turn.say(text[at : at + 20_000])
 
 
 async def swap(turn: Turn, rest: str) -> None:
-    """Changes two components together, again and again: nobody may see one changed alone."""
+    """Change two components together, many times: a page must never show one changed alone."""
     rounds = int(rest or "50")
     left, right = f"{turn.id}-l", f"{turn.id}-r"
     turn.show(ui.status_card("info", "0", id=left), ui.status_card("info", "0", id=right))
@@ -308,7 +308,7 @@ async def swap(turn: Turn, rest: str) -> None:
 
 
 async def permission(turn: Turn, rest: str) -> None:
-    """Asks for leave to change a file."""
+    """Ask for permission to change a file."""
     args = {"path": "/etc/hosts", "before": "one\ntwo\n", "after": "one\nthree\n"}
     name = "edit_\u202efile" if rest == "hidden" else "edit_file"
     if rest == "two":
@@ -325,7 +325,7 @@ async def permission(turn: Turn, rest: str) -> None:
 
 
 async def edit(turn: Turn, name: str, options: dict[str, int] | None = None) -> None:
-    """Asks for leave to run a command that may be changed, and says what it would run."""
+    """Ask for permission to run an editable command, and write which one would run."""
     args = {"command": f"echo {name}", "n": 1, **(options or {})}
     async with turn.tool("shell", args) as tool:
         approval = await tool.ask_permission(f"Run {name}?", rule="commands", editable=True)
@@ -333,7 +333,7 @@ async def edit(turn: Turn, name: str, options: dict[str, int] | None = None) -> 
 
 
 async def run_files(turn: Turn, rest: str) -> None:
-    """Asks for leave to run code, and names so many files that it may read."""
+    """Ask for permission to run code, with a number of files that it may read."""
     files = {f"src/part-{n}.py": f"{n} bytes, sha256 {n:064x}" for n in range(int(rest))}
     async with turn.tool("run_code", {"command": "python main.py"}) as tool:
         asked = {"command": "python main.py", "files": files}
@@ -342,14 +342,14 @@ async def run_files(turn: Turn, rest: str) -> None:
 
 
 async def soon(turn: Turn, rest: str) -> None:
-    """Asks for leave for so many seconds."""
+    """Ask for permission with a deadline after a number of seconds."""
     async with turn.tool("shell", {"command": "date"}) as tool:
         approval = await tool.ask_permission("Run it?", rule="all", timeout_s=float(rest or "2"))
     await turn.say(f"It is {approval.decision}.")
 
 
 async def sources(turn: Turn, _: str) -> None:
-    """Says what it read: a mark stands in a link's text too, and one has no source."""
+    """Cite sources; one mark is in the text of a link, and one has no source."""
     await turn.say("Rain fell in Seattle [1], and more of it in Bergen [2][3]. ")
     await turn.say("Nothing says [7], nor [see [2]](https://example.org/bergen).")
     listed = [
@@ -361,7 +361,7 @@ async def sources(turn: Turn, _: str) -> None:
 
 
 async def ponder(turn: Turn, rest: str) -> None:
-    """Thinks, uses a tool for so many seconds, and says that it is done."""
+    """Think, call a tool that takes a number of seconds, and report the end."""
     turn.think("Where to look first?")
     async with turn.tool("dig", {"depth": 3}):
         await asyncio.sleep(float(rest or "2"))
@@ -369,29 +369,29 @@ async def ponder(turn: Turn, rest: str) -> None:
 
 
 async def shown(turn: Turn, rest: str) -> None:
-    """Tells as what each renderer shows a component."""
+    """Write how each renderer shows a component."""
     await turn.say(", ".join(turn.shown_as(rest).values()))
 
 
 async def pick(turn: Turn, _: str) -> None:
-    """Waits until one of two is taken."""
+    """Ask for one of two choices."""
     await turn.say(f"Took {await turn.ask(ui.choices(['Rain', 'Wind'], title='Which?'))}.")
 
 
 async def form(turn: Turn, _: str) -> None:
-    """Asks for a name and goes on when it has one."""
+    """Ask for a name, and continue with it."""
     answer = await turn.ask(ui.form([ui.field("name", label="Name")], submit_label="Go on"))
     await turn.say(f"Hello {answer['name']}.")
 
 
 async def long(turn: Turn, _: str) -> None:
-    """Asks for more than a view holds."""
+    """Ask with a form that is higher than the window."""
     fields = [ui.field(f"n{n}", label=f"Number {n}") for n in range(20)]
     await turn.say(f"{len(await turn.ask(ui.form(fields, submit_label='Go on')))} given.")
 
 
 async def keep(turn: Turn, _: str) -> None:
-    """Keeps two files, links one and shows the other."""
+    """Save two files; link one and show the other."""
     report = await turn.save_file("report.txt", b"Nothing to report.", "text/plain")
     square = await turn.save_file("square.png", SQUARE, "image/png")
     await turn.say(f"See the [report]({turn.file_url(report)}).")
@@ -441,11 +441,11 @@ DOES: dict[str, Does] = {
 
 @app.command("export", description="Writes what was found to a file", hint="csv or json")
 async def export(turn: Turn) -> None:
-    """Exports nothing; says as what."""
+    """Write the format of the export; nothing is exported."""
     await turn.say(f"Exported as {turn.arguments or 'csv'}.")
 
 
 @app.command("explain", description="Says what it does")
 async def explain(turn: Turn) -> None:
-    """Says what it does."""
+    """Explain what it does."""
     await turn.say("It counts.")

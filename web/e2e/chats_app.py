@@ -1,4 +1,4 @@
-"""An agent that greets, and asks by a component of its own."""
+"""An agent that greets, and asks with a custom component."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ app = App("Lighthouse", description="Keeps the light.", suggestions=["hello", "d
 
 @app.on_session_start
 async def greet(turn: Turn) -> None:
-    """Greets."""
+    """Greet the user."""
     await turn.say("Good **evening**. What shall the light do?")
 
 
 @app.agent
 async def agent(turn: Turn) -> None:
-    """Does what the text names; everything else it says again."""
+    """Ask with a dial if the text says so."""
     if turn.text == "dial":
         dial = ui.custom("x-acme-dial", {"most": 90}, fallback=ui.text("Where shall it point?"))
         given = await turn.ask(dial, can_decline=True)
@@ -56,7 +56,7 @@ See the [chart](https://example.org/chart).
 
 
 async def more(turn: Turn) -> None:
-    """Does what asks for no dial."""
+    """Do what the text names; repeat any other text."""
     if turn.text == "speak":
         await turn.say(SPOKEN)
     elif turn.text == "permission":
@@ -74,13 +74,13 @@ async def more(turn: Turn) -> None:
 
 
 async def permit(turn: Turn) -> None:
-    """Asks for leave to light the lamp."""
+    """Ask for permission to light the lamp."""
     async with turn.tool("light", {"lamp": 1}) as tool:
         await tool.approve("Light it?", rule="lamps")
 
 
 async def on_paper(turn: Turn) -> None:
-    """Shows what is wider than a sheet of paper."""
+    """Show content that is wider than a sheet of paper."""
     heads = [
         "Berth",
         "Ship",

@@ -1,4 +1,4 @@
-"""An agent that shows things beside the conversation, and has one way to fail: for tests."""
+"""An agent for tests that shows components beside the conversation, and can fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ app = App("Side by side")
 
 @app.agent
 async def agent(turn: Turn) -> None:
-    """Does what the first word of the text names."""
+    """Do what the first word of the text names."""
     name, _, rest = turn.text.partition(" ")
     match name:
         case "side":
@@ -27,8 +27,8 @@ async def agent(turn: Turn) -> None:
             turn.show(ui.text("On the second", id="other"), surface="side")
         case "ask":
             question = ui.choices(["left", "right"], title="Which way?", id="way")
-            taken = await turn.ask(question, surface="build_status")
-            await turn.say(f"You took {taken}.")
+            answer = await turn.ask(question, surface="build_status")
+            await turn.say(f"You took {answer}.")
             return
         case "fail":
             raise RuntimeError("a secret of the server " + "x" * 300)

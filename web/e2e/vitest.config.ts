@@ -5,7 +5,7 @@ export default defineConfig({
     globalSetup: "src/needs.ts",
     include: ["tests/**/*.test.ts"],
     testTimeout: 60_000,
-    // On a machine that others load a browser may miss a limit once; what fails twice is wrong.
+    // On a busy machine a browser may miss a limit once; a test that fails twice has found an error.
     retry: process.env.CI ? 1 : 0,
     hookTimeout: 120_000,
     maxWorkers: 2,

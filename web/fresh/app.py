@@ -1,4 +1,4 @@
-"""An agent that shows every component, and one of a type that only the application knows."""
+"""An agent that shows every component, and one with a type that only the application knows."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ NAMES: JsonObject = {
     "constructor": "evil",
     "__proto__": {"evil": "evil"},
 }
-"""Names that mean something to the DOM or to a framework."""
+"""Names with a meaning in the DOM or in a framework."""
 
 
 @app.agent
 async def agent(turn: Turn) -> None:
-    """Does what the text names, and tells what it heard of a component."""
+    """Do what the text names, and report the actions of components."""
     data = turn.input.data
     if turn.input.input_type == "action":
         await turn.say(f"Heard {data['action']} {data.get('payload')}")

@@ -1,4 +1,4 @@
-/** What stands on the hydrated pages (W86), for the `h` and the components of either framework. */
+/** Content of the hydrated pages (W86), for the `h` function and the components of either framework. */
 
 export const CHAT = { title: "Sales & Söhne", description: "<Ask>", suggestions: ["hello"] };
 

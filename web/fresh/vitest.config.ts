@@ -5,7 +5,7 @@ export default defineConfig({
     include: ["tests/**/*.test.ts"],
     globalSetup: "src/setup.ts",
     testTimeout: 120_000,
-    // Packing, and installing from a registry.
+    // Time for packing, and for installing from a registry.
     hookTimeout: 900_000,
     expect: { poll: { timeout: 15_000 } },
     retry: process.env.CI ? 1 : 0,

@@ -1,7 +1,7 @@
 /**
- * Builds the page into `arp/server/static/`: files with hashed names, compressed beforehand, and
- * `manifest.json`, which says what was made, of what sources. The same sources give the same bytes.
- * In the folder `inspect/` beside them, `printed.js` alone is made here: what the inspector shares with the page.
+ * Build the page into `arp/server/static/`: compressed files with hashed names, and `manifest.json`, which lists the
+ * files and the hash of the sources. The same sources give the same bytes. In the folder `inspect/`, only `printed.js`
+ * is built here: the inspector shares it with the page.
  */
 
 import { createHash } from "node:crypto";
@@ -17,15 +17,15 @@ const WEB = fileURLToPath(new URL("..", import.meta.url));
 const STATIC = fileURLToPath(new URL("../../arp/server/static/", import.meta.url));
 const SOURCES = ["core/src", "elements/src", "page/src", "page/index.html", "page/build.mjs", "package-lock.json"];
 const KEPT = new Set(["inspect"]);
-/** Browsers that know `light-dark()`, as those of the packages; without it each colour would be two. */
+/** Browsers with `light-dark()`, the same as for the packages. For older ones each colour would be written twice. */
 const CSS_TARGET = ["chrome123", "firefox128", "safari17.5"];
-/** Smaller files gain nothing. */
+/** Smallest size that is compressed, in bytes; smaller files gain nothing. */
 const LEAST_COMPRESSED = 512;
 
 const source = (name) => join(WEB, name);
 const sha256 = (data) => createHash("sha256").update(data).digest("hex");
 
-/** The files of a place, in a fixed order, with slashes. */
+/** Return a file, or all files of a folder in a fixed order. */
 function filesBelow(place) {
   let entries;
   try {
@@ -38,7 +38,7 @@ function filesBelow(place) {
     .flatMap((entry) => (entry.isDirectory() ? filesBelow(join(place, entry.name)) : [join(place, entry.name)]));
 }
 
-/** One hash over all that goes into the page; `tools/check_page.py` computes the same. */
+/** Return one hash of all sources of the page; `tools/check_page.py` computes the same. */
 function hashOfSources() {
   const hash = createHash("sha256");
   const names = SOURCES.flatMap((place) => filesBelow(source(place))).map((path) =>
@@ -48,17 +48,17 @@ function hashOfSources() {
   return hash.digest("hex");
 }
 
-/** The page is ours alone: nothing that a host says of bare elements is to be kept out, which costs time at every element. */
+/** Plugin that leaves out `shield.css`: it keeps out the styles of a host page, which do not exist here, and costs time. */
 const unshielded = {
   name: "unshielded",
   enforce: "pre",
   load: (id) => (/\/style\/shield\.css\?inline$/.test(id) ? "" : null),
 };
 
-/** Leaves out all modules that are only imported dynamically. */
+/** Plugin that leaves out all modules which are only imported dynamically. */
 const withoutLater = { name: "without-later", resolveDynamicImport: (name) => ({ id: String(name), external: true }) };
 
-/** Bundles the page. */
+/** Bundle the page; return its chunks. */
 async function bundle({ plugins = [], codeSplitting } = {}) {
   const result = await build({
     root: source("page"),
@@ -100,7 +100,7 @@ async function bundle({ plugins = [], codeSplitting } = {}) {
   return result.output.filter(({ type }) => type === "chunk");
 }
 
-/** All modules that a chunk needs to run, other than some. */
+/** Return the modules that a chunk needs to run, except those in `without`. */
 function modulesOf(chunks, chunk, without = new Set()) {
   const seen = new Set([chunk]);
   for (const one of seen) for (const name of one.imports) seen.add(chunks.find(({ fileName }) => fileName === name));
@@ -108,8 +108,8 @@ function modulesOf(chunks, chunk, without = new Set()) {
 }
 
 /**
- * Bundles the page in few files. What it cannot begin without is one file, what draws messages and components another,
- * and what asks for lists a third. Two earlier runs find out which modules those are.
+ * Bundle the page into few files: one with everything that it needs at the start, one that draws messages and
+ * components, and one that requests lists. Two preceding runs find the modules of each file.
  */
 async function bundleInFew() {
   const chunks = await bundle();
@@ -130,14 +130,15 @@ async function bundleInFew() {
     priority: named.length - at,
     test: (id) => modules.has(id),
   }));
-  // With the dependencies of its modules, the first group would include modules that `elements/chat` exports and the page does not use.
+  // With the dependencies of its modules, the first group would include exports of `elements/chat` that the page does
+  // not use.
   const made = await bundle({ codeSplitting: { groups, includeDependenciesRecursively: false } });
   const { imports } = made.find(({ isEntry }) => isEntry);
   if (imports.length > 0) throw new Error(`page: the first file imports others: ${imports.join(", ")}`);
   return made;
 }
 
-/** A style sheet with all that it imports. */
+/** Return a style sheet with everything that it imports. */
 async function style(path) {
   const result = await build({
     root: source("page"),
@@ -156,13 +157,13 @@ async function style(path) {
 }
 
 /**
- * A style sheet without the rules that can match nothing in a document: those that name a class, or an element
- * of ours, that does not stand in it. What a script draws later brings its own styles.
+ * Return a style sheet without the rules that match nothing in a document: those that name a class, or a custom
+ * element, that the document does not have. Elements that a script draws later bring their own styles.
  */
 function styleOf(css, html) {
-  const stands = new Set([...html.matchAll(/class="([^"]*)"/g)].flatMap(([, names]) => names.split(" ")));
+  const classes = new Set([...html.matchAll(/class="([^"]*)"/g)].flatMap(([, names]) => names.split(" ")));
   const known = (part) => {
-    if (part.type === "class") return stands.has(part.name);
+    if (part.type === "class") return classes.has(part.name);
     if (part.type === "type") return !part.name.includes("-") || html.includes(`<${part.name}>`);
     const inner = part.type === "pseudo-class" && ["is", "where"].includes(part.kind) ? part.selectors : null;
     return inner === null || inner.some((selector) => selector.every(known));
@@ -180,7 +181,7 @@ function styleOf(css, html) {
   return code.toString().trim();
 }
 
-/** What reads the output of programs, as a module of its own. */
+/** Return the module that reads the output of programs. */
 async function printedModule() {
   const { output } = await build({
     configFile: false,

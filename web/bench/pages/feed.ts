@@ -1,4 +1,4 @@
-/** 42 kB of Markdown in 10,000 pieces, and a worker that hands out messages, at a rate. */
+/** A text of 42 kB of Markdown in pieces, and a worker that sends messages at a given rate. */
 
 const BLOCK = `## Harbour report
 
@@ -35,7 +35,7 @@ const LENGTH = 42_000;
 
 export const TEXT = BLOCK.repeat(Math.ceil(LENGTH / BLOCK.length)).slice(0, LENGTH);
 
-/** The text in so many pieces, none empty. */
+/** Return the text in `count` pieces, none of them empty. */
 export function pieces(count: number): string[] {
   return Array.from({ length: count }, (_, at) =>
     TEXT.slice(Math.floor((at * LENGTH) / count), Math.floor(((at + 1) * LENGTH) / count)),
@@ -59,7 +59,7 @@ onmessage = ({ data }) => {
   tick();
 };`;
 
-/** A worker that has messages and hands them out: the server's side takes no time of the page. */
+/** A worker that sends prepared messages, so that the server's part takes no time of the page. */
 export class Feed {
   readonly #worker: Worker;
 
@@ -67,7 +67,7 @@ export class Feed {
     this.#worker = worker;
   }
 
-  /** Resolves when the worker has them. */
+  /** Create a worker; resolve when it has the messages. */
   static async of(messages: readonly string[]): Promise<Feed> {
     const address = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
     const worker = new Worker(address);
@@ -77,7 +77,7 @@ export class Feed {
     return new Feed(worker);
   }
 
-  /** Hands them out, so many a second (0 = all at once); resolves when all have come. */
+  /** Send all messages at `rate` per second (0 means all at once); resolve when the last has arrived. */
   send(each: (message: string) => void, rate: number): Promise<void> {
     return new Promise((resolve) => {
       this.#worker.onmessage = ({ data }: MessageEvent<string | null>) => {
@@ -90,7 +90,7 @@ export class Feed {
   }
 }
 
-/** Two frames later: what was asked for has been drawn. */
+/** Wait two frames: everything that was requested is painted then. */
 export async function painted(): Promise<void> {
   for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
 }

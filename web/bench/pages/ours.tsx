@@ -1,4 +1,4 @@
-/** `<arp-chat>` on a client whose server is this page. */
+/** `<arp-chat>` with a client that has this page as its server. */
 
 import { ArpClient } from "@agent-rendering/core";
 import "@agent-rendering/elements";
@@ -9,7 +9,7 @@ let socket: Wire;
 let feed: Feed;
 let seq = 0;
 
-/** A socket whose other end answers by itself. */
+/** A socket with a simulated server that answers by itself. */
 class Wire {
   onopen: (() => void) | null = null;
   onmessage: ((event: { data: unknown }) => void) | null = null;
@@ -22,15 +22,15 @@ class Wire {
   }
   send(text: string) {
     if (JSON.parse(text).type !== "hello") return;
-    tell({ type: "hello", v: 1, capabilities: { components: ["text"], features: ["streaming"] } });
-    tell({ type: "session", v: 1, session_id: "s", epoch: "e", seq: 0, resume: "new" });
+    deliver({ type: "hello", v: 1, capabilities: { components: ["text"], features: ["streaming"] } });
+    deliver({ type: "session", v: 1, session_id: "s", epoch: "e", seq: 0, resume: "new" });
   }
   close() {
     this.onclose?.();
   }
 }
 
-const tell = (...messages: object[]) =>
+const deliver = (...messages: object[]) =>
   socket.onmessage?.({ data: JSON.stringify(messages.length === 1 ? messages[0] : messages) });
 const of = (turn: string, type: string, fields: object = {}) => ({
   type,
@@ -58,11 +58,11 @@ const until = async (condition: () => boolean) => {
 };
 
 const bench = {
-  /** Turns that came before. */
+  /** Add completed turns to the conversation. */
   async earlier(count: number) {
     for (let at = 0; at < count; at += 2) {
       const turn = `e${at}`;
-      tell(
+      deliver(
         input(turn, `Question ${at}`),
         delta(turn, `Answer **${at}** in a line or two, with \`code\`.`),
         ...ending(turn),
@@ -71,27 +71,27 @@ const bench = {
     }
     await painted();
   },
-  /** A turn begins; its answer is about to come, in so many deltas. */
+  /** Begin a turn, and prepare its answer in `count` deltas. */
   async begin(turn: string, count: number) {
-    tell(input(turn, "Go"), of(turn, "turn", { status: "running" }));
+    deliver(input(turn, "Go"), of(turn, "turn", { status: "running" }));
     await painted();
     feed = await Feed.of(pieces(count).map((piece) => JSON.stringify(delta(turn, piece))));
   },
-  /** The answer comes; resolves when all of it is painted. */
+  /** Deliver the answer; resolve when all of it is painted. */
   async stream(rate: number) {
     await feed.send((data) => socket.onmessage?.({ data }), rate);
     await painted();
   },
-  end: (turn: string) => tell(...ending(turn)),
-  /** How long it takes until a component shows. */
+  end: (turn: string) => deliver(...ending(turn)),
+  /** Return the time in ms until a component is shown. */
   async show(id: string, type: string, props: object, selector: string) {
     const began = performance.now();
-    tell(of("c", "render", { components: [{ id, type, props }] }), of("c", "commit"));
+    deliver(of("c", "render", { components: [{ id, type, props }] }), of("c", "commit"));
     await until(() => document.querySelector(selector) !== null);
     await new Promise(requestAnimationFrame);
     return performance.now() - began;
   },
-  /** Scrolls what is scrolled there, a good piece each frame. */
+  /** Scroll an element by 700 pixels in each frame. */
   async scroll(selector: string, frames: number) {
     const place = document.querySelector(selector) as HTMLElement;
     for (let frame = 0; frame < frames; frame += 1) {
@@ -100,7 +100,7 @@ const bench = {
     }
   },
   patch(target: string, path: string, value: unknown) {
-    tell(of("c", "patch", { ops: [{ op: "update", target, path, value }] }), of("c", "commit"));
+    deliver(of("c", "patch", { ops: [{ op: "update", target, path, value }] }), of("c", "commit"));
   },
   text: () => document.querySelector("arp-chat")?.textContent?.length ?? 0,
 };

@@ -1,4 +1,4 @@
-/** streamdown in React; its state is set once per frame, which suits it best. */
+/** streamdown in React. Its state is set once per frame, which gives it the best figures. */
 
 import { useEffect, useState } from "react";
 import { Streamdown } from "streamdown";
@@ -13,13 +13,13 @@ const bench = {
   },
   async stream(rate: number) {
     let text = "";
-    let isAsked = false;
+    let isScheduled = false;
     await feed.send((piece) => {
       text += piece;
-      if (isAsked) return;
-      isAsked = true;
+      if (isScheduled) return;
+      isScheduled = true;
       requestAnimationFrame(() => {
-        isAsked = false;
+        isScheduled = false;
         show(text);
       });
     }, rate);

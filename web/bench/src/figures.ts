@@ -1,22 +1,22 @@
-/** What Chromium counts while something happens in a page. */
+/** Measurements of Chromium while something happens in a page. */
 
 import type { CDPSession, Page } from "playwright-core";
 
 export interface Figures {
-  /** Script, layout and style of the main thread, in ms. */
+  /** Time of script, layout and style in the main thread, in ms. */
   readonly work: number;
-  /** All of the main thread, painting too, in ms. */
+  /** Total time of the main thread, including painting, in ms. */
   readonly task: number;
-  /** Tasks above 50 ms, in ms. */
+  /** Durations of the tasks above 50 ms, in ms. */
   readonly long: readonly number[];
-  /** 95 of 100 frames came sooner than this after the one before, in ms. */
+  /** 95th percentile of the time between two frames, in ms. */
   readonly frame95: number;
-  /** How long it took, in ms. */
+  /** Total duration, in ms. */
   readonly took: number;
 }
 
-/** Measures a page while something happens in it. */
-export async function measured(page: Page, happens: () => Promise<unknown>): Promise<Figures> {
+/** Measure a page while `action` runs. */
+export async function measured(page: Page, action: () => Promise<unknown>): Promise<Figures> {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send("Performance.enable");
   await page.evaluate(() => {
@@ -35,7 +35,7 @@ export async function measured(page: Page, happens: () => Promise<unknown>): Pro
   });
   const before = await metrics(devtools);
   const began = Date.now();
-  await happens();
+  await action();
   const took = Date.now() - began;
   const after = await metrics(devtools);
   const { long, frames } = await page.evaluate(() => {
@@ -55,7 +55,7 @@ export async function measured(page: Page, happens: () => Promise<unknown>): Pro
   };
 }
 
-/** Memory that is in use after a collection, in MB. */
+/** Return the used memory after a garbage collection, in MB. */
 export async function heap(page: Page): Promise<number> {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send("Performance.enable");
@@ -71,6 +71,6 @@ export function percentile(values: readonly number[], part: number): number {
 }
 
 async function metrics(devtools: CDPSession): Promise<{ [name: string]: number }> {
-  const { metrics: told } = await devtools.send("Performance.getMetrics");
-  return Object.fromEntries(told.map(({ name, value }) => [name, value]));
+  const { metrics: list } = await devtools.send("Performance.getMetrics");
+  return Object.fromEntries(list.map(({ name, value }) => [name, value]));
 }

@@ -1,4 +1,4 @@
-/** The web's figures. Each test measures, prints beside the aim, and fails beyond the limit. */
+/** Figures of the web packages. Each test prints its figures with their goals, and fails above the limits. */
 
 import type { Browser, Page } from "playwright-core";
 import { fileURLToPath } from "node:url";
@@ -14,7 +14,7 @@ const PER_SECOND = 1000;
 const EARLIER = 1000;
 const FAST_LOAD_KIB = 1024;
 
-/** What the pages offer. */
+/** Functions of the measured pages. */
 interface Bench {
   earlier(count: number): Promise<void>;
   begin(turn: string, count: number): Promise<void>;
@@ -27,7 +27,7 @@ interface Bench {
 }
 declare const bench: Bench;
 
-/** The client of the page that arp serve gives, as far as it is used here. */
+/** The client of the page of `arp serve`, as far as it is used here. */
 interface Client {
   sendText(text: string): void;
   readonly store: {
@@ -36,7 +36,7 @@ interface Client {
   };
 }
 
-/** So often is measured what takes only a moment; the figure in the middle counts. */
+/** Repetitions of short measurements; the median counts. */
 const ROUNDS = 5;
 
 let app: Application;
@@ -65,8 +65,8 @@ async function opened(name: string): Promise<Page> {
   return page;
 }
 
-/** Measures in some rounds; gives each figure's middle. */
-async function middles<K extends string>(round: () => Promise<Record<K, number>>): Promise<Record<K, number>> {
+/** Measure several times; return the median of each figure. */
+async function medians<K extends string>(round: () => Promise<Record<K, number>>): Promise<Record<K, number>> {
   const all: Record<K, number>[] = [];
   while (all.length < ROUNDS) all.push(await round());
   const names = Object.keys(all[0] as Record<K, number>) as K[];
@@ -81,11 +81,11 @@ async function middles<K extends string>(round: () => Promise<Record<K, number>>
   ) as Record<K, number>;
 }
 
-/** Prints a figure; fails beyond the limit. */
-function told(what: string, value: number, unit: string, aim: number, limit: number): void {
-  const sign = value <= aim ? "met" : value <= limit ? "not met" : "FAILED";
+/** Print a figure; fail above the limit. */
+function report(what: string, value: number, unit: string, goal: number, limit: number): void {
+  const sign = value <= goal ? "met" : value <= limit ? "not met" : "FAILED";
   process.stdout.write(
-    `${what.padEnd(52)} ${value.toFixed(value < 10 ? 2 : 0).padStart(8)} ${unit.padEnd(4)} aim ${aim}, fails at ${limit}: ${sign}\n`,
+    `${what.padEnd(52)} ${value.toFixed(value < 10 ? 2 : 0).padStart(8)} ${unit.padEnd(4)} goal ${goal}, fails at ${limit}: ${sign}\n`,
   );
   expect.soft(value, what).toBeLessThanOrEqual(limit);
 }
@@ -98,91 +98,92 @@ const show = (page: Page, id: string, type: string, props: object, selector: str
     selector,
   ] as const);
 
-/** Measures from an answer's first delta until the last is painted; its turn has begun before. */
+/** Measure from the first delta of an answer until the last is painted. The turn has begun before. */
 async function stream(page: Page, turn: string, rate: number): Promise<Figures> {
   await page.evaluate(([turn, count]) => bench.begin(turn, count), [turn, DELTAS] as const);
   return measured(page, () => page.evaluate((rate) => bench.stream(rate), rate));
 }
 
-test("first load of the page that arp serve gives", async () => {
+test("first load of the page of arp serve", async () => {
   const all: Opening[] = [];
-  while (all.length < ROUNDS - 1) all.push(await openedAnew(async () => undefined));
+  while (all.length < ROUNDS - 1) all.push(await openAsNewVisitor(async () => undefined));
   all.push(
-    await openedAnew(async (page, { usable }) => {
-      const asked = await page.evaluate(() =>
+    await openAsNewVisitor(async (page, { usable }) => {
+      const requested = await page.evaluate(() =>
         performance.getEntriesByType("resource").map(({ name, startTime }) => ({ name, at: startTime })),
       );
-      const files = asked.filter(({ name }) => /\.(?:js|css)$/.test(name));
+      const files = requested.filter(({ name }) => /\.(?:js|css)$/.test(name));
       const before = files.filter(({ at }) => at <= usable);
       const sizes = async (of: typeof files) =>
         (await Promise.all([agent.url, ...of.map(({ name }) => name)].map(gzipped))).reduce(
           (sum, size) => sum + size,
           0,
         ) / FAST_LOAD_KIB;
-      told("First load until the box is usable, document with it, gzip", await sizes(before), "KiB", 65, 80);
-      told("First load, requests until then", 1 + before.length, "", 5, 6);
+      report("First load until the box is usable, document with it, gzip", await sizes(before), "KiB", 65, 80);
+      report("First load, requests until then", 1 + before.length, "", 5, 6);
       process.stdout.write(
-        `and with all that follows by itself: ${(await sizes(files)).toFixed(0)} KiB in ${1 + files.length} files\n`,
+        `with everything that is loaded later: ${(await sizes(files)).toFixed(0)} KiB in ${1 + files.length} files\n`,
       );
     }),
   );
-  const middle = (of: (opening: Opening) => number) => percentile(all.map(of), 0.5);
-  told(
+  const median = (of: (opening: Opening) => number) => percentile(all.map(of), 0.5);
+  report(
     "First contentful paint",
-    middle(({ paint }) => paint),
+    median(({ paint }) => paint),
     "ms",
     200,
     300,
   );
-  told(
+  report(
     "A key pressed at the first paint is presented",
-    middle(({ typed }) => typed),
+    median(({ typed }) => typed),
     "ms",
     350,
     500,
   );
-  told(
+  report(
     "Box usable: the chat's own shows, with the cursor",
-    middle(({ usable }) => usable),
+    median(({ usable }) => usable),
     "ms",
     350,
     500,
   );
 });
 
-/** Opens the page as somebody who was never there, and types at the first paint. */
-async function openedAnew(look: (page: Page, opening: Opening) => Promise<void>): Promise<Opening> {
+/** Open the page without stored data, and type at the first paint. */
+async function openAsNewVisitor(inspect: (page: Page, opening: Opening) => Promise<void>): Promise<Opening> {
   const context = await browser.newContext();
   const page = await context.newPage();
   const typed = "typed at the first paint";
   const isPainted = await watchOpening(page);
   await page.goto(agent.url, { waitUntil: "commit" });
   await isPainted();
-  await page.keyboard.type(typed); // real keys, into whatever has the cursor
+  await page.keyboard.type(typed); // real keys, into the element that has the focus
   await page.waitForFunction(
     () => opening.usable > 0 && opening.typed > 0 && customElements.get("arp-message") !== undefined,
   );
   await page.locator(".page-side nav :is(section, .arp-sessions-none)").first().waitFor();
   expect(await page.locator("arp-composer textarea").inputValue()).toBe(typed);
   const seen = await page.evaluate(() => opening);
-  await look(page, seen);
+  await inspect(page, seen);
   await context.close();
   return seen;
 }
 
-/** When things were to be seen in a document, in ms since its navigation began; 0 = not yet. */
+/** Times of events in a document, in ms since its navigation began; 0 means not yet. */
 interface Opening {
   paint: number;
-  /** The first key is, as the browser tells it. */
+  /** Time when the effect of the first key was presented, as the browser reports it. */
   typed: number;
-  /** The chat's own message box is painted and has the cursor. */
+  /** Time when the chat's own message box was painted and had the cursor. */
   usable: number;
 }
 declare const opening: Opening;
 
 /**
- * Takes note of when what is to be seen, from inside of the page: what the driver needs to look into one would count otherwise.
- * Gives what resolves at the first contentful paint.
+ * Record the times inside the page: requests of the test driver would add their own time.
+ *
+ * @returns A function that resolves at the first contentful paint.
  */
 async function watchOpening(page: Page): Promise<() => Promise<void>> {
   const devtools = await page.context().newCDPSession(page);
@@ -198,7 +199,7 @@ async function watchOpening(page: Page): Promise<() => Promise<void>> {
       seen.paint = paint.startTime;
       (window as unknown as { painted(text: string): void }).painted("");
     }).observe({ type: "paint", buffered: true });
-    // The first key, until the frame with what it did is presented: timers and messages wait while keys come.
+    // The first key, until the frame with its effect is presented: timers and messages wait while keys arrive.
     new PerformanceObserver((list) => {
       for (const { startTime, duration } of list.getEntries()) seen.typed ||= startTime + duration;
     }).observe({ type: "first-input", buffered: true });
@@ -207,7 +208,7 @@ async function watchOpening(page: Page): Promise<() => Promise<void>> {
       const isUsable =
         box instanceof HTMLTextAreaElement && box.checkVisibility() && box.closest("arp-composer") !== null;
       if (isUsable)
-        setTimeout(() => (seen.usable ||= performance.now())); // behind this frame
+        setTimeout(() => (seen.usable ||= performance.now())); // after this frame
       else requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
@@ -215,7 +216,7 @@ async function watchOpening(page: Page): Promise<() => Promise<void>> {
   return () => isPainted;
 }
 
-/** What the server sends of a file to whoever takes gzip, in bytes. */
+/** Return the size of a file that is sent with gzip, in bytes. */
 async function gzipped(url: string): Promise<number> {
   const response = await fetch(url, { headers: { "accept-encoding": "gzip" } });
   return Number(response.headers.get("content-length"));
@@ -226,10 +227,10 @@ test("W13: 10,000 deltas at 1,000 a second", async () => {
   const before = await heap(page);
   ours = await stream(page, "t", PER_SECOND);
   await page.evaluate(() => bench.end("t"));
-  told("Work per delta", ours.work / DELTAS, "ms", 0.1, 0.25);
-  told("Long tasks", ours.long.length, "", 0, 1);
-  told("Frame, 95 of 100", ours.frame95, "ms", 17, 34);
-  told("Heap after it", (await heap(page)) - before, "MB", 5, 15);
+  report("Work per delta", ours.work / DELTAS, "ms", 0.1, 0.25);
+  report("Long tasks", ours.long.length, "", 0, 1);
+  report("Frame, 95 of 100", ours.frame95, "ms", 17, 34);
+  report("Heap after it", (await heap(page)) - before, "MB", 5, 15);
   expect(await page.evaluate(() => bench.text())).toBeGreaterThan(30_000);
   await page.close();
 });
@@ -251,23 +252,23 @@ test("10,000 deltas after 1,000 messages", async () => {
   const page = await opened("ours");
   await page.evaluate((count) => bench.earlier(count), EARLIER);
   const figures = await stream(page, "t", PER_SECOND);
-  told("Work per delta after 1,000 messages", figures.work / DELTAS, "ms", 0.2, 0.5);
-  told("Long tasks after 1,000 messages", figures.long.length, "", 0, 1);
+  report("Work per delta after 1,000 messages", figures.work / DELTAS, "ms", 0.2, 0.5);
+  report("Long tasks after 1,000 messages", figures.long.length, "", 0, 1);
   await page.close();
 });
 
 test("W14: 10,000 deltas at once", async () => {
-  const { took, long } = await middles(async () => {
+  const { took, long } = await medians(async () => {
     const page = await opened("ours");
     const figures = await stream(page, "t", 0);
     await page.close();
     return { took: figures.took, long: figures.long.length };
   });
-  told("Burst", took, "ms", 300, 1000);
-  told("Long tasks in it", long, "", 0, 1);
+  report("Burst", took, "ms", 300, 1000);
+  report("Long tasks in it", long, "", 0, 1);
 });
 
-test("a key while an answer streams", async () => {
+test("a key is painted while an answer streams", async () => {
   const page = await opened("ours");
   const streaming = stream(page, "t", PER_SECOND);
   const box = page.locator("arp-composer textarea");
@@ -282,7 +283,7 @@ test("a key while an answer streams", async () => {
   await box.pressSequentially("a message that is typed while it answers", { delay: 100 });
   await streaming;
   const keys = await page.evaluate(() => (window as unknown as { keys: number[] }).keys);
-  told("Key to paint while it streams, 95 of 100", percentile(keys, 0.95), "ms", 32, 64);
+  report("Key to paint while it streams, 95 of 100", percentile(keys, 0.95), "ms", 32, 64);
   await page.close();
 });
 
@@ -299,12 +300,12 @@ test("a session of 1,000 messages", async () => {
         await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }, EARLIER / 2);
-  const { took } = await middles(async () => ({ took: await openedLast(page, `message ${EARLIER / 2}`) }));
-  told("Open a session of 1,000 messages", took, "ms", 100, 200);
+  const { took } = await medians(async () => ({ took: await openedLast(page, `message ${EARLIER / 2}`) }));
+  report("Open a session of 1,000 messages", took, "ms", 100, 200);
   await page.close();
 });
 
-/** How long the newest chat takes from the click on its name until its last answer is painted. */
+/** Return the time in ms from the click on the newest chat until its last answer is painted. */
 async function openedLast(page: Page, last: string): Promise<number> {
   await page.goto(agent.url);
   await page.locator(".page-side nav a").first().waitFor();
@@ -329,7 +330,7 @@ test("W42: a large table", async () => {
   );
   const headers = Array.from({ length: 8 }, (_, column) => `Column ${column}`);
   await show(page, "warm", "table", { headers: ["a"], rows: [["1"]] }, "arp-table table");
-  told(
+  report(
     "Table of 10,000 rows, ready",
     await show(page, "big", "table", { headers, rows }, "arp-table:nth-of-type(2) table"),
     "ms",
@@ -339,18 +340,18 @@ test("W42: a large table", async () => {
   const { frame95 } = await measured(page, () =>
     page.evaluate(() => bench.scroll("arp-table:nth-of-type(2) .arp-table-scroll", 120)),
   );
-  told("Table of 10,000 rows, scrolling, frame, 95 of 100", frame95, "ms", 17, 34);
+  report("Table of 10,000 rows, scrolling, frame, 95 of 100", frame95, "ms", 17, 34);
   const table = page.locator("arp-table").nth(1);
   const sorting = await measured(page, async () => {
     await table.locator("th button").nth(1).click();
     await table.locator("th[aria-sort=ascending]").waitFor();
   });
-  told("Table of 10,000 rows, sorted by text, long tasks", sorting.long.length, "", 0, 1);
+  report("Table of 10,000 rows, sorted by text, long tasks", sorting.long.length, "", 0, 1);
   const filtering = await measured(page, async () => {
     await table.locator("input[type=search]").fill("cell 99");
     await expect.poll(() => table.locator(".arp-count").textContent()).toMatch(/of 10,000 match/);
   });
-  told("Table of 10,000 rows, filtered, long tasks", filtering.long.length, "", 0, 1);
+  report("Table of 10,000 rows, filtered, long tasks", filtering.long.length, "", 0, 1);
   await page.close();
 });
 
@@ -358,7 +359,7 @@ test("W47: a large difference", async () => {
   const page = await opened("ours");
   const lines = Array.from({ length: 10_000 }, (_, at) => `line ${at}`);
   const after = lines.map((line, at) => (at % 20 === 0 ? `${line} changed` : line));
-  await show(page, "warm", "diff", { before: "a", after: "b" }, "arp-diff tr[data-kind=added]"); // its code is loaded then
+  await show(page, "warm", "diff", { before: "a", after: "b" }, "arp-diff tr[data-kind=added]"); // loads its code
   const figures = await measured(page, async () => {
     await show(
       page,
@@ -371,7 +372,7 @@ test("W47: a large difference", async () => {
       () => document.querySelectorAll("arp-diff:nth-of-type(2) tr[data-kind=added]").length === 500,
     );
   });
-  told("Difference of 10,000 lines, long tasks", figures.long.length, "", 0, 1);
+  report("Difference of 10,000 lines, long tasks", figures.long.length, "", 0, 1);
   await page.close();
 });
 
@@ -384,7 +385,7 @@ test("a chart", async () => {
     }));
   const chart = { type: "line", title: "Lines", labels, datasets: lines(0) };
   const changes = Array.from({ length: 20 }, (_, change) => lines(change + 1));
-  const { first, again } = await middles(async () => {
+  const { first, again } = await medians(async () => {
     const page = await opened("ours");
     await show(
       page,
@@ -392,7 +393,7 @@ test("a chart", async () => {
       "chart",
       { type: "pie", labels: ["a"], datasets: [{ label: "A", data: [1] }] },
       "arp-chart svg path",
-    ); // its code is loaded then
+    ); // loads the code of charts
     const cold = await measured(page, () => show(page, "lines", "chart", chart, "arp-chart .arp-line-path"));
     const warm = await measured(page, () =>
       page.evaluate(async (changes) => {
@@ -405,8 +406,8 @@ test("a chart", async () => {
     await page.close();
     return { first: cold.work, again: warm.work / changes.length };
   });
-  told("Chart of 5 × 200, first, work", first, "ms", 15, 50);
-  told("Chart of 5 × 200, again, work", again, "ms", 3, 10);
+  report("Chart of 5 × 200, first, work", first, "ms", 15, 50);
+  report("Chart of 5 × 200, again, work", again, "ms", 3, 10);
 });
 
 test("a patch of one of 500 components", async () => {
@@ -423,6 +424,6 @@ test("a patch of one of 500 components", async () => {
       }
     }),
   );
-  told("Patch of one of 500 components", figures.work / 50, "ms", 1, 5);
+  report("Patch of one of 500 components", figures.work / 50, "ms", 1, 5);
   await page.close();
 });

@@ -1,25 +1,26 @@
-/** The components of `/ui`, which wrap the elements. */
+/** The built-in components of `/ui`, which wrap the elements. */
 
 import type { CoreProps } from "@agent-rendering/core";
 
-/** Property of each component of `/ui`, with its type: `ownOf` leaves these to the elements. */
+/** Key of the component type in each component of `/ui`. `ownOf` leaves these components to the elements. */
 export const BUILT_IN = Symbol.for("arp.builtIn");
 
-/** The agent's props, whether it can no longer be answered, and where answers go. */
+/** Props of a built-in component: those of its type in the catalog, and the following ones. */
 export type BuiltInProps<Type extends keyof CoreProps> = CoreProps[Type] & {
+  /** Whether the component can no longer be answered. */
   _restored?: boolean | undefined;
-  /** Receives answers as texts; without it they go to the nearest provider's client. */
+  /** Receives answers as texts. Without it, answers go to the client of the nearest provider. */
   onInput?: ((text: string) => void) | undefined;
 };
 
 const NOT_THE_AGENTS = new Set(["component", "context", "answer", "action", "onAnswer", "onAction"]);
 
-/** Return whether a prop is part of the component, not one that every own component gets. */
+/** Return whether a prop belongs to the component's type; the others are passed to every custom component. */
 export function isAgentsProp(name: string): boolean {
   return !NOT_THE_AGENTS.has(name);
 }
 
-/** Return the name for tools of developers: `ArpStatusCard` for `status-card`. */
+/** Return the name of a component in developer tools: `ArpStatusCard` for `status-card`. */
 export function builtInName(type: string): string {
   return `Arp${type.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase())}`;
 }

@@ -2,7 +2,7 @@
 
 import type { Cell } from "@agent-rendering/core";
 
-/** Return a cell whose value never changes. */
+/** Return a cell with a constant value. */
 export function fixed<T>(value: T): Cell<T> {
   return { get: () => value, subscribe: () => () => undefined };
 }

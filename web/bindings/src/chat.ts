@@ -4,19 +4,19 @@ import type { ArpClient, Component, Json } from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
 import type { ChatKeys, SignIn } from "@agent-rendering/elements";
 
-/** The `<arp-chat>` element, which a ref holds. */
+/** The `<arp-chat>` element, as a ref returns it. */
 export interface ArpChatElement extends HTMLElement {
   readonly activeClient: ArpClient | null;
-  /** Sends something as if it were typed. */
+  /** Send a message as if the user had typed it. */
   say(text: string, files?: readonly File[]): void;
   stop(): void;
-  /** Puts a text into the message box. */
+  /** Put a text into the message box. */
   draft(text: string): void;
-  /** Goes to the newest message. */
+  /** Scroll to the newest message. */
   jump(): void;
 }
 
-/** Options of the draft without an effect: the client finds out these values itself. */
+/** Options of the draft that have no effect, because the client gets these values from the server. */
 export interface DraftOptions {
   /** @deprecated */
   chatParam?: string | undefined;
@@ -28,34 +28,34 @@ export interface DraftOptions {
   fileParam?: string | undefined;
 }
 
-/** A theme; `system` and `auto` follow the reader's settings. */
+/** A theme; `system` and `auto` follow the setting of the user's system. */
 export type Theme = "light" | "dark" | "system" | "auto";
 
-/** How a chat looks and what it says. */
+/** Appearance and texts of a chat. */
 export interface ChatAppearance {
   /** Title of the welcome; the server's if absent. */
   title?: string | undefined;
   description?: string | undefined;
   /** Suggestions of the welcome; the server's if absent. */
   suggestions?: readonly string[] | undefined;
-  /** `system` is the default. */
+  /** Theme (default: `system`). */
   theme?: Theme | undefined;
-  /** Any CSS colour; text on it follows. */
+  /** Accent, any CSS colour. The colour of text on it is chosen for contrast. */
   accentColor?: string | undefined;
   locale?: string | undefined;
-  /** Texts in place of ours. */
+  /** Texts that replace the built-in ones. */
   strings?: Partial<Strings> | undefined;
   /** Placeholder of the message box. */
   placeholder?: string | undefined;
-  /** Address of a picture of this page's own server, or a short text. */
+  /** Address of a picture on this page's own server, or a short text. */
   logo?: string | undefined;
-  /** Picture beside the agent's messages; as `logo`. */
+  /** Picture beside the agent's messages; the same kinds of values as `logo`. */
   avatar?: string | undefined;
-  /** Other keys than ours: `{stop: "Control+.", previous: null}`. */
+  /** Keys that replace the default ones, such as `{stop: "Control+.", previous: null}`. */
   keys?: Partial<ChatKeys> | undefined;
-  /** How a user signs in whom the server does not let in. */
+  /** Way to sign in, for users that the server refuses. */
   signIn?: SignIn | null | undefined;
-  /** Shows what tools do (default: true). */
+  /** Whether tool calls and thinking are shown (default: true). */
   showActivityPanel?: boolean | undefined;
 }
 
@@ -80,32 +80,32 @@ export function chatProperties(given: ChatAppearance): { readonly [property: str
   };
 }
 
-/** Return a theme for the client, which knows no other than these two. */
+/** Return the theme to report to the server; `undefined` if it depends on the user's system. */
 export function clientTheme(theme: Theme | undefined): "light" | "dark" | undefined {
   return theme === "light" || theme === "dark" ? theme : undefined;
 }
 
-/** What an application with message bubbles of its own calls. */
+/** Actions for applications that draw their own message bubbles. */
 export interface ChatActions {
-  /** Sends; while there is no connection it waits, also over a reload. Returns the message's id. */
+  /** Send a message and return its id. Without a connection the message waits; it survives a reload. */
   sendMessage: (text: string, file?: File | readonly File[]) => string | null;
-  /** Stops the answer. */
+  /** Stop the answer. */
   stop: () => void;
-  /** Answers a component that asks; see the core's `answerOfValue` for the value. */
+  /** Answer a question; see `answerOfValue` in the core for the value. */
   answer: (component: Component, value: Json) => void;
   switchSession: (sessionId: string) => Promise<void>;
-  /** Begins a new chat, of an app with several agents (`status.capabilities.workflows`) with one by its name. */
+  /** Begin a new chat; if the app has several agents (`status.capabilities.workflows`), with the agent of this name. */
   startNewChat: (workflow?: string | object) => void;
 }
 
-/** Return the actions of the client that `current` returns when they are called. */
+/** Return actions that use the client which `current` returns at the time of the call. */
 export function chatActions(current: () => ArpClient | null): ChatActions {
   return {
     sendMessage: (text, file) => sendTyped(current(), text, file),
     stop: () => void current()?.stop(),
     answer: (component, value) => void current()?.answer(component, value),
     switchSession: async (sessionId) => current()?.setSessionId(sessionId),
-    // A handler of clicks passes its event, which names no agent.
+    // Used as a click handler, this receives the event, which is not the name of an agent.
     startNewChat: (workflow) => current()?.setSessionId(null, typeof workflow === "string" ? { workflow } : {}),
   };
 }
@@ -117,5 +117,5 @@ export function sendTyped(client: ArpClient | null, text: string, file?: File | 
   return client.sendText(text, { files });
 }
 
-/** Name of the text that says a tool's state. */
+/** Keys of the texts for the states of a tool. */
 export const TOOL_STATE_TEXTS = { running: "toolRunning", done: "toolDone", failed: "toolFailed" } as const;

@@ -1,4 +1,4 @@
-/** Options of a client, and which components it offers to the server. */
+/** Options of a client, and the components that it offers to the server. */
 
 import type { ArpClientOptions } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
@@ -8,11 +8,11 @@ export type Loose<T> = { [Name in keyof T]: undefined extends T[Name] ? T[Name] 
 
 /** Options that are the same in each framework. */
 export interface SharedClientOptions extends Loose<Omit<ArpClientOptions, "url" | "sessionId">> {
-  /** Connects when the component is there (default: true). */
+  /** Whether the client connects when the component is mounted (default: true). */
   autoConnect?: boolean | undefined;
 }
 
-/** Features that `<arp-chat>` has. */
+/** Additional features of `<arp-chat>`. */
 export const CHAT_FEATURES = ["line-pause", "overlays"];
 
 /** Return the fields that are not `undefined`. */
@@ -21,8 +21,8 @@ export function defined<T extends object>(fields: T): Loose<T> {
 }
 
 /**
- * Return options with the components that can be drawn: all that the elements draw, and the application's own.
- * `components` in the options counts if the application has none.
+ * Return options that offer all components that can be drawn: those of the elements and the application's custom ones.
+ * Without custom ones, `components` of the options is used if it is set.
  */
 export function offering<Options extends object>(options: Options, own: object): Options {
   const types = Object.keys(own).filter((type) => !Object.hasOwn(DRAWN, type));

@@ -1,4 +1,4 @@
-/** Words and theme of elements that are drawn outside of a whole chat. */
+/** Texts and theme of elements that are drawn outside of a whole chat. */
 
 import type { ArpClient } from "@agent-rendering/core";
 import { loadStrings, type Strings, type Translator } from "@agent-rendering/core/strings";
@@ -14,18 +14,22 @@ export interface ElementContextOptions {
   answer?: ArpContext["answer"] | undefined;
 }
 
-/** A language and its words. */
+/** A language and its texts. */
 export type Words = readonly [locale: string, strings: Partial<Strings>];
 
-/** The words until another language has been loaded. */
+/** Texts that are used until another language is loaded. */
 export const ENGLISH: Words = ["en", {}];
 
-/** Load the words of a language; `undefined` means the browser's. */
+/** Load the texts of a language; `undefined` means the languages of the browser. */
 export function loadWords(locale: string | undefined): Promise<Words> {
   return loadStrings(locale === undefined ? navigator.languages : [locale]);
 }
 
-/** Call a function now and at each change, with whether the reader prefers a dark theme; return a function that stops it. */
+/**
+ * Report whether the user prefers a dark theme, now and after each change.
+ *
+ * @returns A function that stops it.
+ */
 export function watchDark(onChange: (isDark: boolean) => void): () => void {
   const query = matchMedia("(prefers-color-scheme: dark)");
   const report = () => onChange(query.matches);

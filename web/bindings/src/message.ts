@@ -11,7 +11,7 @@ import {
 import { turnOf, type MessagePart } from "@agent-rendering/core/chat";
 import { defined } from "./client_options.js";
 
-/** A message, as `useArpChat` returns it. */
+/** Fields of a message that `useArpChat` returns. */
 export interface MessageFields {
   readonly role: "user" | "assistant";
   readonly content: string;
@@ -27,7 +27,13 @@ export function turnOfMessage({ role, content, ...rest }: MessageFields, id: str
   return turnOf({ ...(defined(rest) as object), role, content }, id);
 }
 
-/** Return the component that is drawn: a component, or one in the draft's form; questions expired if restored. */
+/**
+ * Return the component to draw.
+ *
+ * @param event Component in the draft's form, used if `given` is absent.
+ * @param isRestored Whether questions can no longer be answered: they get the state `expired` unless they have one.
+ * @param id Id of a component in the draft's form, which has none.
+ */
 export function shownComponent(
   given: Component | undefined,
   event: Pick<ToolRenderEvent, "component" | "props"> | undefined,

@@ -1,4 +1,4 @@
-/** Components of the application's own: which they are, their props, and how they answer. */
+/** Custom components of an application: their types, their props, and their answers. */
 
 import type { Component, Json } from "@agent-rendering/core";
 import { isClosed } from "@agent-rendering/core/chat";
@@ -6,21 +6,21 @@ import type { ArpContext, Components } from "@agent-rendering/elements/component
 import type { Places } from "@agent-rendering/elements/places";
 import { BUILT_IN } from "./built_in.js";
 
-/** Props that a component of your own gets besides the agent's. */
+/** Props of a custom component in addition to the agent's. */
 export interface OwnComponentProps {
-  /** As the agent side sent it, with `id` and `type`. */
+  /** The component as the agent side sent it, with `id` and `type`. */
   component: Component;
-  /** Texts, theme, the client. */
+  /** Texts, theme and client. */
   context: ArpContext;
-  /** Answers a question, once. */
+  /** Answer a question; only the first call counts. */
   answer: (value: Json) => void;
-  /** Sends an action of this component. */
+  /** Send an action of this component. */
   action: (name: string, payload?: unknown) => void;
-  /** It can no longer be answered. */
+  /** Whether the component can no longer be answered. */
   _restored: boolean;
 }
 
-/** Return the props that a component of the application's own gets besides the agent's. */
+/** Return the props of a custom component that are added to the agent's. */
 export function ownProps(component: Component, context: ArpContext): OwnComponentProps {
   return {
     component,
@@ -31,7 +31,7 @@ export function ownProps(component: Component, context: ArpContext): OwnComponen
   };
 }
 
-/** Return the components without those of `/ui` under their own type: the elements draw them anyway. */
+/** Return the components without those of `/ui` under their own type, which the elements draw anyway. */
 export function ownOf<C extends object>(components: { readonly [type: string]: C }): { readonly [type: string]: C } {
   const own = Object.entries(components).filter(
     ([type, component]) => (component as { [BUILT_IN]?: string })[BUILT_IN] !== type,
@@ -39,19 +39,19 @@ export function ownOf<C extends object>(components: { readonly [type: string]: C
   return Object.fromEntries(own);
 }
 
-/** Return the types as one text: equal texts need no new registry. */
+/** Return the types as one text. While the text is the same, the same registry can be used. */
 export function typesKey(components: object): string {
   return Object.keys(components).sort().join("\n");
 }
 
-/** Return a registry for the elements that leaves a place for each component of these types. */
+/** Return a registry for the elements that creates a place for each component of these types. */
 export function registryOf(places: Places, key: string): Components {
   const known = new Set(key === "" ? [] : key.split("\n"));
   return places.factories({ has: (type) => known.has(type), list: () => [...known] });
 }
 
 /**
- * Answer a component by a text, as in the draft. The text is the choice of `choices` and the answer of
+ * Answer a component with a text, as in the draft. The text is the selected value of `choices` and the answer of
  * `text-input`; for every other type it is sent as a message.
  */
 export function answerText(component: Component, context: ArpContext, text: string): void {
@@ -61,7 +61,7 @@ export function answerText(component: Component, context: ArpContext, text: stri
   else void context.answer(component, value);
 }
 
-/** Return a function for `ArpContext.answer` that passes each answer on as a text. */
+/** Return a function for `ArpContext.answer` that passes each answer to `onText` as a text. */
 export function asText(onText: (text: string) => void) {
   return (_component: unknown, value: unknown): void => {
     onText(Array.isArray(value) ? value.join(", ") : typeof value === "string" ? value : JSON.stringify(value));

@@ -4,7 +4,7 @@ import type { Cell, ChatSession, SessionAPI } from "@agent-rendering/core";
 
 export interface LoadedSessions {
   readonly sessions: ChatSession[];
-  /** Why the list could not be loaded or a chat not be deleted. */
+  /** Error of the last load or deletion, if it failed. */
   readonly error: Error | null;
 }
 
@@ -15,7 +15,7 @@ export interface SessionActions {
   deleteSession: (id: string) => Promise<void>;
 }
 
-/** A list of chats. Its methods never reject: an error is in the cell. */
+/** A list of chats. Its methods never reject; an error is in the cell. */
 export class SessionList {
   readonly cell: Cell<LoadedSessions>;
   #loaded = NO_SESSIONS;
@@ -32,7 +32,7 @@ export class SessionList {
     };
   }
 
-  /** Load the list; nothing happens without an API. */
+  /** Load the list. Without an API do nothing. */
   async load(api: SessionAPI | null): Promise<void> {
     if (api === null) return;
     const request = ++this.#request;
@@ -59,7 +59,7 @@ export class SessionList {
     return true;
   }
 
-  /** Ignore the answer to the request that is running. */
+  /** Ignore the answer to the current request. */
   ignorePending(): void {
     this.#request += 1;
   }

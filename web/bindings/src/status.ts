@@ -1,4 +1,4 @@
-/** The status of a client and what the agent side can do. */
+/** The status of a client, and the capabilities of the agent side. */
 
 import type { ArpCapabilities, Status } from "@agent-rendering/core";
 import { fixed } from "./cells.js";
@@ -23,7 +23,7 @@ export const IDLE_CELL = fixed(IDLE);
 
 const COMPLETED = new WeakMap<object, ArpCapabilities>();
 
-/** Return the capabilities with every field; the same object for the same status. */
+/** Return the capabilities with all fields; the same object for the same status. */
 export function capabilitiesOf({ capabilities }: Status): ArpCapabilities | null {
   if (capabilities === null) return null;
   let complete = COMPLETED.get(capabilities);

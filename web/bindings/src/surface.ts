@@ -1,17 +1,17 @@
-/** What a renderer reports about a surface that it places itself. */
+/** Actions of a surface for applications that place it themselves. */
 
 import type { ArpClient } from "@agent-rendering/core";
 
 export interface SurfaceActions {
-  /** Closes it for every renderer; the agent's `on_close` is called. */
+  /** Close the surface for every renderer. Calls the agent's `on_close`. */
   close: () => void;
-  /** Tells the agent that the user turned to it or away from it: its `on_focus` is called. */
+  /** Report whether the surface has the focus. Calls the agent's `on_focus`. */
   setFocused: (isFocused: boolean) => void;
-  /** Tells the agent its size in CSS pixels, and its states: its `on_configure` is called. */
+  /** Report the size in CSS pixels, and the states. Calls the agent's `on_configure`. */
   setSize: (width: number, height: number, states?: readonly string[]) => void;
 }
 
-/** Return the actions of a surface; client and name are read when an action is called. */
+/** Return the actions of a surface. Client and name are read at the time of the call. */
 export function surfaceActions(client: () => ArpClient | null, name: () => string): SurfaceActions {
   return {
     close: () => void client()?.closeSurface(name()),

@@ -6,7 +6,7 @@ import { SessionList } from "../src/session_list.js";
 
 const chat = (id: string) => ({ id }) as ChatSession;
 
-/** An API whose pages are resolved by hand, in any order. */
+/** Return an API with pages that the test resolves, in any order. */
 function api() {
   const pages: ((ids: string[]) => void)[] = [];
   const page = () => new Promise((resolve) => pages.push((ids) => resolve({ sessions: ids.map(chat), next: null })));
@@ -36,7 +36,7 @@ test("a pending answer can be ignored", async () => {
   expect(ids(list)).toEqual([]);
 });
 
-test("an error is in the cell, keeps the list, and goes with the next answer", async () => {
+test("an error is in the cell, keeps the list, and is removed by the next answer", async () => {
   const list = new SessionList();
   const { api: server, pages, remove } = api();
   const changes = vi.fn();
@@ -57,7 +57,7 @@ test("an error is in the cell, keeps the list, and goes with the next answer", a
   expect([list.cell.get().error, changes.mock.calls.length]).toEqual([null, 3]);
 });
 
-test("without an API nothing is loaded and nothing is deleted", async () => {
+test("without an API nothing is loaded or deleted", async () => {
   const list = new SessionList();
   await list.load(null);
   expect([await list.delete(null, "a"), list.cell.get().sessions]).toEqual([false, []]);

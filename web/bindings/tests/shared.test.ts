@@ -23,19 +23,19 @@ test("a text answers choices and text-input, and is a message for every other ty
   expect(sendText.mock.calls).toEqual([["Rain"]]);
 });
 
-test("an answer is passed on as a text: several with commas, objects as JSON", () => {
+test("an answer is passed as a text: several values with commas, objects as JSON", () => {
   const texts: string[] = [];
   const answer = asText((text) => texts.push(text));
   for (const value of ["a", ["a", "b"], { a: 1 }, true]) answer(null, value);
   expect(texts).toEqual(["a", "a, b", '{"a":1}', "true"]);
 });
 
-test("a built-in component is the application's own only under another type", () => {
+test("a built-in component counts as custom only under another type", () => {
   const table = { [BUILT_IN]: "table" };
   expect(Object.keys(ownOf({ table, chart: table, "x-demo-a": {} }))).toEqual(["chart", "x-demo-a"]);
 });
 
-test("a client offers what the elements draw and the application's own; given components count without own ones", () => {
+test("a client offers the types of the elements and the custom ones; the option components is used without custom ones", () => {
   const given = { url: "", components: { text: 1 } };
   expect(offering({ url: "" }, {})).toEqual({ url: "", components: DRAWN });
   expect(offering(given, {})).toBe(given);
@@ -48,7 +48,7 @@ test("an empty message is not sent; files without a text are", () => {
   expect([sendTyped(client, " "), sendTyped(client, "", file), sendTyped(null, "Hi")]).toEqual([null, "id", null]);
 });
 
-test("a new chat that a click begins names no agent", () => {
+test("a new chat that a click begins does not name an agent", () => {
   const setSessionId = vi.fn();
   const { startNewChat } = chatActions(() => ({ setSessionId }) as never);
   startNewChat({ type: "click" });
@@ -82,11 +82,11 @@ test("a restored question is expired; a component in the draft's form has an id"
   expect(shownComponent(undefined, undefined, true, "i")).toBe(null);
 });
 
-test("a message is a turn of its id", () => {
+test("a message becomes a turn with its id", () => {
   expect(turnOfMessage({ role: "user", content: "Hi", file: undefined }, "m").id).toBe("m");
 });
 
-test("each component of the catalog has a name for developers", () => {
+test("each component of the catalog has a name for developer tools", () => {
   const names = Object.keys(VERSIONS).map(builtInName);
   expect(names).toContain("ArpStatusCard");
   expect(names.filter((name) => !/^Arp(?:[A-Z][a-z]+)+$/.test(name))).toEqual([]);

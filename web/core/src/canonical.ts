@@ -1,10 +1,10 @@
-/** What shows as plain JSON: for tests and conformance cases. Source: schemas/README.md. */
+/** The screen as plain JSON, for tests and conformance cases. Source: schemas/README.md. */
 
 import type { Json, JsonObject } from "./protocol/generated/wire.js";
 import { storyOf } from "./protocol/story.js";
 import { isTextPart, type Screen, type ToolRun, type TurnState } from "./protocol/screen.js";
 
-/** All that shows, equal for equal screens however they came about. */
+/** Return the content of a screen. Equal screens give equal results, whatever messages produced them. */
 export function canonical(screen: Screen): JsonObject {
   const turns: JsonObject = {};
   for (const id of screen.turnIds) turns[id] = canonicalTurn(screen.turn(id) as TurnState);
@@ -36,7 +36,7 @@ function canonicalTurn(turn: TurnState): JsonObject {
   };
 }
 
-/** What the feature `tool-detail` adds, if anything; how long a tool ran differs when the same turn runs again. */
+/** Return the fields of the feature `tool-detail`, if any. The duration is left out: it differs from run to run. */
 function details({ progress, result, resultRef }: ToolRun): JsonObject[] {
   const fields = known({
     progress: progress && known({ ...progress, text: progress.text || null }),

@@ -1,4 +1,4 @@
-/** An entry of its own (`@agent-rendering/core/chat`): what draws a conversation builds on. */
+/** Separate entry (`@agent-rendering/core/chat`): state for packages that draw a conversation. */
 
 export { ChatView, toolTitle } from "./chat/view.js";
 export type { ToolCardState } from "./chat/view.js";

@@ -1,6 +1,6 @@
 /**
- * What was shown, as text to keep: Markdown, JSON, and tables as CSV, TSV and Markdown. An entry of
- * its own (`@agent-rendering/core/export`), so that it loads when somebody asks for it.
+ * Export of a conversation as Markdown or JSON, and of tables as CSV, TSV or Markdown. Separate entry
+ * (`@agent-rendering/core/export`), so that it is loaded on demand.
  */
 
 import { parseJson } from "./protocol/exact_json.js";
@@ -12,22 +12,22 @@ import { controlsVisible, printed } from "./printed.js";
 
 export type Cell = string | number | boolean | null;
 
-/** A conversation, as a file. */
+/** A conversation as a JSON file. */
 export interface Exported {
-  /** What this is: `arp-chat`, in version 1. */
+  /** Name of the format; its version is 1. */
   readonly format: "arp-chat";
   readonly version: 1;
   readonly title: string;
   readonly turns: readonly TurnState[];
 }
 
-/** Words of an export; pass those of the reader's language. */
+/** Texts of an export, in the language of the reader. */
 export interface ExportWords {
   readonly you: string;
   readonly agent: string;
   readonly tool: string;
   readonly error: string;
-  /** "Result" if absent. */
+  /** Heading of a tool's result; "Result" if absent. */
   readonly result?: string;
 }
 
@@ -35,16 +35,16 @@ const WORDS = { you: "You", agent: "Agent", tool: "Tool", error: "Error", result
 
 // -- whole conversations ---------------------------------------------------------------------------
 
-/** A conversation as JSON; `fromJson` reads it. */
+/** Return a conversation as JSON; `fromJson` reads it. */
 export function toJson(turns: readonly TurnState[], title = ""): string {
   const exported: Exported = { format: "arp-chat", version: 1, title, turns };
   return JSON.stringify(exported, null, 2);
 }
 
 /**
- * Reads what `toJson` made.
+ * Read the output of `toJson`.
  *
- * @throws TypeError It is something else; the message says what.
+ * @throws TypeError The text is not such an output; the message says why.
  */
 export function fromJson(text: string): Exported {
   let read: unknown;
@@ -61,7 +61,7 @@ export function fromJson(text: string): Exported {
   return { ...exported, turns: exported.turns.map(checkedTurn) };
 }
 
-/** A turn of which every part is there, whatever the file left out. */
+/** Return a turn with all fields, whatever is missing in the file. */
 function checkedTurn(turn: Partial<TurnState> | null): TurnState {
   const list = <T>(value: readonly T[] | undefined): readonly T[] => (Array.isArray(value) ? value : []);
   return {
@@ -74,7 +74,7 @@ function checkedTurn(turn: Partial<TurnState> | null): TurnState {
     thinking: typeof turn?.thinking === "string" ? turn.thinking : "",
     errors: list(turn?.errors).filter(isObject),
     marks: list(turn?.marks).filter(isObject),
-    permissions: [], // a file can give no leave
+    permissions: [], // a file must not show permission requests
     usage: turn?.usage ?? null,
     final: true,
     ...(typeof turn?.at === "string" && { at: turn.at }),
@@ -85,7 +85,7 @@ function isShown(value: unknown): value is Component {
   return isObject(value) && typeof value.id === "string" && typeof value.type === "string" && isObject(value.props);
 }
 
-/** A conversation as Markdown. */
+/** Return a conversation as Markdown. */
 export function toMarkdown(turns: readonly TurnState[], title = "", given: ExportWords = WORDS): string {
   const words = { ...WORDS, ...given };
   const blocks = title === "" ? [] : [`# ${line(title)}`];
@@ -107,7 +107,7 @@ export function toMarkdown(turns: readonly TurnState[], title = "", given: Expor
 
 // -- components ------------------------------------------------------------------------------------
 
-/** One component as Markdown: all that it says, whatever its props. */
+/** Return the whole content of a component as Markdown, whatever its props. */
 export function componentToMarkdown({ type, props, fallback }: Component): string {
   const made = MARKDOWN.get(type)?.(props);
   if (made === undefined)
@@ -132,8 +132,8 @@ const MARKDOWN = new Map<string, (props: JsonObject) => string>([
   [
     "table",
     (props) => {
-      const taken = props.answer == null ? [] : [props.answer].flat();
-      const written = taken.map((at) => text(list(list(props.rows)[Number(at)])[0]) || `#${Number(at) + 1}`);
+      const selected = props.answer == null ? [] : [props.answer].flat();
+      const written = selected.map((at) => text(list(list(props.rows)[Number(at)])[0]) || `#${Number(at) + 1}`);
       return join(
         ...tables(props).map(({ name, headers, rows }) =>
           join(name && `**${line(name)}**`, toMarkdownTable(headers, rows)),
@@ -239,7 +239,7 @@ export interface TableData {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** The tables of a `table`: itself, or its tabs. */
+/** Return the tables of a `table` component: its tabs, or the component itself. */
 export function tables(props: JsonObject): TableData[] {
   const tabs = objects(props.tabs);
   return (tabs.length > 0 ? tabs : [props]).map(({ name, headers, rows }) => ({
@@ -249,7 +249,7 @@ export function tables(props: JsonObject): TableData[] {
   }));
 }
 
-/** A chart's data as a table: the one that the agent side makes of it for renderers without charts. */
+/** Return a chart's data as a table, the same as the agent side sends to renderers without charts. */
 export function chartTable(props: JsonObject): TableData {
   const [sets, labels] = [objects(props.datasets), list(props.labels)];
   const count = sets.reduce((most, { data }) => Math.max(most, list(data).length), labels.length);
@@ -263,7 +263,7 @@ export function chartTable(props: JsonObject): TableData {
   };
 }
 
-/** What the labels are, then each dataset by what its values are, its name and the unit: `Sales: 2025 (USD)`. */
+/** Return the title of the x axis, then for each dataset y axis, label and unit, such as `Sales: 2025 (USD)`. */
 function chartHeaders({ type, datasets, x_title, y_title, unit }: JsonObject): string[] {
   const [sets, values, end] = [objects(datasets), text(y_title), text(unit) && `(${text(unit)})`];
   const named = sets.map(({ label }, at) => {
@@ -275,9 +275,9 @@ function chartHeaders({ type, datasets, x_title, y_title, unit }: JsonObject): s
 }
 
 /**
- * A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula, also after a tab or a
- * line break, gets a quote before it; numbers stay numbers. Where a comma is the decimal mark, spreadsheets
- * cut lines at semicolons, so these are quoted too.
+ * Return a table as CSV (RFC 4180). A text that a spreadsheet would read as a formula, also after a tab or a line
+ * break, gets a leading apostrophe; numbers stay numbers. Spreadsheets in locales with a decimal comma split lines at
+ * semicolons, so texts with semicolons are quoted too.
  */
 export function toCsv(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
   return separated([headers, ...rows], ",", (value) =>
@@ -285,7 +285,7 @@ export function toCsv(headers: readonly string[], rows: readonly (readonly Cell[
   );
 }
 
-/** A table as tab separated text, as spreadsheets paste it. */
+/** Return a table as tab-separated text, which can be pasted into a spreadsheet. */
 export function toTsv(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
   return separated([headers, ...rows], "\t", (value) =>
     /["\t\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value,
@@ -298,7 +298,7 @@ function separated(rows: readonly (readonly Cell[])[], mark: string, quoted: (va
   return rows.map((row) => `${row.map(written).join(mark)}\r\n`).join("");
 }
 
-/** A table as Markdown; rows that are shorter than the widest are filled up. */
+/** Return a table as Markdown; short rows are filled with empty cells. */
 export function toMarkdownTable(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const width = rows.reduce((most, row) => Math.max(most, row.length), headers.length);
   if (width === 0) return "";
@@ -307,7 +307,7 @@ export function toMarkdownTable(headers: readonly string[], rows: readonly (read
   return [written(headers), `|${" --- |".repeat(width)}`, ...rows.map(written)].join("\n");
 }
 
-// -- values of any shape, as agents send them ------------------------------------------------------
+// -- values of any type, because agents may send anything ------------------------------------------
 
 function text(value: Json | undefined): string {
   if (value == null) return "";
@@ -326,7 +326,7 @@ function objects(value: Json | undefined): JsonObject[] {
   return list(value).filter(isObject);
 }
 
-/** A text on one line. */
+/** Return a text on one line. */
 function line(value: string): string {
   return value.replace(/\s+/g, " ").trim();
 }
@@ -335,12 +335,12 @@ function join(...parts: string[]): string {
   return parts.filter((part) => part !== "").join("\n\n");
 }
 
-/** What a program printed, without a character that a terminal obeys. */
+/** Return the output of a program without control characters. */
 function readable(output: string): string {
   return controlsVisible(printed(output));
 }
 
-/** A text as code, in marks that do not occur in it. */
+/** Return a text as inline code, between more backticks than it contains in a row. */
 function code(value: string): string {
   return value === "" ? "" : `${marks(value, 1)} ${line(value)} ${marks(value, 1)}`;
 }

@@ -1,3 +1,3 @@
-/** An entry of its own (`@agent-rendering/core/history`): the turns that the connection did not send. */
+/** Separate entry (`@agent-rendering/core/history`): turns that the connection did not send. */
 
 export { HistoryGap, HistoryPages, PAGE_TURNS } from "./chat/history_pages.js";

@@ -1,4 +1,4 @@
-/** The client of the Agent Rendering Protocol: see README.md for how its parts go together. */
+/** The client of the Agent Rendering Protocol. README.md describes its parts. */
 
 export type * as Wire from "./protocol/generated/wire.js";
 export type { Json, JsonObject, Component, CoreProps, ErrorPayload, FileRef } from "./protocol/generated/wire.js";

@@ -1,6 +1,6 @@
 /**
- * The words that the packages above show, and how they are filled in. An entry of its own
- * (`@agent-rendering/core/strings`); other languages than English are loaded when they are wanted.
+ * Texts of the user interface, and their translation. Separate entry (`@agent-rendering/core/strings`); languages
+ * other than English are loaded on demand.
  */
 
 import { EN } from "./locales/en.js";
@@ -9,7 +9,7 @@ import type { Plural, StringKey, Strings } from "./locales/types.js";
 export { EN };
 export type { Plural, Problems, StringKey, Strings } from "./locales/types.js";
 
-/** What fills in a text. */
+/** Values for the placeholders of a text. */
 export type Values = { readonly [name: string]: string | number };
 
 /** Returns texts in one language. */
@@ -19,15 +19,15 @@ export interface Translator {
   readonly locale: string;
   /** Whether the language is written from right to left. */
   readonly direction: "ltr" | "rtl";
-  /** A number as people write it there. */
+  /** Format a number for the locale. */
   number(value: number, options?: Intl.NumberFormatOptions): string;
-  /** A date and time as people write them there. */
+  /** Format a date and time for the locale; an invalid date gives an empty text. */
   date(value: Date | number | string, options?: Intl.DateTimeFormatOptions): string;
-  /** What an error of the protocol means, by its code; `null` where there are only the server's words. */
+  /** Return the explanation of a protocol error by its code; `null` if there is none: then show the server's text. */
   problem(code: number): string | null;
 }
 
-/** The languages besides English; each returns its table. */
+/** Functions that load the table of a language other than English. */
 export const LOCALES: { readonly [language: string]: () => Promise<Strings> } = {
   ar: async () => (await import("./locales/ar.js")).AR,
   de: async () => (await import("./locales/de.js")).DE,
@@ -39,7 +39,7 @@ export const LOCALES: { readonly [language: string]: () => Promise<Strings> } = 
 
 const RIGHT_TO_LEFT = new Set(["ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"]);
 
-/** The best of several wanted languages that there is: its table and its tag; English at last. */
+/** Return tag and table of the first language that is available; English if none is. */
 export async function loadStrings(wanted: readonly string[]): Promise<[locale: string, strings: Strings]> {
   for (const tag of wanted) {
     const language = languageOf(tag);
@@ -51,14 +51,14 @@ export async function loadStrings(wanted: readonly string[]): Promise<[locale: s
 }
 
 /**
- * Makes what gives texts.
+ * Create a translator.
  *
- * @param locale A BCP 47 tag, for numbers, dates and plurals; one that is none counts as English.
- * @param strings The texts of that language; English where one is missing.
+ * @param locale BCP 47 tag for numbers, dates and plurals; an invalid tag counts as English.
+ * @param strings Texts of that language; a missing text is taken from English.
  */
 export function translator(locale = "en", strings: Partial<Strings> = EN): Translator {
   const tag = knownTag(locale);
-  // Made when they are wanted, and once: the first of each kind costs as much as drawing the whole page.
+  // Created on first use and kept: creating an `Intl` object takes as long as drawing the whole page.
   const pluralOf = once(() => new Intl.PluralRules(tag));
   const numberOf = once((options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(tag, options));
   const dateOf = once((options?: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(tag, options));
@@ -83,7 +83,7 @@ export function translator(locale = "en", strings: Partial<Strings> = EN): Trans
   });
 }
 
-/** Makes something of options once, and returns the same for the same options. */
+/** Return a function that calls `make` once for each set of options, and then returns the same object. */
 function once<Options, Made>(make: (options?: Options) => Made): (options?: Options) => Made {
   const made = new Map<string, Made>();
   return (options) => {
@@ -96,7 +96,7 @@ function once<Options, Made>(make: (options?: Options) => Made): (options?: Opti
 
 const DATE_AND_TIME: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "short" };
 
-/** English in other letters and longer, so that tests see what is not translated. */
+/** Return English texts with accents and brackets, so that tests find texts that are not translated. */
 export function pseudoStrings(): Strings {
   const altered = (text: string) =>
     `⟦${text.replace(/\{\w+\}|[aeiou]/g, (found) => (found.length > 1 ? found : `${found}\u0301${found}`))}⟧`;

@@ -1,4 +1,4 @@
-/** An entry of its own (`@agent-rendering/core/surfaces`): what shows beside the conversation. */
+/** Separate entry (`@agent-rendering/core/surfaces`): the surfaces beside the conversation. */
 
 export { idsIn, panelOf } from "./chat/panel.js";
 export type { PanelContent, PanelSurface } from "./chat/panel.js";

@@ -1,4 +1,4 @@
-/** An entry of its own (`@agent-rendering/core/timeline`): the layout of turns and their events, for whatever draws them. */
+/** Separate entry (`@agent-rendering/core/timeline`): layout and events of turns, for code that draws them. */
 
 export { childrenOf } from "./chat/children.js";
 export { StepSpans } from "./chat/step_spans.js";

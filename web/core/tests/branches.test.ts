@@ -23,7 +23,7 @@ const sent = (socket: FakeSocket) => socket.of("input").map(({ id: _, session_id
 
 beforeEach(() => FakeSocket.reset());
 
-test("what the user does with turns goes out as the wire has it", async () => {
+test("actions on turns are sent in the format of the wire", async () => {
   const [client, socket] = await online();
   const question = { ...text("q", "?"), type: "confirm" };
   client.edit("t1", "other");
@@ -44,14 +44,14 @@ test("what the user does with turns goes out as the wire has it", async () => {
   ]);
 });
 
-test("permission is given once, however often it is pressed", async () => {
+test("a permission is granted once, however often the button is pressed", async () => {
   const [client, socket] = await online();
   const question = { ...text("q", "?"), type: "confirm" };
   expect(client.grant(question)).toBe(client.deny(question));
   expect(socket.of("input")).toHaveLength(1);
 });
 
-test("a refused edit that is sent again still edits", async () => {
+test("a refused edit is still an edit when it is sent again", async () => {
   const [client, socket] = await online();
   const id = client.edit("t1", "other");
   socket.notify({ type: "error", v: 1, payload: { error: "busy", code: 17, id } });
@@ -59,7 +59,7 @@ test("a refused edit that is sent again still edits", async () => {
   expect(socket.of("input").map(({ edits }) => edits)).toEqual(["t1", "t1"]);
 });
 
-test("another branch takes the place of the one that showed; turns that stayed are the same values", async () => {
+test("another branch replaces the shown one; unchanged turns are the same objects", async () => {
   const onConnect = vi.fn();
   const [client, socket] = await online({ onConnect });
   socket.notify(sentTexts("t1", "a", 1), ...ended("t1", 2), sentTexts("t2", "b", 3), ...ended("t2", 4));
@@ -80,7 +80,7 @@ test("another branch takes the place of the one that showed; turns that stayed a
   expect(onConnect).toHaveBeenCalledTimes(1);
 });
 
-test("a turn that differs in a snapshot is another value", async () => {
+test("a turn that differs in a snapshot is a new object", async () => {
   const [client, socket] = await online();
   socket.notify(sentTexts("t1", "a", 1), ...ended("t1", 2));
   const before = client.store.turn("t1").get();
@@ -93,7 +93,7 @@ test("a turn that differs in a snapshot is another value", async () => {
   expect(client.store.turn("t1").get()).not.toBe(before);
 });
 
-test("an edited input takes the place of the one that began its turn", async () => {
+test("an edited input replaces the one that began its turn", async () => {
   const [client, socket] = await online();
   socket.notify(sentTexts("t1", "a", 1), of("t1", "turn", 2, { status: "queued", position: 1 }));
   socket.notify(sentTexts("t1", "A", 3, { edited: true }));
@@ -102,7 +102,7 @@ test("an edited input takes the place of the one that began its turn", async () 
   expect(turn.marks).toHaveLength(1);
 });
 
-test("an answer to a permission names the input that was shown, and may have another one", async () => {
+test("an answer to a permission names the shown input, and may contain another one", async () => {
   const [client, socket] = await online();
   const asked = { component: "q", tool: "shell", digest: "0a", editable: true };
   const question = { id: "q", type: "confirm", props: { title: "Run it?" } };
@@ -114,7 +114,7 @@ test("an answer to a permission names the input that was shown, and may have ano
   ]);
 });
 
-test("a turn keeps the permission questions of its tools", async () => {
+test("a turn has the permission requests of its tools", async () => {
   const [client, socket] = await online();
   const permission = { component: "q", tool: "shell", call_id: "t1.1", scopes: ["once", "session"] };
   socket.notify(of("t1", "turn", 1, { status: "waiting", permission }));
@@ -125,7 +125,7 @@ test("a turn keeps the permission questions of its tools", async () => {
   expect(permissions.map(({ component }) => component)).toEqual(["q", "r"]);
 });
 
-test("W24 a paused queue is known, and is resumed on request", async () => {
+test("W24 a paused queue is reported, and can be resumed", async () => {
   const [client, socket] = await online();
   socket.notify(of("t2", "turn", 1, { status: "queued", position: 1, paused: true }));
   expect((client.store.turn("t2").get() as TurnState).paused).toBe(true);
@@ -135,7 +135,7 @@ test("W24 a paused queue is known, and is resumed on request", async () => {
   expect((client.store.turn("t2").get() as TurnState).paused).toBe(false);
 });
 
-test("permission without a tool, and versions that are no list, cannot be read", async () => {
+test("a permission without a tool, and versions that are not a list, cannot be read", async () => {
   const [client, socket] = await online();
   const errors: string[] = [];
   client.store.errors.subscribe(() => errors.push("told"));
@@ -144,7 +144,7 @@ test("permission without a tool, and versions that are no list, cannot be read",
   expect(client.store.turnIds.get()).toEqual([]);
 });
 
-test("the commands of the app are known", async () => {
+test("the commands of the app are in the status", async () => {
   const [client, socket] = await online();
   const commands = [{ name: "export", description: "Exports.", hint: "csv" }, { name: "help" }];
   socket.notify({ ...HELLO, capabilities: { ...HELLO.capabilities, commands } });

@@ -24,7 +24,7 @@ interface Case {
 const FILE = new URL("../../../schemas/cases/screen.json", import.meta.url);
 const CASES = JSON.parse(readFileSync(FILE, "utf8")) as Case[];
 
-describe("the screen is what the shared cases say", () => {
+describe("the screen is that of the shared cases", () => {
   for (const { name, spec, steps } of CASES) {
     test(`${name.replaceAll("_", " ")} (${spec})`, () => run(steps));
   }

@@ -1,4 +1,4 @@
-/** The chat as hooks see it: messages of two who talk, tools, whether an answer is being written. */
+/** Cells for chat hooks: messages of user and assistant, tool calls, whether an answer is being written. */
 
 import { beforeEach, expect, test } from "vitest";
 import {
@@ -37,7 +37,7 @@ beforeEach(() => {
   FakeSocket.reset();
 });
 
-test("inputs and answers, in order, with what is not sent yet after them", async () => {
+test("inputs and answers are in order, and unsent messages follow them", async () => {
   const [client, socket, view] = await opened();
   socket.notify(
     input(1, "Sales?"),
@@ -59,7 +59,7 @@ test("inputs and answers, in order, with what is not sent yet after them", async
   expect([answered.status, answered.restored]).toEqual(["completed", undefined]);
 });
 
-test("inputs and answers have their time, where the agent side sends it", async () => {
+test("inputs and answers have their times, if the agent side sends them", async () => {
   const [, socket, view] = await opened();
   const requested = { input_type: "text", data: { text: "Hi" }, id: "i1", at: "2026-11-21T12:00:00.000Z" };
   socket.notify(message("input", 1, requested), turn(2, "running"), delta("Hello", 3));
@@ -82,7 +82,7 @@ test("a message is the same object until something in it changes", async () => {
   expect([after[0] === before[0], after[1] === before[1], after[1]?.content]).toEqual([true, false, "ab"]);
 });
 
-test("the echo of an input has the id that it had on its way", async () => {
+test("the echo of an input has the id of the outgoing message", async () => {
   const [client, socket, view] = await opened();
   const id = client.sendText("Hi");
   expect(view.messages.get().map((one) => [one.id, one.sending])).toEqual([[id, "sent"]]);
@@ -90,7 +90,7 @@ test("the echo of an input has the id that it had on its way", async () => {
   expect(view.messages.get().map((one) => [one.id, one.sending])).toEqual([[id, undefined]]);
 });
 
-test("an answer that has not begun is an empty message while its turn runs", async () => {
+test("an answer without text is an empty message while its turn runs", async () => {
   const [client, socket, view] = await opened();
   expect(view.isStreaming.get()).toBe(false);
   client.sendText("Hi", { id: "i1" });
@@ -103,14 +103,14 @@ test("an answer that has not begun is an empty message while its turn runs", asy
   expect(view.isStreaming.get()).toBe(false);
 });
 
-test("what waits for a connection is not being answered", async () => {
+test("a message that waits for a connection does not count as streaming", async () => {
   const [client, socket, view] = await opened();
   socket.close(1006);
   client.sendText("Hi");
   expect([view.isStreaming.get(), view.messages.get()[0]?.sending]).toEqual([false, "waiting"]);
 });
 
-test("an answer to a component is no message; what is sent meanwhile is", async () => {
+test("an answer to a component is not a message; a text sent meanwhile is", async () => {
   const [, socket, view] = await opened();
   socket.notify(
     input(1, "Go"),
@@ -128,7 +128,7 @@ test("an answer to a component is no message; what is sent meanwhile is", async 
   ]);
 });
 
-test("an error is a message of its own", async () => {
+test("an error is a separate message", async () => {
   const [, socket, view] = await opened();
   socket.notify(input(1, "Go"), delta("Well", 2), message("error", 3, { payload: { error: "broken", code: 18 } }));
   const messages = view.messages.get();
@@ -136,7 +136,7 @@ test("an error is a message of its own", async () => {
   expect(messages[2]?.error?.code).toBe(18);
 });
 
-test("what was there when the session was opened is marked", async () => {
+test("messages that exist when the session is opened are marked as restored", async () => {
   const [, socket, view] = await opened({ resume: "snapshot", seq: 3 });
   socket.notify(
     input(1, "Before"),
@@ -157,7 +157,7 @@ test("what was there when the session was opened is marked", async () => {
   ]);
 });
 
-test("files are named, sent and echoed", async () => {
+test("the files of a message are named, before and after its echo", async () => {
   const [client, socket, view] = await opened();
   client.sendText("See", { files: [new File(["x"], "a.csv")] });
   expect(view.messages.get()[0]).toMatchObject({ content: "See", file: "a.csv" });
@@ -169,7 +169,7 @@ test("files are named, sent and echoed", async () => {
   expect(view.messages.get()[0]).toMatchObject({ content: "Both", file: "b.csv, c.csv", turnId: "t1" });
 });
 
-test("tools are distinguished by their call, with how long each took", async () => {
+test("tool calls are distinguished by their ids, and each has its duration", async () => {
   const [, socket, view] = await opened();
   const start = (call_id: string, seq: number) =>
     message("tool_start", seq, { payload: { tool: "read_file", args: "{}", call_id } });
@@ -187,7 +187,7 @@ test("tools are distinguished by their call, with how long each took", async () 
   expect(view.tools.get()).toBe(cards);
 });
 
-test("a card has the progress while the tool runs, then the result and how long the agent side says it took", async () => {
+test("a card has the progress while the tool runs, then the result and the duration that the agent side sends", async () => {
   const [, socket, view] = await opened();
   socket.notify(
     input(1, "Go"),
@@ -218,7 +218,7 @@ test("another session brings its own messages", async () => {
   expect(view.messages.get()).toEqual([]);
 });
 
-test("watchers are notified with the store", async () => {
+test("subscribers are notified together with those of the store", async () => {
   const [, socket, view] = await opened();
   let receivedEvents = 0;
   const stop = view.messages.subscribe(() => (receivedEvents += 1));
@@ -230,7 +230,7 @@ test("watchers are notified with the store", async () => {
   expect(receivedEvents).toBe(before);
 });
 
-test("an agent's props cannot be handlers, markup or what the framework means by a name", () => {
+test("an agent's props cannot be handlers, markup or names with a meaning in a framework", () => {
   const props = JSON.parse(
     '{"title": "T", "style": "list", "onClick": "x", "onclick": "x", "innerHTML": "<b>", "dangerouslySetInnerHTML": {"__html": "x"},' +
       '"ref": "r", "key": "k", "is": "x", "class": "c", "__proto__": {"polluted": 1}, "children": ["x"]}',
@@ -239,7 +239,7 @@ test("an agent's props cannot be handlers, markup or what the framework means by
   expect(drawingProps({ id: "a", type: "x-a", props: { style: { position: "fixed" } } })).toEqual({});
 });
 
-test("a message as a turn has the same story", async () => {
+test("a message converted to a turn has the same story", async () => {
   const [, socket, view] = await opened();
   socket.notify(
     input(1, "Sales?"),
@@ -256,7 +256,7 @@ test("a message as a turn has the same story", async () => {
   expect(messagesOf(turnOf(answered), false).map(({ content }) => content)).toEqual(["Here it is."]);
 });
 
-test("a turn that nobody typed names its origin, and without a text has no message of a user", async () => {
+test("a turn begun by a program names its origin, and without a text it has no user message", async () => {
   const [, socket, view] = await opened();
   const pushed = { turn_id: "t1", origin: "monitor", input_type: "text", data: { text: "Disk full" } };
   socket.notify(message("input", 1, pushed), delta("Soon.", 2));
@@ -267,7 +267,7 @@ test("a turn that nobody typed names its origin, and without a text has no messa
   expect(view.messages.get().filter(({ role }) => role === "user")).toHaveLength(1);
 });
 
-test("the draft's message is its text with its components behind", () => {
+test("a message of the draft is its text, followed by its components", () => {
   const event = { tool: "", component: "table", props: { headers: [] } };
   const { output } = turnOf({ role: "assistant", content: "See", uiEvents: [event] });
   expect(output.map(({ type, props }) => [type, props])).toEqual([
@@ -276,12 +276,12 @@ test("the draft's message is its text with its components behind", () => {
   ]);
 });
 
-test("a question is closed when it is answered; what asks nothing never is", () => {
+test("a question is closed when it is answered; other components never are", () => {
   expect(isClosed({ id: "a", type: "confirm", props: {} })).toBe(false);
   expect(isClosed({ id: "a", type: "confirm", props: { state: "expired" } })).toBe(true);
   expect(isClosed({ id: "a", type: "table", props: { state: "answered" } })).toBe(false);
 });
 
-test("tools are named as people read them", () => {
+test("names of tools are formatted for display", () => {
   expect(["render_sales_chart", "query", "a__b"].map(toolTitle)).toEqual(["Sales Chart", "Query", "A B"]);
 });

@@ -1,4 +1,4 @@
-/** The system's Chromium, for every test that drives one, and letters that are the same on every machine. */
+/** The system's Chromium for browser tests, with fonts that are the same on every machine. */
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -7,10 +7,10 @@ const PLACES = [process.env.ARP_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromiu
 const FONTS = fileURLToPath(new URL("../../node_modules/dejavu-fonts-ttf/ttf", import.meta.url));
 const CACHE = fileURLToPath(new URL("../../node_modules/.cache/letters", import.meta.url));
 
-/** Where it is; `undefined` if there is none. */
+/** Path of Chromium; `undefined` if it is not installed. */
 export const chromiumPath = PLACES.find((path) => path !== undefined && existsSync(path));
 
-/** Where it is; without one, throws what is missing and what to do about it. */
+/** Return the path of Chromium; throw an error with instructions if it is not installed. */
 export function needsChromium(): string {
   if (chromiumPath !== undefined) return chromiumPath;
   throw new Error(
@@ -18,7 +18,7 @@ export function needsChromium(): string {
   );
 }
 
-/** An environment in which a browser has the letters of the tests alone, drawn alike (Linux). */
+/** Return an environment in which a browser only uses the fonts of the tests, with fixed rendering (Linux). */
 export function withLetters(): { [name: string]: string } {
   mkdirSync(CACHE, { recursive: true });
   const file = `${CACHE}/fonts.conf`;

@@ -20,7 +20,7 @@ function made(options: Partial<ArpClientOptions> = {}, callbacks = {}): ArpClien
   );
 }
 
-/** Lets promises of the driver continue: its token, the loading of a transport. */
+/** Wait for pending promises of the driver: the token, the import of a transport. */
 async function waitUntilDrawn(): Promise<void> {
   await vi.advanceTimersByTimeAsync(0);
 }
@@ -43,10 +43,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("the hello goes first and says what this renderer is", async () => {
+test("the hello is the first message and describes the renderer", async () => {
   await online({ sessionId: "mine", token: "secret", theme: "dark", limits: { max_table_rows: 5 } });
   expect(FakeSocket.last.url).toBe("ws://agent.example/app/_arp/v1");
-  expect(FakeSocket.last.protocol).toBeUndefined(); // a server of the draft selects none: a browser would give up
+  expect(FakeSocket.last.protocol).toBeUndefined(); // a draft server selects none: a browser would give up
   const [hello] = FakeSocket.last.of("hello");
   expect(hello).toMatchObject({ session_id: "mine", token: "secret", theme: "dark", resume: null });
   expect(hello?.capabilities?.limits).toEqual({ max_table_rows: 5 });
@@ -65,7 +65,7 @@ test("two calls of connect make one socket", async () => {
   expect(FakeSocket.made).toHaveLength(1);
 });
 
-test("it is online once the server has named the session, not before", async () => {
+test("the client is online when the server has named the session, not before", async () => {
   const connects: unknown[] = [];
   const client = made({}, { onConnect: (caps: unknown) => connects.push(caps) });
   client.connect();
@@ -77,11 +77,11 @@ test("it is online once the server has named the session, not before", async () 
   expect(client.sessionId).toBe("s");
 });
 
-test("a connection that never was is tried again, also where only an error says so, as in Node.js", async () => {
+test("a connection that cannot be opened is tried again, also if only an error reports it, as in Node.js", async () => {
   const client = made();
   client.connect();
   await waitUntilDrawn();
-  FakeSocket.last.onerror?.(); // a browser says close next
+  FakeSocket.last.onerror?.(); // a browser calls `onclose` next
   expect(client.store.status.get().attempt).toBe(0);
   FakeSocket.last.readyState = 0;
   FakeSocket.last.onerror?.();
@@ -92,7 +92,7 @@ test("a connection that never was is tried again, also where only an error says 
   expect(client.connected).toBe(true);
 });
 
-test("a lost connection comes back with its place, after a random part of 1, 2, 4, 8, 16 s", async () => {
+test("after a lost connection the client resumes from its position, after a random part of 1, 2, 4, 8, 16 s", async () => {
   const client = await online();
   FakeSocket.last.notify(delta("x", 7));
   const waits: number[] = [];
@@ -108,7 +108,7 @@ test("a lost connection comes back with its place, after a random part of 1, 2, 
   expect(FakeSocket.last.of("hello")[0]?.resume).toEqual({ epoch: "e", seq: 7 });
 });
 
-test("a connection that held begins the waits again, one that broke at once does not", async () => {
+test("a stable connection resets the delays, one that broke at once does not", async () => {
   const client = await online();
   FakeSocket.last.close(1006);
   await vi.advanceTimersByTimeAsync(500);
@@ -131,7 +131,7 @@ test("late messages of an old socket are ignored", async () => {
   expect(client.store.turnIds.get()).toEqual([]);
 });
 
-test("a server that does not answer the hello is left after ten seconds", async () => {
+test("a server that does not answer the hello is given up after ten seconds", async () => {
   const client = made();
   client.connect();
   await waitUntilDrawn();
@@ -142,7 +142,7 @@ test("a server that does not answer the hello is left after ten seconds", async 
   expect([phase(client), FakeSocket.last.closed]).toEqual(["waiting", true]);
 });
 
-test("a refused hello ends it, until somebody connects again", async () => {
+test("a refused hello ends the attempts until connect is called again", async () => {
   const client = made();
   client.connect();
   await waitUntilDrawn();
@@ -156,7 +156,7 @@ test("a refused hello ends it, until somebody connects again", async () => {
   expect(FakeSocket.made).toHaveLength(2);
 });
 
-test("a refusal that may pass is tried again", async () => {
+test("a temporary refusal is tried again", async () => {
   const client = made();
   client.connect();
   await waitUntilDrawn();
@@ -166,7 +166,7 @@ test("a refusal that may pass is tried again", async () => {
   expect(phase(client)).toBe("waiting");
 });
 
-test("close code 1008 ends it, 1012 does not", async () => {
+test("close code 1008 ends the attempts, 1012 does not", async () => {
   const client = await online();
   FakeSocket.last.close(1012, "restarting");
   expect(client.store.status.get()).toMatchObject({ phase: "waiting", reason: "restarting" });
@@ -176,13 +176,13 @@ test("close code 1008 ends it, 1012 does not", async () => {
   expect(client.store.status.get()).toMatchObject({ phase: "refused", reason: "no" });
 });
 
-test("close code 1000 says that the session is deleted: coming back would begin another", async () => {
+test("close code 1000 means that the session is deleted: a reconnect would begin another one", async () => {
   const client = await online();
   FakeSocket.last.close(1000, "deleted");
   expect(client.store.status.get()).toMatchObject({ phase: "refused", refusal: { code: 8 } });
 });
 
-test("a lost link in the middle of a catch-up brings a snapshot, after its end a replay", async () => {
+test("a link lost during a catch-up is followed by a snapshot, after its end by a replay", async () => {
   const client = await online();
   FakeSocket.last.notify(delta("x", 4), delta("y"));
   expect(client.store.status.get()).toMatchObject({ phase: "online", loading: false });
@@ -199,7 +199,7 @@ test("a lost link in the middle of a catch-up brings a snapshot, after its end a
   expect(FakeSocket.last.of("hello")[0]?.resume).toEqual({ epoch: "e", seq: 12 });
 });
 
-test("maxReconnectAttempts ends it", async () => {
+test("maxReconnectAttempts ends the attempts", async () => {
   const client = made({ maxReconnectAttempts: 2 });
   FakeSocket.isReachable = false;
   client.connect();
@@ -207,7 +207,7 @@ test("maxReconnectAttempts ends it", async () => {
   expect([FakeSocket.made.length, phase(client)]).toEqual([3, "idle"]);
 });
 
-test("links that break soon after the server's answer are no reason to give up, but one waits longer", async () => {
+test("links that break soon after the server's answer increase the delays, but do not end the attempts", async () => {
   const client = await online({ maxReconnectAttempts: 6, random: () => 1 });
   const waits: number[] = [];
   for (let round = 0; round < 12; round += 1) {
@@ -222,7 +222,7 @@ test("links that break soon after the server's answer are no reason to give up, 
   expect(waits).toEqual([1000, 2000, 4000, 8000, ...Array(8).fill(16_000)]);
 });
 
-test("after the last try it rests, keeps what was sent, and tries again where there is hope", async () => {
+test("after the last attempt the client waits, keeps its inputs, and tries again when network or page return", async () => {
   const window = new EventTarget();
   vi.stubGlobal("addEventListener", window.addEventListener.bind(window));
   try {
@@ -245,7 +245,7 @@ test("after the last try it rests, keeps what was sent, and tries again where th
     const made = FakeSocket.made.length;
     window.dispatchEvent(new Event("focus"));
     await waitUntilDrawn();
-    expect(FakeSocket.made).toHaveLength(made); // there is a connection
+    expect(FakeSocket.made).toHaveLength(made); // the connection is open
     client.disconnect();
     client.store.flush();
     expect(client.store.status.get()).toMatchObject({ phase: "idle", reason: null });
@@ -254,7 +254,7 @@ test("after the last try it rests, keeps what was sent, and tries again where th
   }
 });
 
-test("disconnect reports once, stops every timer, and connect works again after it", async () => {
+test("disconnect is reported once and stops every timer, and connect works again after it", async () => {
   let left = 0;
   const client = await online({}, { onDisconnect: () => (left += 1) });
   client.disconnect();
@@ -270,7 +270,7 @@ test("disconnect reports once, stops every timer, and connect works again after 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("a frame that cannot be read, or a commit that does not fit, brings a snapshot", async () => {
+test("after a frame that cannot be read, or a commit that does not fit, a snapshot follows", async () => {
   const client = await online();
   FakeSocket.last.notify(delta("x", 2));
   FakeSocket.last.notify(message("patch", 3, { ops: [{ op: "remove", target: "nobody" }] }));
@@ -281,7 +281,7 @@ test("a frame that cannot be read, or a commit that does not fit, brings a snaps
   expect(FakeSocket.last.of("hello")[0]?.resume).toBeNull();
 });
 
-test("the network that is back, and a page that is looked at, end the wait at once", async () => {
+test("a returning network and a page that becomes visible end the wait at once", async () => {
   const window = new EventTarget();
   const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
   const seen = () => page.dispatchEvent(new Event("visibilitychange"));
@@ -299,7 +299,7 @@ test("the network that is back, and a page that is looked at, end the wait at on
     expect(FakeSocket.made).toHaveLength(3);
     FakeSocket.last.welcome({ resume: "replay" });
     seen();
-    expect(phase(client)).toBe("online"); // it has just been heard of
+    expect(phase(client)).toBe("online"); // a message has just arrived
     await vi.advanceTimersByTimeAsync(31_000);
     seen();
     await waitUntilDrawn();
@@ -311,7 +311,7 @@ test("the network that is back, and a page that is looked at, end the wait at on
     window.dispatchEvent(new Event("online"));
     window.dispatchEvent(new Event("focus"));
     await waitUntilDrawn();
-    expect(FakeSocket.made).toHaveLength(4); // nobody listens any more
+    expect(FakeSocket.made).toHaveLength(4); // after disconnect, events have no effect
   } finally {
     vi.unstubAllGlobals();
   }
@@ -367,7 +367,7 @@ test("another session while the first one connects is asked for on a new link", 
   client.disconnect();
 });
 
-test("a token may be a function, asked again for each connection", async () => {
+test("a token may be a function, which is called for each connection", async () => {
   let count = 0;
   const client = await online({ token: async () => `token ${(count += 1)}` });
   FakeSocket.last.close(1006);
@@ -386,14 +386,14 @@ test("another session begins with an empty screen, and the old one is ignored", 
   expect(client.store.status.get()).toMatchObject({ sessionId: "other", loading: true });
   await waitUntilDrawn();
   old.notify(delta("late", 4));
-  expect(FakeSocket.made).toEqual([old]); // on the connection that is there
+  expect(FakeSocket.made).toEqual([old]); // on the existing connection
   expect(old.of("hello").slice(1)).toMatchObject([{ session_id: "other", resume: null }]);
   old.notify({ ...SESSION, session_id: "other" });
   expect(client.store.turnIds.get()).toEqual([]);
   expect(client.store.status.get()).toMatchObject({ phase: "online", loading: false });
 });
 
-test("another session is asked for while the phase stays online, and until its answer nothing is sent", async () => {
+test("another session is requested while the phase stays online, and nothing is sent until its answer", async () => {
   const phases: string[] = [];
   const client = await online();
   client.store.status.subscribe(() => phases.push(client.store.status.get().phase));
@@ -409,7 +409,7 @@ test("another session is asked for while the phase stays online, and until its a
   expect(new Set(phases)).toEqual(new Set(["online"]));
 });
 
-test("turned to another session twice at once, the second is asked for on a new link, still online", async () => {
+test("after two switches at once, the second session is requested on a new link, still online", async () => {
   const client = await online();
   const old = FakeSocket.last;
   client.setSessionId("b");
@@ -422,7 +422,7 @@ test("turned to another session twice at once, the second is asked for on a new 
   expect(client.store.status.get()).toMatchObject({ phase: "online", sessionId: "c", loading: false });
 });
 
-test("a further hello without an answer is a lost connection", async () => {
+test("a second hello without an answer counts as a lost connection", async () => {
   const client = await online();
   client.setSessionId("other");
   await vi.advanceTimersByTimeAsync(10_000);
@@ -430,7 +430,7 @@ test("a further hello without an answer is a lost connection", async () => {
   client.disconnect();
 });
 
-test("a session that is refused says so, and the next one connects", async () => {
+test("a refused session is reported, and the next one connects", async () => {
   const client = await online();
   client.setSessionId("nowhere");
   FakeSocket.last.notify({ type: "error", v: 1, payload: { error: "no such session", code: 8 } });
@@ -441,7 +441,7 @@ test("a session that is refused says so, and the next one connects", async () =>
   expect(client.store.status.get()).toMatchObject({ phase: "online", refusal: null });
 });
 
-test("what shows can be kept until the other session has loaded, and is removed after a second", async () => {
+test("the old screen can be kept until the other session has loaded, for a second at most", async () => {
   const client = await online();
   FakeSocket.last.notify(delta("of the old", 3));
   client.setSessionId("other", { keep: true });
@@ -462,7 +462,7 @@ test("what shows can be kept until the other session has loaded, and is removed 
   client.disconnect();
 });
 
-test("where no socket opens, server-sent events are tried at once, and kept to", async () => {
+test("if no socket opens, server-sent events are tried at once and used from then on", async () => {
   const requested: string[] = [];
   const body = () =>
     new ReadableStream({
@@ -488,7 +488,7 @@ test("where no socket opens, server-sent events are tried at once, and kept to",
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("a server without events leads back to sockets, a refusing one does not", async () => {
+test("without server-sent events the client returns to sockets, after a refusal it does not", async () => {
   const client = made({ transport: "auto", fetch: async () => new Response("", { status: 404 }) });
   FakeSocket.isReachable = false;
   client.connect();

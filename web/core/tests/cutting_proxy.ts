@@ -1,12 +1,12 @@
-/** A way to a server that breaks off again and again, at moments that the test draws, or holds all that goes over it. */
+/** A proxy that closes connections at random moments chosen by the test, or holds back all bytes. */
 
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 
-/** When a connection breaks off: after so many bytes of the server, or after a time. */
+/** Moment when a connection is closed: after a number of bytes from the server, or after a time. */
 export type Moment = { readonly bytes: number } | { readonly ms: number };
 
-/** A page's own files come whole: half a script is the browser's affair, and no page is left to come back. */
+/** Only connections of the protocol are cut. After half a script there would be no page that could reconnect. */
 const REQUEST = /^(?:GET|POST|PATCH|DELETE) \//;
 const PROTOCOL = /^(?:GET|POST) \/_arp\//;
 
@@ -19,7 +19,7 @@ export class CuttingProxy {
   #isResting = false;
   #isHolding = false;
 
-  /** `draw` gives the moment for a connection on which the protocol is spoken; `null` = none. */
+  /** @param draw Returns the moment for a connection of the protocol; `null` means that it is not cut. */
   constructor(target: string, draw: () => Moment | null) {
     const { hostname, port } = new URL(target);
     this.#server = createServer((inner) => {
@@ -44,7 +44,7 @@ export class CuttingProxy {
       inner.on("data", (data) => {
         const line = data.toString("latin1", 0, 16);
         if (!REQUEST.test(line)) return;
-        clearTimeout(timer); // of the request before, on the same connection
+        clearTimeout(timer); // the timer of the previous request on the same connection
         left = Infinity;
         const moment = PROTOCOL.test(line) ? draw() : null;
         if (moment === null) return;
@@ -62,31 +62,31 @@ export class CuttingProxy {
     });
   }
 
-  /** Begins, after a `stop` at the address that it had. */
+  /** Start; after a `stop`, at the same address. */
   async start(): Promise<void> {
     await new Promise<void>((resolve) => this.#server.listen(this.#port, "127.0.0.1", resolve));
     this.#port = (this.#server.address() as AddressInfo).port;
     this.url = `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Cuts nothing any more. */
+  /** Cut no more connections. */
   rest(): void {
     this.#isResting = true;
   }
 
-  /** Keeps every byte of both directions, also of new connections, and closes none: a network that died without a word. */
+  /** Hold back all bytes, also of new connections, and close none, like a network that fails without an error. */
   hold(): void {
     this.#isHolding = true;
     for (const socket of this.#sockets) socket.pause();
   }
 
-  /** Returns out what was kept, and continues. */
+  /** Send the bytes that were held back, and continue. */
   letGo(): void {
     this.#isHolding = false;
     for (const socket of this.#sockets) socket.resume();
   }
 
-  /** Nobody is there any more. */
+  /** Close all connections and refuse new ones. */
   async stop(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.#sockets) socket.destroy();
@@ -94,7 +94,7 @@ export class CuttingProxy {
   }
 }
 
-/** Numbers from 0 to 1 that depend on the seed alone. */
+/** Return a generator of numbers from 0 to 1 that only depend on the seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

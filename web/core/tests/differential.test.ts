@@ -5,7 +5,7 @@ import { recorded, stateOf, take, type Step } from "./recordings.js";
 
 const READY = { type: "session", v: 1, session_id: "s", epoch: "epoch" };
 
-/** `ARP_RECORDINGS=FIRST:COUNT` asks for more, or for one again. */
+/** Range of recordings; `ARP_RECORDINGS=FIRST:COUNT` selects others. */
 const [first = 1, count = 60] = (process.env.ARP_RECORDINGS ?? "").split(":").filter(Boolean).map(Number);
 
 describe.skipIf(!hasPython)("the same frames give the same screen as in Python", () => {
@@ -24,7 +24,7 @@ describe.skipIf(!hasPython)("the same frames give the same screen as in Python",
         const received = new RendererConnection({ type: "hello" });
         for (const { frame } of steps.slice(0, cut)) received.receive(frame);
         const { resume } = received.hello();
-        if (resume == null) continue; // behind what a surface is and before its commit: a snapshot comes
+        if (resume == null) continue; // after a surface's description and before its commit, a snapshot follows
         const { seq } = resume;
         received.receive(JSON.stringify({ ...READY, seq, resume: "replay" }));
         for (const [place, frames] of replay) {

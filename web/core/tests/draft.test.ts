@@ -1,4 +1,4 @@
-/** Code as it was written for the draft's package, with its name swapped (W82). */
+/** Code for the draft's package, with the package name changed (W82). */
 
 import { readdirSync } from "node:fs";
 import { expect, test, vi } from "vitest";
@@ -32,7 +32,7 @@ import { delta, FakeSocket, message, SESSION, text } from "./fakes.js";
 
 const SCHEMAS = readdirSync(new URL("../../../schemas/components/", import.meta.url));
 
-test("both forms of the constructor, and every callback", async () => {
+test("both forms of the constructor and every callback work", async () => {
   const received: string[] = [];
   const callbacks: ArpClientCallbacks = {
     onConnect: (caps: ArpCapabilities) => received.push(`connect ${caps.components.join()}`),
@@ -81,7 +81,7 @@ test("both forms of the constructor, and every callback", async () => {
 const OF_DRAFT = { type: "hello", v: 1, capabilities: { components: ["text"], features: ["streaming"] } };
 const NOT_KNOWN = { type: "error", v: 1, payload: { message: "unknown type: hello" } };
 
-/** A client on a server of the draft, which has said hello, and what it heard. */
+/** Return a client on a server of the draft that has sent its hello, and the recorded callbacks. */
 async function onDraft(
   options: Partial<ArpClientOptions> = {},
 ): Promise<{ client: ArpClient; heard: string[]; socket: FakeSocket }> {
@@ -102,7 +102,7 @@ async function onDraft(
   return { client, heard, socket: FakeSocket.last };
 }
 
-test("a server of the draft refuses the hello, and is talked to all the same", async () => {
+test("a server of the draft refuses the hello, and the client still works with it", async () => {
   const { client, heard, socket } = await onDraft({ sessionId: "s" });
   const answered = client.acknowledged(client.sendText("Hi"));
   expect([client.connected, socket.of("input")]).toEqual([false, []]);
@@ -124,7 +124,7 @@ test("a server of the draft refuses the hello, and is talked to all the same", a
   client.disconnect();
 });
 
-test("one that leaves the hello without an answer is one of the draft after a second", async () => {
+test("a server that does not answer the hello counts as one of the draft after a second", async () => {
   vi.useFakeTimers();
   const { client, socket } = await onDraft();
   client.sendText("Hi");
@@ -139,7 +139,7 @@ test("one that leaves the hello without an answer is one of the draft after a se
   vi.useRealTimers();
 });
 
-test("one without resume that names a session is not one of the draft", async () => {
+test("a server without resume that names a session is not one of the draft", async () => {
   const { client, heard, socket } = await onDraft();
   socket.notify(SESSION);
   client.sendText("Hi");
@@ -148,7 +148,7 @@ test("one without resume that names a session is not one of the draft", async ()
   client.disconnect();
 });
 
-test("one without a hello of its own, whose question ends the stream and is answered in the next one", async () => {
+test("a server without a hello ends its stream at a question, and the next input answers it", async () => {
   const { client, socket } = await onDraft({ schedule: (flush) => flush() });
   client.disconnect();
   client.connect();
@@ -183,7 +183,7 @@ test("one without a hello of its own, whose question ends the stream and is answ
   client.disconnect();
 });
 
-test("registry, constants and helpers", () => {
+test("registry, constants and functions are those of the draft", () => {
   const registry: ComponentRegistry<string> = createComponentRegistry({ table: "Table" });
   registry.register("chart", "Chart");
   expect([registry.get("table"), registry.has("diff"), registry.list()]).toEqual(["Table", false, ["table", "chart"]]);
@@ -205,7 +205,7 @@ test("registry, constants and helpers", () => {
   expect(arpMessageToToolRenderEvent({ v: 1, type: "delta" })).toBeNull();
 });
 
-test("types of props and of history are what they were", () => {
+test("types of props and history are those of the draft", () => {
   const table: TableProps = { headers: ["a"], rows: [["1"]], highlight: [0] };
   const chart: ChartProps = { type: "bar", labels: ["a"], datasets: [{ label: "S", data: [1] }] };
   const form: FormViewProps = { fields: [{ name: "n", options: ["x"] }] };
@@ -218,7 +218,7 @@ test("types of props and of history are what they were", () => {
   ]);
 });
 
-test("functions take what they took", () => {
+test("functions have the parameters of the draft", () => {
   const calls: SSECallbacks = { onDelta: (delta: string) => delta, onDone: () => undefined };
   const options: StreamSSEOptions = { headers: { A: "b" }, signal: new AbortController().signal };
   const post: Promise<void> = streamSSE("http://127.0.0.1:1/", { message: "x" }, calls, options);

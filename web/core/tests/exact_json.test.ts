@@ -32,7 +32,7 @@ describe("parseJson", () => {
   });
 });
 
-test("a state with a large number from a server that sends it as one is exact", () => {
+test("a large number in a state is exact, also from a server that sends it as a number", () => {
   const { messages } = readFrame('{"type":"state","v":1,"session_id":"s","state":{"id":9223372036854775807}}');
   expect(messages).toMatchObject([{ state: { id: "9223372036854775807" } }]);
 });

@@ -35,7 +35,7 @@ const TURN: TurnState = {
   at: "2026-11-21T12:00:00.000Z",
 };
 
-test("a conversation as Markdown", () => {
+test("a conversation is exported as Markdown", () => {
   expect(toMarkdown([TURN], "My chat")).toBe(`# My chat
 
 ## You
@@ -59,7 +59,7 @@ Here they **are**.
 `);
 });
 
-test("the result of a tool is below it, whatever marks it has", () => {
+test("the result of a tool is below it, whatever backticks it contains", () => {
   const tools = [{ callId: "c", tool: "query", args: "{}", ok: true, error: null, result: "one\n```\n> two" }];
   const turn = { ...TURN, inputs: [], output: [], errors: [], tools };
   expect(toMarkdown([turn])).toBe(
@@ -70,7 +70,7 @@ test("the result of a tool is below it, whatever marks it has", () => {
   expect(toMarkdown([turn], "", { ...words, result: "Ergebnis" })).toContain("> Ergebnis:");
 });
 
-test("a conversation as JSON comes back as it was", () => {
+test("a conversation exported as JSON is the same when it is read", () => {
   expect(fromJson(toJson([TURN], "My chat"))).toEqual({
     format: "arp-chat",
     version: 1,
@@ -83,7 +83,7 @@ test.each(["", "{", "[]", "null", '{"format":"arp-chat","version":2,"turns":[]}'
   expect(() => fromJson(file)).toThrow(TypeError);
 });
 
-test("whatever a file holds, every turn has all its parts", () => {
+test("whatever a file contains, every turn has all fields", () => {
   const odd = { format: "arp-chat", version: 1, title: "x", turns: [null, { output: [3, { id: "a" }] }] };
   for (const turn of fromJson(JSON.stringify(odd)).turns) {
     expect(turn).toMatchObject({ id: "", inputs: [], output: [], tools: [], errors: [], thinking: "", final: true });
@@ -91,7 +91,7 @@ test("whatever a file holds, every turn has all its parts", () => {
 });
 
 describe("tables", () => {
-  test("CSV quotes what needs it, and defuses formulas, not numbers", () => {
+  test("CSV quotes texts that need it, and defuses formulas but not numbers", () => {
     expect(
       toCsv(
         ["a", 'say "b"'],
@@ -105,7 +105,7 @@ describe("tables", () => {
     ).toBe('a,"say ""b"""\r\n"x,y",-5\r\n\'=1+1,\r\n\'+1,"line\nline"\r\n\'@x,true\r\n');
   });
 
-  test("CSV defuses what begins with a blank that spreadsheets pass over, and holds cells together at semicolons", () => {
+  test("CSV defuses formulas after blanks that spreadsheets skip, and quotes cells with semicolons", () => {
     expect(toCsv(["=h"], [["\n=1+1"], ["\r=1"], ["\t=1"], ["x;=cmd()"], [" =1"], ["-1"], [-1]])).toBe(
       '\'=h\r\n"\'\n=1+1"\r\n"\'\r=1"\r\n\'\t=1\r\n"x;=cmd()"\r\n =1\r\n\'-1\r\n-1\r\n',
     );
@@ -196,7 +196,7 @@ test("whatever the props, every type becomes text", () => {
   );
 });
 
-test("who speaks stands above what they say", () => {
+test("the name of an author is above their text", () => {
   const output = [
     text("t1/1", "I ask."),
     { id: "a", type: "x-arp-author", props: { name: "Research *Desk*" } },

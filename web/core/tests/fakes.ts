@@ -1,11 +1,11 @@
-/** A world that tests command: sockets, frames, time are those of vitest's fake timers. */
+/** Sockets and storage that tests control; time and frames are those of vitest's fake timers. */
 
 import type { Wire } from "../src/index.js";
 
-/** A socket whose other end is the test. */
+/** A socket with the test as its server. */
 export class FakeSocket {
   static made: FakeSocket[] = [];
-  /** Sockets made while this is false are refused at once. */
+  /** Whether new sockets can connect; otherwise they are refused immediately. */
   static isReachable = true;
 
   onopen: (() => void) | null = null;
@@ -44,7 +44,7 @@ export class FakeSocket {
     this.onclose?.({ code, reason });
   }
 
-  /** The other end takes the connection, says hello, and names the session. */
+  /** Accept the connection; send hello and session. */
   welcome(session: Partial<Wire.SessionReady> = {}): void {
     this.onopen?.();
     this.notify(HELLO, { ...SESSION, ...session });
@@ -54,7 +54,7 @@ export class FakeSocket {
     for (const message of messages) this.onmessage?.({ data: JSON.stringify(message) });
   }
 
-  /** What was sent of one type. */
+  /** Return the sent messages of one type. */
   of<T extends Wire.RendererMessage["type"]>(type: T): Extract<Wire.RendererMessage, { type: T }>[] {
     return this.sent.filter((message) => message.type === type) as never;
   }
@@ -79,7 +79,7 @@ export const SESSION: Wire.SessionReady = {
   resume: "new",
 };
 
-/** A message of session `s`, turn `t1`. */
+/** Return a message of session `s`, turn `t1`. */
 export function message(type: string, seq: number | null, fields: object = {}): object {
   const place = seq === null ? {} : { seq };
   return { type, v: 1, session_id: "s", turn_id: "t1", ...place, ...fields };
@@ -93,7 +93,7 @@ export function text(id: string, content: string): Wire.Component {
   return { id, type: "text", props: { content } };
 }
 
-/** A storage as a browser has it. */
+/** A storage with the interface of a browser's. */
 export class FakeStorage {
   readonly kept = new Map<string, string>();
 

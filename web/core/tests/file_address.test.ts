@@ -5,7 +5,7 @@ const sha256 = "ab".repeat(32);
 const path = (session: string, name: string) =>
   fileAddress("http://h:1/app/", session, { sha256, name }).replace(`/${sha256}/`, " ");
 
-/** As `blob_path` of the server makes them; tests/protocol has the same pairs. */
+/** Addresses as `blob_path` of the server builds them; tests/protocol has the same pairs. */
 test.each([
   ["s1", "map.png", "http://h:1/app/_api/blobs/sczE map.png"],
   ["öre?>", "a b/c..tar.gz", "http://h:1/app/_api/blobs/sw7ZyZT8- a-b-c..tar.gz"],

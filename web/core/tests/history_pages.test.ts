@@ -1,10 +1,10 @@
-/** W60: what is older than the newest turns comes page by page, in order, once. */
+/** W60: turns older than those of the connection are loaded page by page, in order, once. */
 
 import type { ArpClient, HistoryMessage } from "../src/index.js";
 import { expect, test } from "vitest";
 import { HistoryPages, PAGE_TURNS, type HistoryGap } from "../src/history.js";
 
-/** A turn as the history has it: two messages. */
+/** Return a turn in the form of the history: two messages. */
 function pair(number: number): HistoryMessage[] {
   const turn_id = `t${number}`;
   return [
@@ -18,7 +18,7 @@ interface Asked {
   readonly limit: number;
 }
 
-/** A client of a session of so many turns, of which it knows the newest 50. */
+/** Return a client of a session with a number of turns; the connection has sent the newest 50. */
 function session(turns: number) {
   const requested: Asked[] = [];
   let fault: Error | null = null;
@@ -53,7 +53,7 @@ function session(turns: number) {
 
 const top = (older: HistoryPages) => older.top as HistoryGap;
 
-test("W60 pages come in front of what is there, until there are no more", async () => {
+test("W60 pages are added before the loaded turns until there are no more", async () => {
   const { client, shown, asked: requested } = session(120);
   const older = new HistoryPages(() => undefined);
   older.check(shown, {});
@@ -79,7 +79,7 @@ test("W60 pages come in front of what is there, until there are no more", async 
   ]);
 });
 
-test("W60 a turn of the history has what was sent and what was answered", async () => {
+test("W60 a turn of the history has its input and its answer", async () => {
   const { client, shown } = session(60);
   const older = new HistoryPages(() => undefined);
   older.check(shown, {});
@@ -90,7 +90,7 @@ test("W60 a turn of the history has what was sent and what was answered", async 
   expect(turn?.output.map(({ props }) => props.content)).toEqual(["answer 3"]);
 });
 
-test("W60 a session that fits has nothing older", async () => {
+test("W60 a session with few turns has no older ones", async () => {
   const { client, shown, asked: requested } = session(49);
   const older = new HistoryPages(() => undefined);
   older.check(shown, {});
@@ -99,22 +99,22 @@ test("W60 a session that fits has nothing older", async () => {
   expect(requested).toEqual([]);
 });
 
-test("W60 of a server that says how many are older none is offered that there is not", async () => {
+test("W60 if the server sends the number of older turns, no more are offered than exist", async () => {
   const { shown, asked: requested } = session(53);
   const older = new HistoryPages(() => undefined);
-  older.check(shown, { older: 0 }); // all of them show: those that are queued leave none out
+  older.check(shown, { older: 0 }); // no turn is left out, although some are queued
   expect(top(older).wanted).toBe(false);
   older.check(shown.slice(1), { older: 100 });
   expect(top(older).wanted).toBe(true);
   older.check([], { older: 100 });
-  expect(older.top).toBeNull(); // another chat, of which nothing has come
+  expect(older.top).toBeNull(); // another chat without turns yet
   const full = session(100);
   older.check(full.shown, { older: 50 });
   await top(older).load(full.client);
   expect([top(older).turns.length, top(older).wanted, requested.length]).toEqual([50, false, 0]);
 });
 
-test("W60 what is left out between turns comes page by page before the turn that it belongs to", async () => {
+test("W60 turns of a gap are loaded page by page, before the turn that follows the gap", async () => {
   const { client, asked: requested } = session(500);
   const older = new HistoryPages(() => undefined);
   const gaps = { t200: 70, t300: 2 };
@@ -128,7 +128,7 @@ test("W60 what is left out between turns comes page by page before the turn that
     "t199",
     true,
   ]);
-  older.check(["t9", "t200", "t201", "t300", "t301"], { older: 9, gaps }); // a turn more of the same screen
+  older.check(["t9", "t200", "t201", "t300", "t301"], { older: 9, gaps }); // one more turn on the same screen
   expect(older.before("t200")).toBe(large);
   await older.all(client);
   expect([large?.turns.length, large?.wanted, small?.turns.length, small?.wanted, top(older).turns.length]).toEqual([
@@ -138,7 +138,7 @@ test("W60 what is left out between turns comes page by page before the turn that
     false,
     9,
   ]);
-  expect(requested.map(({ limit }) => limit)).toEqual([50, 9, 20, 2]); // never what shows already
+  expect(requested.map(({ limit }) => limit)).toEqual([50, 9, 20, 2]); // never turns that are already shown
   const shown = older.among(["t9", "t200", "t201", "t300"], (id) => ({ id })).map(({ id }) => Number(id.slice(1)));
   expect(shown).toEqual([
     ...Array(10).keys(),
@@ -149,11 +149,11 @@ test("W60 what is left out between turns comes page by page before the turn that
     299,
     300,
   ]);
-  older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps: { t200: 70 } }); // of another snapshot
+  older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps: { t200: 70 } }); // from another snapshot
   expect([older.before("t200")?.turns, older.before("t300")]).toEqual([[], undefined]);
 });
 
-test("W60 a server that gives more than it said is asked no more", async () => {
+test("W60 a server that sends more turns than announced is not asked again", async () => {
   const { client, shown } = session(120);
   const older = new HistoryPages(() => undefined);
   older.check(shown, { older: 3 });
@@ -163,7 +163,7 @@ test("W60 a server that gives more than it said is asked no more", async () => {
   expect([top(older).turns.length, top(older).wanted]).toEqual([9, false]);
 });
 
-test("W60 while a page comes nobody asks for it again", async () => {
+test("W60 a page is not requested again while it is loading", async () => {
   const { client, shown, asked: requested, hold } = session(120);
   const changes: boolean[] = [];
   const older = new HistoryPages(() => changes.push(top(older).loading));
@@ -176,7 +176,7 @@ test("W60 while a page comes nobody asks for it again", async () => {
   expect([requested.length, top(older).turns.length, changes]).toEqual([1, 50, [true, false]]);
 });
 
-test("W59 a page that comes when another session shows is thrown away", async () => {
+test("W59 a page that arrives when another session is shown is ignored", async () => {
   const { client, shown, hold } = session(120);
   const older = new HistoryPages(() => undefined);
   older.check(shown, {});
@@ -188,7 +188,7 @@ test("W59 a page that comes when another session shows is thrown away", async ()
   expect([top(older).turns, top(older).wanted]).toEqual([[], false]);
 });
 
-test("W60 what failed is asked for again", async () => {
+test("W60 a failed request can be repeated", async () => {
   const { client, shown, refuse } = session(120);
   const older = new HistoryPages(() => undefined);
   older.check(shown, {});
@@ -200,7 +200,7 @@ test("W60 what failed is asked for again", async () => {
   expect(top(older).turns.length).toBe(50);
 });
 
-test("W60 W74 all of it, to print or to keep", async () => {
+test("W60 W74 all turns can be loaded, for printing and export", async () => {
   const { client, shown, asked: requested } = session(500);
   const older = new HistoryPages(() => undefined);
   older.check(shown, {});
@@ -213,7 +213,7 @@ test("W60 W74 all of it, to print or to keep", async () => {
   expect(requested.length).toBe(3);
 });
 
-test("W60 all of it ends where the server does not answer", async () => {
+test("W60 loading all turns ends when the server does not answer", async () => {
   const { client, shown, refuse, asked: requested } = session(500);
   refuse(new Error("away"));
   const older = new HistoryPages(() => undefined);

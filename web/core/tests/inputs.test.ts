@@ -24,7 +24,7 @@ async function connect(client: ArpClient, session: Partial<Wire.SessionReady> = 
   return FakeSocket.last;
 }
 
-/** Loses the connection and makes it again. */
+/** Lose the connection and reconnect. */
 async function again(client: ArpClient): Promise<FakeSocket> {
   FakeSocket.last.close(1006);
   await vi.advanceTimersByTimeAsync((client.store.status.get().retryAt as number) - Date.now());
@@ -57,7 +57,7 @@ test("an input is sent in the session, accepted, and removed with its echo", asy
   expect(phases(client)).toEqual([]);
 });
 
-test("what is sent offline is sent in order once there is a connection", async () => {
+test("inputs made offline are sent in order when there is a connection", async () => {
   const client = made();
   const sentTexts = [client.sendText("one"), client.sendAction("c", "go", { a: 1 }), client.stop()];
   expect(phases(client)).toEqual(["waiting", "waiting", "waiting"]);
@@ -70,7 +70,7 @@ test("what is sent offline is sent in order once there is a connection", async (
   expect(socket.of("input")[2]?.data).toEqual({ action: "arp.cancel", payload: {} });
 });
 
-test("what has no answer is sent again with its id after every loss, what has one is not", async () => {
+test("an input without an answer is sent again with its id after every lost connection", async () => {
   const client = made();
   const socket = await connect(client);
   const [first, second] = [client.sendText("one"), client.sendText("two")];
@@ -79,7 +79,7 @@ test("what has no answer is sent again with its id after every loss, what has on
   expect(ids(await again(client))).toEqual([second]);
 });
 
-test("an echo alone is an answer", async () => {
+test("an echo without an acknowledgement is an answer", async () => {
   const client = made();
   const socket = await connect(client);
   const id = client.sendText("Hi");
@@ -104,7 +104,7 @@ test("inputs survive a reload, with their ids, until they are accepted", async (
   expect(ids(await connect(after))).toEqual([second]);
 });
 
-test("a snapshot removes what was accepted: its echo is in it or is too old", async () => {
+test("a snapshot removes accepted inputs: it contains their echoes, or they are too old", async () => {
   const client = made();
   const socket = await connect(client);
   socket.notify({ type: "ack", v: 1, id: client.sendText("Hi"), turn_id: "t1" });
@@ -114,7 +114,7 @@ test("a snapshot removes what was accepted: its echo is in it or is too old", as
   expect(phases(client)).toEqual([]);
 });
 
-test("inputs of one session are not sent to another, and are there when one comes back", async () => {
+test("inputs of one session are not sent to another, and are restored when the user returns", async () => {
   const storage = new FakeStorage();
   const client = made({ storage });
   const id = client.sendText("for s");
@@ -127,7 +127,7 @@ test("inputs of one session are not sent to another, and are there when one come
   expect(ids(FakeSocket.last)).toEqual([id]);
 });
 
-test("what was sent before the session had a name moves along to it", async () => {
+test("inputs made before the session has a name move to it", async () => {
   const storage = new FakeStorage();
   const client = made({ storage, sessionId: null });
   const id = client.sendText("first words");
@@ -137,7 +137,7 @@ test("what was sent before the session had a name moves along to it", async () =
   expect(made({ storage, sessionId: null }).store.outgoing.get()).toEqual([]);
 });
 
-test("what is sent in a new chat before it has a name goes there, wherever one came from", async () => {
+test("inputs of a new chat without a name go to that chat, whatever chat was open before", async () => {
   const storage = new FakeStorage();
   const client = made({ storage });
   await connect(client, { session_id: "s" });
@@ -150,7 +150,7 @@ test("what is sent in a new chat before it has a name goes there, wherever one c
   expect([phases(client), storage.kept.size]).toEqual([[], 0]);
 });
 
-test("a new chat in which nothing was sent leaves what waits in another tab's new chat", async () => {
+test("an unused new chat does not touch the waiting inputs of another tab's new chat", async () => {
   const storage = new FakeStorage();
   const named = made({ storage, sessionId: null });
   const id = made({ storage, sessionId: null }).sendText("Hi");
@@ -158,7 +158,7 @@ test("a new chat in which nothing was sent leaves what waits in another tab's ne
   expect(made({ storage, sessionId: null }).store.outgoing.get()).toMatchObject([{ id }]);
 });
 
-test("a refused input stays and says why; it can be sent again, or taken back", async () => {
+test("a refused input stays with its error; it can be sent again or discarded", async () => {
   const client = made();
   const socket = await connect(client);
   const id = client.sendText("Hi");
@@ -176,7 +176,7 @@ test("a refused input stays and says why; it can be sent again, or taken back", 
   expect(phases(client)).toEqual([]);
 });
 
-test("what is longer than the server takes is refused here", async () => {
+test("an input above the server's size limit is refused by the client", async () => {
   const client = made();
   const socket = await connect(client);
   client.sendText("x".repeat(3000));
@@ -193,7 +193,7 @@ test("a question is answered once, however often it is clicked, also while offli
   expect(socket.of("input")).toMatchObject([{ data: { action: "confirm" }, source_component: "q" }]);
 });
 
-test("each kind of question gets the input that the protocol says", async () => {
+test("each kind of question is answered with the input that the protocol defines", async () => {
   const client = made();
   const socket = await connect(client);
   const requested = (id: string, type: string, props = {}) => ({ id, type, props });
@@ -216,7 +216,7 @@ test("each kind of question gets the input that the protocol says", async () => 
   expect(() => client.answer(requested("f", "table"), 1)).toThrow(TypeError);
 });
 
-test("an answer names the surface on which its question stands", async () => {
+test("an answer names the surface of its question", async () => {
   const client = made();
   const socket = await connect(client);
   const confirm = { id: "q", type: "confirm", props: { title: "Sure?" } };
@@ -232,7 +232,7 @@ test("inputs without an echo are removed with their acknowledgement", async () =
   expect(phases(client)).toEqual([]);
 });
 
-test("a storage that is full, forbidden or spoiled harms nothing", async () => {
+test("a full, forbidden or corrupt storage does no harm", async () => {
   const storage = new FakeStorage();
   storage.setItem = () => {
     throw new DOMException("full", "QuotaExceededError");
@@ -243,7 +243,7 @@ test("a storage that is full, forbidden or spoiled harms nothing", async () => {
   expect(ids(await connect(client))).toEqual([id]);
 });
 
-test("commits are acknowledged when they have been displayed, the newest for all", async () => {
+test("commits are acknowledged when they are displayed; the newest acknowledges all", async () => {
   const flushes: (() => void)[] = [];
   const client = made({ schedule: (flush) => flushes.push(flush) });
   const socket = await connect(client);
@@ -257,13 +257,13 @@ test("commits are acknowledged when they have been displayed, the newest for all
   expect(socket.of("ack")).toHaveLength(1);
 });
 
-test("W39 how components show is sent with the next acknowledgement, once, and again on a new connection", async () => {
+test("W39 how components are shown is sent with the next acknowledgement, once, and again on a new connection", async () => {
   const client = made();
   const socket = await connect(client);
   socket.notify(message("render", 3, { components: [text("a", ""), text("b", "")] }), message("commit", 3));
   client.presented("a", "failed");
   client.presented("a", "failed");
-  client.presented("b", "native"); // as it is taken to be
+  client.presented("b", "native"); // the default, which is not reported
   client.presented("c", "fallback");
   await vi.advanceTimersByTimeAsync(0);
   expect(socket.of("ack").slice(1)).toEqual([{ type: "ack", v: 1, seq: 3, presented: { a: "failed", c: "fallback" } }]);
@@ -279,7 +279,7 @@ test("W39 how components show is sent with the next acknowledgement, once, and a
   expect(next.of("ack").slice(1)).toEqual([{ type: "ack", v: 1, seq: 1 }]);
 });
 
-test("files go over HTTP, are tried again, and report their progress", async () => {
+test("files are uploaded over HTTP, retried, and report their progress", async () => {
   const bodies: FormData[] = [];
   const answers = [
     () => Promise.reject(new TypeError("network")),
@@ -312,7 +312,7 @@ test("files go over HTTP, are tried again, and report their progress", async () 
   expect((body.get("fields.photo") as File).name).toBe("data.csv");
 });
 
-test("an upload that the server refuses says why", async () => {
+test("a refused upload has the error of the server", async () => {
   const answer = async () => new Response("too big", { status: 413 });
   const client = made({ fetch: answer as typeof fetch });
   await connect(client);

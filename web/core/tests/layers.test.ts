@@ -1,10 +1,10 @@
-/** A folder imports from itself and from the folders below it, so that each can be read without those above. */
+/** A folder imports only from itself and from lower folders, so that each can be read without those above it. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 const SOURCE = new URL("../src/", import.meta.url);
-/** From the lowest; files directly in `src/` are entries and import from all. */
+/** Folders from the lowest to the highest; files directly in `src/` are entries and may import from all. */
 const LAYERS = ["protocol", "transport", "sessions", "client", "chat", "draft"];
 
 test.each(LAYERS)("%s imports nothing from above", (folder) => {

@@ -1,4 +1,4 @@
-/** Against a real server: the scripted session over each transport, cut, reloaded, watched by two. */
+/** With a real server: a scripted session over each transport, with lost connections, reloads and two clients. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
@@ -14,7 +14,7 @@ const TRANSPORTS = ["websocket", "sse"] as const;
 
 let server: ArpServer;
 
-/** A client that comes back at once. */
+/** Return a client that reconnects immediately. */
 function made(url: string, options: Partial<ArpClientOptions> = {}): ArpClient {
   const client = new ArpClient({
     url,
@@ -27,7 +27,7 @@ function made(url: string, options: Partial<ArpClientOptions> = {}): ArpClient {
   return client;
 }
 
-/** Waits until something holds, looking whenever anything changes. */
+/** Wait until a condition holds; check it after each change. */
 async function until<T>(client: ArpClient, look: () => T | undefined | null | false): Promise<T> {
   return new Promise((resolve, reject) => {
     const fail = () => {
@@ -47,14 +47,14 @@ async function until<T>(client: ArpClient, look: () => T | undefined | null | fa
   });
 }
 
-/** The open question of the newest turn. */
+/** Return the open question of the newest turn. */
 function question(client: ArpClient, type: string) {
   const id = client.store.turnIds.get().at(-1);
   const turn = id === undefined ? undefined : client.store.turn(id).get();
   return turn?.output.find((item) => item.type === type && questionState(item) === "open");
 }
 
-/** Does what a user does; `swap` may put another client in the place of this one. */
+/** Do the actions of a user; `swap` may replace the client by another one. */
 async function play(client: ArpClient, swap = (now: ArpClient) => now): Promise<ArpClient> {
   client.sendText("everything");
   client = swap(client);
@@ -73,7 +73,7 @@ function over(client: ArpClient): TurnState | undefined {
   return turn?.final && turn.status === "completed" ? turn : undefined;
 }
 
-describe.skipIf(!hasPython)("against a real server", () => {
+describe.skipIf(!hasPython)("with a real server", () => {
   beforeAll(async () => {
     server = await ArpServer.start("tests/server/scripted.py");
   }, 20_000);
@@ -120,7 +120,7 @@ describe.skipIf(!hasPython)("against a real server", () => {
     });
   }
 
-  test("where WebSockets do not pass, events carry the session", { timeout: 20_000 }, async () => {
+  test("if WebSockets are blocked, server-sent events carry the session", { timeout: 20_000 }, async () => {
     class Blocked extends WebSocket {
       constructor(url: string) {
         super(url.replace("/_arp/v1", "/nowhere"));
@@ -141,7 +141,7 @@ describe.skipIf(!hasPython)("against a real server", () => {
     for (const client of both) client.disconnect();
   });
 
-  test("a turn that waits is stopped", { timeout: 20_000 }, async () => {
+  test("a waiting turn can be stopped", { timeout: 20_000 }, async () => {
     const client = made(server.url);
     client.sendText("wait");
     await until(client, () => question(client, "confirm"));
@@ -153,7 +153,7 @@ describe.skipIf(!hasPython)("against a real server", () => {
     client.disconnect();
   });
 
-  test("a file goes along, and the session names what it got", { timeout: 20_000 }, async () => {
+  test("a file is uploaded, and the session names it", { timeout: 20_000 }, async () => {
     const client = made(server.url);
     const file = new File(["a,b\n1,2\n"], "data.csv", { type: "text/csv" });
     const turnId = await client.acknowledged(client.sendText("everything", { files: [file] }));

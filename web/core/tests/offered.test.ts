@@ -1,4 +1,4 @@
-/** What is offered to users follows from what the agent side has announced. */
+/** Actions that are offered to users, depending on the capabilities of the agent side. */
 
 import { expect, test } from "vitest";
 import { offered } from "../src/index.js";

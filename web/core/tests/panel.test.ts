@@ -47,7 +47,7 @@ test("a panel has the surfaces by name, without popups, and is the same object u
   expect(panel.get().surfaces[0]?.info?.title).toBe("Built");
 });
 
-test("another session is another panel, also without surfaces", async () => {
+test("another session has a new panel value, also without surfaces", async () => {
   const [client] = await online();
   const panel = panelOf(client);
   const before = panel.get();
@@ -58,7 +58,7 @@ test("another session is another panel, also without surfaces", async () => {
   expect(panel.get()).not.toBe(before);
 });
 
-test("the ids in a panel are those of nested components too, and name open questions once more", async () => {
+test("the ids in a panel include nested components, and an extra id for each open question", async () => {
   const [client, socket] = await online();
   const confirm = (id: string, state: string) => ({ id, type: "confirm", props: { title: "Go?", state } });
   const group = { id: "g", type: "group", props: { children: [confirm("q", "open"), confirm("r", "answered")] } };

@@ -1,5 +1,5 @@
 // @vitest-environment node
-/** The output of programs: the same cases as in Python, so that the page and the terminal show the same. */
+/** The output of programs, with the cases of Python, so that page and terminal show the same. */
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";

@@ -52,7 +52,7 @@ test("a permission is open as long as its component says so, whatever the status
   expect(open(cutOff)).toEqual([["t2", "c"]]);
 });
 
-test("a permission has the component of its own surface, and the call of its own tool", () => {
+test("a permission has the component of its surface and the call of its tool", () => {
   const start = (call_id: string) => ({
     ...message("tool_start", null, { payload: { tool: "shell", args: `"${call_id}"`, call_id } }),
     turn_id: "t1",
@@ -85,7 +85,7 @@ async function asked(): Promise<[ArpClient, FakeSocket]> {
   return [client, FakeSocket.last];
 }
 
-test("the store's permissions are the same list until one changes, and none while its answer is on its way", async () => {
+test("the store's permissions are the same list until one changes; an answered one is left out", async () => {
   const [client, socket] = await asked();
   const { permissions } = client.store;
   const before = permissions.get();
@@ -106,7 +106,7 @@ test("the store's permissions are the same list until one changes, and none whil
   expect(permissions.get().map(({ component }) => component.id)).toEqual(["a"]); // it was refused, so it waits again
 });
 
-test("while another session loads nobody is asked for the one before", async () => {
+test("while another session loads, the previous one has no open permissions", async () => {
   const [client] = await asked();
   client.setSessionId("another", { keep: true });
   expect([client.store.status.get().stale, client.store.permissions.get()]).toEqual([true, []]);

@@ -1,4 +1,4 @@
-/** Recordings that a Python program makes: frames, and what its own renderer made of each. */
+/** Recordings of the Python renderer: frames, and its state after each. */
 
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,7 @@ import { PYTHON } from "./server.js";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
 export interface Step {
-  /** `null`: the link was lost. */
+  /** Frame of this step; `null` if the link was lost. */
   frame: string | null;
   state: JsonObject;
   place: { epoch: string | null; seq: number };
@@ -20,11 +20,11 @@ export interface Step {
 export interface Recording {
   number: number;
   steps: Step[];
-  /** What a replay sends for each fact: its place, and frames. */
+  /** Frames that a replay sends for each fact, with the sequence number of the fact. */
   replay?: [number, string[]][];
 }
 
-/** Lets Python make recordings. */
+/** Make recordings with the Python program. */
 export function recorded(first: number, count: number): Recording[] {
   const given = ["-m", "tests.web.recordings", String(first), String(count)];
   const env = { ...process.env, PYTHONPATH: ROOT };
@@ -35,7 +35,7 @@ export function recorded(first: number, count: number): Recording[] {
     .map((line) => JSON.parse(line) as Recording);
 }
 
-/** Takes one step, as the recording program did; returns what is to be compared. */
+/** Apply one step as the recording program did; return the values to compare. */
 export function take(received: RendererConnection, frame: string | null): Omit<Step, "frame"> {
   if (frame === null) received.hello();
   const messages = frame === null ? [] : received.receive(frame);
@@ -43,7 +43,7 @@ export function take(received: RendererConnection, frame: string | null): Omit<S
   return { state: stateOf(received), place: { epoch: received.epoch, seq: received.seq }, faults: faults.length };
 }
 
-/** All that shows, with the order of turns and their places in the queue. */
+/** Return the content of the screen, with the order of the turns and their positions in the queue. */
 export function stateOf({ screen }: RendererConnection): JsonObject {
   const positions: JsonObject = {};
   for (const id of screen.turnIds) positions[id] = screen.turn(id)?.position ?? null;

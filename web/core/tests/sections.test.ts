@@ -1,4 +1,4 @@
-/** The layout of a turn, without anything that draws it. */
+/** The layout of a turn. */
 
 import { expect, test } from "vitest";
 import type { Component, TurnState } from "../src/index.js";
@@ -43,7 +43,7 @@ const HANDED = [
   said(4, "Fini."),
 ];
 
-test("each author has a section, which what they say next continues", () => {
+test("each author has a section, and further text of the same author continues it", () => {
   const sections = sectionsOf(turnOf(HANDED)).map(
     (section) =>
       section.kind === "answer" && [
@@ -69,16 +69,16 @@ test("a turn has grown if only its last text part is longer", () => {
   expect(isGrown(before, { ...before, output: [...output, said(3, "More")] })).toBe(false);
 });
 
-test("a turn that runs has a section for what comes, one that is over has none without content", () => {
+test("a running turn has a section for coming output, a final turn has no empty section", () => {
   expect(sectionsOf(turnOf([author("a", "Desk")], false)).map(({ key }) => key)).toEqual(["answer:0"]);
   expect(sectionsOf(turnOf([author("a", "Desk")]))).toEqual([]);
 });
 
-test("its plain text is that of its text parts", () => {
+test("the plain text of a turn is the text of its text parts", () => {
   expect(plainTextOf(turnOf(HANDED))).toBe("I ask.\n\nIt is 42.\n\nSure.\n\nFini.");
 });
 
-test("children are those in lists, tabs and columns; whatever else is there is none", () => {
+test("children are components in lists, tabs and columns; other values are ignored", () => {
   const [a, b, c] = [said(1, "a"), said(2, "b"), said(3, "c")];
   const props = { children: [a, null, 1], tabs: [{ component: b }, null], left: c, right: "x" };
   expect(childrenOf({ id: "p", type: "x", props: props as unknown as Component["props"] })).toEqual([a, b, c]);

@@ -1,4 +1,4 @@
-/** A real `arp serve`, for tests that want one. */
+/** A real `arp serve` for tests. */
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -7,12 +7,12 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const START_MS = 60_000;
 
-/** The Python of this checkout; `ARP_PYTHON` names another one. */
+/** Path of this checkout's Python; `ARP_PYTHON` names another one. */
 export const PYTHON = process.env.ARP_PYTHON ?? `${ROOT}.venv/bin/python`;
 
 export const hasPython = existsSync(PYTHON);
 
-/** A server that runs. */
+/** A running server. */
 export class ArpServer {
   readonly url: string;
   readonly #process: ChildProcess;
@@ -22,7 +22,7 @@ export class ArpServer {
     this.url = url;
   }
 
-  /** Starts a server for a file with an app. */
+  /** Start a server for a file with an app. */
   static async start(app: string, ...flags: string[]): Promise<ArpServer> {
     const given = ["-m", "arp.cli", "serve", app, "--port", "0", "--ledger", "memory:", ...flags];
     const child = spawn(PYTHON, given, { cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT } });
@@ -43,7 +43,7 @@ export class ArpServer {
     return new ArpServer(child, url);
   }
 
-  /** Ends it by one or several signals, if it runs, and waits until it has ended. */
+  /** End the server with one or several signals, if it runs, and wait until it has ended. */
   async stop(...signals: NodeJS.Signals[]): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = new Promise((resolve) => this.#process.once("exit", resolve));

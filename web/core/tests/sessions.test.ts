@@ -10,7 +10,7 @@ function api(...answers: (() => Response | Promise<Response>)[]) {
 const json = (value: unknown, init?: ResponseInit) => () => new Response(JSON.stringify(value), init);
 const dead = () => Promise.reject(new TypeError("dead"));
 
-test("ids and queries are escaped, token and headers go along", async () => {
+test("ids and queries are escaped, and token and headers are sent", async () => {
   const { sessions, fetcher } = api(json({ id: "a/b?" }), json([]), json([]));
   await sessions.getSession("a/b?");
   await sessions.listSessions("/chat", "ada");
@@ -23,7 +23,7 @@ test("ids and queries are escaped, token and headers go along", async () => {
   expect(fetcher.mock.calls[0]?.[1]?.headers).toEqual({ Authorization: "Bearer secret", "X-A": "1" });
 });
 
-test("the draft's four answer a failure with nothing found", async () => {
+test("the four functions of the draft return an empty result on a failure", async () => {
   const { sessions } = api(dead, dead, dead, dead);
   expect(await sessions.listSessions("/chat")).toEqual([]);
   expect(await sessions.getSession("s")).toBeNull();
@@ -31,7 +31,7 @@ test("the draft's four answer a failure with nothing found", async () => {
   expect(await sessions.listWorkflows()).toEqual([]);
 });
 
-test("the others say what failed", async () => {
+test("the other functions reject with the error", async () => {
   const refusal = [{ type: "error", v: 1, payload: { error: "not yours", code: 8 } }];
   const { sessions } = api(dead, json(refusal, { status: 404 }), () => new Response("", { status: 502 }));
   await expect(sessions.page()).rejects.toMatchObject({ status: 0, payload: { code: 0 } });
@@ -39,7 +39,7 @@ test("the others say what failed", async () => {
   await expect(sessions.remove("s")).rejects.toEqual(new ArpError({ error: "HTTP 502", code: 11 }, 502));
 });
 
-test("a deletion goes on when the page is closed, and names what is still there", async () => {
+test("a deletion continues when the page is closed, and returns what could not be deleted", async () => {
   const left = { keeper: "opencode", id: "s1", reason: "opencode cannot delete sessions", isRetried: false };
   const { sessions, fetcher } = api(json({ deleted: "s", remains: [left] }), json({ deleted: "s" }));
   expect(await sessions.remove("s")).toEqual([left]);
@@ -47,14 +47,14 @@ test("a deletion goes on when the page is closed, and names what is still there"
   expect(await sessions.remove("s")).toEqual([]);
 });
 
-test("a page names the next", async () => {
+test("a page has the cursor of the next one", async () => {
   const { sessions, fetcher } = api(json([{ id: "a" }], { headers: { "x-arp-next": "n1" } }), json([]));
   expect(await sessions.page({ limit: 1 })).toEqual({ sessions: [{ id: "a" }], next: "n1" });
   expect(await sessions.page({ before: "n1", workflow: "/chat" })).toEqual({ sessions: [], next: null });
   expect(fetcher.mock.calls[1]?.[0]).toBe("http://agent.example/app/_api/chats?before=n1&workflow=%2Fchat");
 });
 
-test("a chat is named, pinned and searched", async () => {
+test("chats can be renamed, pinned and searched", async () => {
   const row = { id: "a", title: "Name", pinned: true };
   const { sessions, fetcher } = api(json(row), json([]));
   expect(await sessions.update("a", { title: "Name", pinned: true })).toEqual(row);
@@ -68,13 +68,13 @@ test("a chat is named, pinned and searched", async () => {
   expect(fetcher.mock.calls[1]?.[0]).toBe("http://agent.example/app/_api/chats?query=two+words");
 });
 
-test("files are opened for the page", async () => {
+test("a cookie is requested for files", async () => {
   const { sessions, fetcher } = api(() => new Response(null, { status: 204 }));
   await sessions.openFiles();
   expect(fetcher.mock.calls[0]).toMatchObject(["http://agent.example/app/_api/blobs/cookie", { method: "POST" }]);
 });
 
-test("without a token there is nothing to open", async () => {
+test("without a token no cookie is requested", async () => {
   const fetcher = vi.fn();
   await createSessionAPI("http://agent.example/app/", { fetch: fetcher as never }).openFiles();
   expect(fetcher).not.toHaveBeenCalled();
@@ -112,7 +112,7 @@ test("changes of the list are reported, over lost streams, until the watch ends"
   vi.useRealTimers();
 });
 
-test("a page that nobody looks at holds no stream of the list", async () => {
+test("a hidden page holds no stream of the list", async () => {
   const page = Object.assign(new EventTarget(), { visibilityState: "hidden" });
   vi.stubGlobal("document", page);
   const look = (state: string) => {

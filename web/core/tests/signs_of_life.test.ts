@@ -1,4 +1,4 @@
-/** A connection that died without a word is noticed, and one that lives is not taken for dead. */
+/** A connection that failed without an error is detected, and a working one is not closed. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ArpClient, type ArpClientCallbacks } from "../src/index.js";
@@ -11,7 +11,7 @@ const window = new EventTarget();
 const clients: ArpClient[] = [];
 const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
 
-/** A client on a socket; its server answers pings if asked to. */
+/** Return a connected client; with the default `hello` its server supports pings. */
 async function online(hello: object = ANSWERS, callbacks: ArpClientCallbacks = {}): Promise<ArpClient> {
   const client = new ArpClient(
     {
@@ -53,12 +53,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("its hello says that it answers pings", async () => {
+test("the hello announces that the client answers pings", async () => {
   await online();
   expect(FakeSocket.last.of("hello")[0]?.capabilities?.features).toContain("ping");
 });
 
-test("after ten seconds of silence it asks, and after ten more without an answer it says that the connection is lost", async () => {
+test("after ten seconds of silence a ping is sent, and after ten more without an answer the connection is lost", async () => {
   const client = await online();
   await pass(9_999);
   expect(pings()).toEqual([]);
@@ -71,7 +71,7 @@ test("after ten seconds of silence it asks, and after ten more without an answer
   expect(FakeSocket.last.closed).toBe(true);
 });
 
-test("a server that answers is asked again after each silence, with another id, for as long as it lives", async () => {
+test("a server that answers gets a ping with a new id after each silence", async () => {
   const client = await online();
   for (let round = 0; round < 60; round += 1) {
     await pass(10_000);
@@ -82,7 +82,7 @@ test("a server that answers is asked again after each silence, with another id, 
   expect(new Set(pings().map(({ id }) => id)).size).toBe(pings().length);
 });
 
-test("what comes is a sign of life: while text streams nobody is asked, and any frame answers", async () => {
+test("any frame is a sign of life: no ping is sent while text streams, and any frame answers a ping", async () => {
   const client = await online();
   for (let seq = 1; seq <= 30; seq += 1) {
     await pass(3000);
@@ -96,7 +96,7 @@ test("what comes is a sign of life: while text streams nobody is asked, and any 
   expect(status(client).phase).toBe("online");
 });
 
-test("signs of life show nothing, have no place, and reach no callback", async () => {
+test("pings and pongs change nothing on the screen, have no position, and call no callback", async () => {
   const received: string[] = [];
   const client = await online(ANSWERS, { onMessage: ({ type }) => received.push(type) });
   FakeSocket.last.notify(delta("x", 4));
@@ -112,13 +112,13 @@ test("signs of life show nothing, have no place, and reach no callback", async (
   expect(FakeSocket.last.of("hello")[0]?.resume).toEqual({ epoch: "e", seq: 4 });
 });
 
-test("a server that does not know the feature is never asked", async () => {
+test("a server without the feature gets no ping", async () => {
   const client = await online(HELLO);
   await pass(600_000);
   expect([FakeSocket.last.sent.map(({ type }) => type), status(client).phase]).toEqual([["hello"], "online"]);
 });
 
-test("what was sent on a dead connection is sent again on the next, once", async () => {
+test("an input sent on a failed connection is sent again on the next one, once", async () => {
   const client = await online();
   const id = client.sendText("hello?");
   await pass(20_000);
@@ -128,12 +128,12 @@ test("what was sent on a dead connection is sent again on the next, once", async
   expect(FakeSocket.last.of("input")).toMatchObject([{ id }]);
 });
 
-test("a machine that slept asks again before it calls a connection dead", async () => {
+test("after sleep, a new ping is sent before the connection counts as lost", async () => {
   const client = await online();
   await pass(10_000);
   expect(pings()).toHaveLength(1);
   await pass(5000);
-  vi.setSystemTime(Date.now() + 3_600_000); // the lid was closed for an hour; timers stood still
+  vi.setSystemTime(Date.now() + 3_600_000); // the computer slept for an hour; timers did not run
   await pass(5000);
   expect(status(client).phase).toBe("online");
   expect(pings()).toHaveLength(2);
@@ -142,7 +142,7 @@ test("a machine that slept asks again before it calls a connection dead", async 
   expect(status(client).phase).toBe("online");
 });
 
-test("one whose connection died while it slept says so ten seconds after it asked again", async () => {
+test("a connection that failed during sleep is reported ten seconds after the new ping", async () => {
   const client = await online();
   await pass(15_000);
   vi.setSystemTime(Date.now() + 3_600_000);
@@ -150,10 +150,10 @@ test("one whose connection died while it slept says so ten seconds after it aske
   expect(status(client).phase).toBe("waiting");
 });
 
-test("timers of a hidden page that come a minute late take no living connection for dead", async () => {
+test("timers of a hidden page that run a minute late do not close a working connection", async () => {
   const client = await online();
   for (let minute = 0; minute < 10; minute += 1) {
-    vi.setSystemTime(Date.now() + 50_000); // the timer of ten seconds is due, and comes now
+    vi.setSystemTime(Date.now() + 50_000); // the timer of ten seconds is overdue and runs now
     await pass(10_000);
     pong();
     vi.setSystemTime(Date.now() + 50_000);
@@ -162,7 +162,7 @@ test("timers of a hidden page that come a minute late take no living connection 
   expect([status(client).phase, FakeSocket.made.length]).toEqual(["online", 1]);
 });
 
-test("a clock that is set back stops nothing", async () => {
+test("a clock that is set back changes nothing", async () => {
   const client = await online();
   vi.setSystemTime(Date.now() - 3_600_000);
   await pass(20_000);
@@ -175,7 +175,7 @@ test.each([
 ])("when %s after a long silence the server is asked at once, and has three seconds", async (_, wake) => {
   const client = await online();
   wake();
-  expect(pings()).toEqual([]); // it has just been heard of
+  expect(pings()).toEqual([]); // a message has just arrived
   vi.setSystemTime(Date.now() + 31_000);
   wake();
   expect(pings()).toHaveLength(1);
@@ -190,13 +190,13 @@ test.each([
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("the browser that is offline says so at once, and tries on: a server on this machine needs no network", async () => {
+test("an offline browser reports it at once and keeps trying: a local server needs no network", async () => {
   const client = await online();
   window.dispatchEvent(new Event("offline"));
   expect(status(client)).toMatchObject({ phase: "waiting", reason: "offline" });
   await pass(500);
   window.dispatchEvent(new Event("offline"));
-  expect(status(client).phase).toBe("waiting"); // also while it tries
+  expect(status(client).phase).toBe("waiting"); // also during an attempt
   window.dispatchEvent(new Event("online"));
   await pass(0);
   welcome();
@@ -206,7 +206,7 @@ test("the browser that is offline says so at once, and tries on: a server on thi
   expect(status(client)).toMatchObject({ phase: "idle", reason: null });
 });
 
-test("where connections die again and again without an answer it waits longer, so that a large message gets through", async () => {
+test("if connections fail repeatedly without an answer, the client waits longer, so that a large message arrives", async () => {
   const client = await online();
   const took: number[] = [];
   for (let link = 0; link < 6; link += 1) {
@@ -218,7 +218,7 @@ test("where connections die again and again without an answer it waits longer, s
   }
   expect(took).toEqual([20, 20, 30, 50, 90, 90]);
   await pass(10_000);
-  FakeSocket.last.notify(message("commit", 5)); // it got through
+  FakeSocket.last.notify(message("commit", 5)); // the large message has arrived
   await pass(80_000);
   const began = Date.now();
   while (status(client).phase === "online") await pass(1000);

@@ -1,4 +1,4 @@
-/** The core stays small, has no dependencies, and draws nothing. */
+/** The core is small, has no dependencies, and draws nothing. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
@@ -8,10 +8,10 @@ import { expect, test } from "vitest";
 const SOURCE = new URL("../src/", import.meta.url);
 const KIB = 1024;
 
-/** Loaded when they are needed: the fallback transport, uploads, the list of chats and its history, the draft's workflow stream. */
+/** Modules that are loaded on demand: fallback transport, uploads, lists and history, the draft's workflow stream. */
 const LATER = /(chats|history_turns|sse_link|upload|workflow_stream)\.js$/;
 
-/** Bytes of an entry as Vite's bundler makes it, gzipped. */
+/** Return the size of an entry in bytes, bundled by Vite and compressed with gzip. */
 async function gzipped(entry: string): Promise<number> {
   const input = new URL(entry, SOURCE).pathname;
   const bundle = await rolldown({ input, logLevel: "silent", external: LATER });
@@ -40,7 +40,7 @@ test.each([
   expect(await gzipped(entry)).toBeLessThanOrEqual(most * KIB);
 });
 
-test("it imports nothing but itself", () => {
+test("the core imports only its own files", () => {
   const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   expect(manifest.dependencies).toBeUndefined();
   expect(manifest.peerDependencies).toBeUndefined();
@@ -58,7 +58,7 @@ test("no file draws, parses HTML or runs text", () => {
   ).toEqual([]);
 });
 
-test("no file says any", () => {
+test("no file uses the type any", () => {
   const loose = /(?::|as|<)\s*any\b/;
   expect(
     sources()

@@ -1,4 +1,4 @@
-/** The examples of the HTML standard, and streams cut anywhere. */
+/** The examples of the HTML standard, and streams that are split anywhere. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -33,14 +33,14 @@ const VECTORS: [name: string, stream: string, events: SseEvent[]][] = [
   ],
 ];
 
-describe("events out of a stream", () => {
+describe("the events of a stream", () => {
   for (const [name, stream, events] of VECTORS) {
     test(name, () => expect(parsed(stream)).toEqual(events));
     test(`${name}: in single characters`, () => expect(parsed(...stream)).toEqual(events));
   }
 });
 
-test("however a stream is cut, its events are the same", () => {
+test("however a stream is split, its events are the same", () => {
   const piece = fc.constantFrom("data", ": ", ":", "id", "event", "\n", "\r", "\r\n", "a", " ", "\uFEFF", "é");
   fc.assert(
     fc.property(fc.array(piece), fc.array(fc.nat()), (pieces, cuts) => {
@@ -52,7 +52,7 @@ test("however a stream is cut, its events are the same", () => {
   );
 });
 
-test("characters that are cut in their bytes come whole", async () => {
+test("characters whose bytes are split arrive complete", async () => {
   const bytes = new TextEncoder().encode("data: Salz & 🧂\n\n");
   const body = new ReadableStream<Uint8Array>({
     start(stream) {

@@ -14,7 +14,7 @@ const start = (call_id: string) => message("tool_start", null, { payload: { tool
 const end = (call_id: string) => message("tool_end", null, { payload: { tool: "look", ok: true, call_id } });
 const think = message("delta", null, { payload: { delta: "hm", kind: "thinking" } });
 
-test("a tool lasts from when it is seen to run until it is seen to be done", () => {
+test("a tool's span begins when it is seen running and ends when it is seen done", () => {
   const [apply, spans] = [screen(), new StepSpans()];
   spans.record(apply(start("a")), 100);
   spans.record(apply(start("b")), 150);
@@ -26,7 +26,7 @@ test("a tool lasts from when it is seen to run until it is seen to be done", () 
   ]);
 });
 
-test("thinking lasts until something else is shown, and its key is that of its step", () => {
+test("the span of thinking ends with other output, and its key is that of its step", () => {
   const [apply, spans] = [screen(), new StepSpans()];
   spans.record(apply(think), 100);
   expect(spans.of("thinking")).toEqual({ since: 100, until: null });
@@ -41,7 +41,7 @@ test("thinking lasts until something else is shown, and its key is that of its s
   expect(steps).toEqual(["thinking"]);
 });
 
-test("what ended before it was seen has no span, nor has another turn those of this one", () => {
+test("a step that ended before it was seen has no span, and a new turn begins without spans", () => {
   const [apply, spans] = [screen(), new StepSpans()];
   spans.record(apply(start("a"), end("a")), 100);
   expect(spans.of("tool:0")).toBeUndefined();

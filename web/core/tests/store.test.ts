@@ -9,7 +9,7 @@ function frame(): void {
   for (const flush of flushes.splice(0)) flush();
 }
 
-/** A client whose frames the test draws. */
+/** Return a client with animation frames that the test triggers. */
 async function online(callbacks: ArpClientCallbacks = {}): Promise<[ArpClient, FakeSocket]> {
   const options = { url: "http://agent.example", storage: null, WebSocket: FakeSocket as never };
   const client = new ArpClient({ ...options, schedule: (flush) => flushes.push(flush) }, callbacks);
@@ -32,7 +32,7 @@ beforeEach(() => {
   FakeSocket.reset();
 });
 
-test("subscribers are notified once per commit, whatever it holds, and see all of it", async () => {
+test("subscribers are notified once per commit and see all of it", async () => {
   const [client, socket] = await online();
   const seen: unknown[] = [];
   const cell = client.store.turn("t1");
@@ -42,7 +42,7 @@ test("subscribers are notified once per commit, whatever it holds, and see all o
   expect(seen).toEqual([["a", "b", "c"]]);
 });
 
-test("nothing of a commit shows before it has come whole", async () => {
+test("nothing of a commit is shown before all of it has arrived", async () => {
   const [client, socket] = await online();
   const cell = client.store.turn("t1");
   let received = 0;
@@ -66,7 +66,7 @@ test("deltas between two frames are reported together", async () => {
   expect(seen).toEqual(["x".repeat(1000), `${"x".repeat(1000)}y`]);
 });
 
-test("what did not change is the same object", async () => {
+test("unchanged values are the same objects", async () => {
   const [client, socket] = await online();
   commit(socket, 1, render(text("a", "A"), text("b", "B")));
   socket.notify(delta("elsewhere", null), { ...message("turn", 2, { status: "running" }), turn_id: "t2" });
@@ -83,7 +83,7 @@ test("what did not change is the same object", async () => {
   expect(turn(client)).toBe(after);
 });
 
-test("a patch of a nested component renews what contains it, and nothing beside it", async () => {
+test("a patch of a nested component renews its ancestors and nothing else", async () => {
   const [client, socket] = await online();
   const group = { id: "g", type: "group", props: { children: [text("a", "A"), text("b", "B")] } };
   commit(socket, 1, render(group, text("c", "C")));
@@ -97,7 +97,7 @@ test("a patch of a nested component renews what contains it, and nothing beside 
   expect(same).toBe(beside);
 });
 
-test("a message view is notified of its own turn alone", async () => {
+test("a message view is only notified of its own turn", async () => {
   const [client, socket] = await online();
   let received = 0;
   client.store.turn("t1").subscribe(() => (received += 1));
@@ -106,7 +106,7 @@ test("a message view is notified of its own turn alone", async () => {
   expect(received).toBe(0);
 });
 
-test("turnIds changes with turns that come, not with what they say", async () => {
+test("turnIds changes with new turns, not with their text", async () => {
   const [client, socket] = await online();
   socket.notify(delta("x"));
   const ids = client.store.turnIds.get();
@@ -115,7 +115,7 @@ test("turnIds changes with turns that come, not with what they say", async () =>
   expect(ids).toEqual(["t1"]);
 });
 
-test("a turn has the time at which it ended, and a status says how many turns are older than a snapshot's", async () => {
+test("a turn has the time of its end, and the status has the number of turns before a snapshot", async () => {
   const [client, socket] = await online();
   const at = "2026-11-21T08:00:00Z";
   commit(socket, 1, render(text("a", "A")));
@@ -131,7 +131,7 @@ test("a turn has the time at which it ended, and a status says how many turns ar
   frame();
   expect([turn(client).at, client.store.status.get().older]).toEqual([at, 7]);
   socket.notify({ ...SESSION, seq: 9, resume: "replay" });
-  expect(client.store.status.get().older).toBe(7); // the screen is still that one
+  expect(client.store.status.get().older).toBe(7); // the screen is still the same
 });
 
 test("a snapshot takes effect as one change", async () => {
@@ -177,7 +177,7 @@ test("a listener that throws is reported and stops no other", async () => {
   }
 });
 
-test("a listener that was removed gets nothing, and leaves nothing behind", async () => {
+test("a removed listener is not called and leaves nothing behind", async () => {
   const [client, socket] = await online();
   let received = 0;
   const stop = client.store.turn("t1").subscribe(() => (received += 1));
@@ -224,7 +224,7 @@ test("surfaces besides main have cells of their own", async () => {
   expect(names).toEqual([["side"], []]);
 });
 
-test("popups have cells of their own, and are gone with all in them when they are closed", async () => {
+test("popups have cells of their own, and a closed popup is removed with its content", async () => {
   const [client, socket] = await online();
   const { store } = client;
   const popup = { surface: "t1-popup-1" };
@@ -268,14 +268,14 @@ test("a listener of permissions is called when they change, not when something e
   expect(client.store.permissions.get()).toEqual([]);
 });
 
-test("what agents share has a cell", async () => {
+test("the shared state has a cell", async () => {
   const [client, socket] = await online();
   socket.notify(message("state", 1, { state: { step: 2 } }));
   frame();
   expect(client.store.sharedState.get()).toEqual({ step: 2 });
 });
 
-test("a surface that the user closes, and what is told of it, name the surface", async () => {
+test("closing a surface and reporting about it name the surface", async () => {
   const [client, socket] = await online();
   const id = client.closeSurface("side");
   client.tellOfSurface("side", "resize", { width: 3, height: 4 }); // the agent side of this test has no overlays
@@ -297,7 +297,7 @@ test("text is distinguished from components", async () => {
   expect(turn(client).output.map((item) => isTextPart(item, "t1"))).toEqual([true, false]);
 });
 
-test("callbacks come as things happen, components with their commit", async () => {
+test("callbacks are called for each message, and for components at their commit", async () => {
   const received: unknown[] = [];
   const [, socket] = await online({
     onDelta: (sent) => received.push(["delta", sent]),
@@ -333,7 +333,7 @@ test("callbacks come as things happen, components with their commit", async () =
   ]);
 });
 
-test("a tool has its newest progress while it runs, then its result and how long it took", async () => {
+test("a tool has its latest progress while it runs, then its result and duration", async () => {
   const [client, socket] = await online();
   const runs = () => turn(client).tools;
   const ref = `/_api/blobs/scw/${"0".repeat(64)}/load.txt`;
@@ -345,7 +345,7 @@ test("a tool has its newest progress while it runs, then its result and how long
   const [first, second] = runs();
   expect(second?.progress).toEqual({ call_id: "b", text: "reading", done: 1, total: 3 });
   socket.notify(message("tool_progress", null, { payload: { call_id: "b", text: "sorting" } }));
-  expect(runs()[0]).toBe(first); // anyone who draws it draws nothing again
+  expect(runs()[0]).toBe(first); // so views do not draw it again
   expect(runs()[1]?.progress).toEqual({ call_id: "b", text: "sorting" });
   socket.notify(
     message("tool_end", null, {
@@ -361,7 +361,7 @@ test("a tool has its newest progress while it runs, then its result and how long
   expect(socket.of("hello")[0]?.capabilities?.features).toContain("tool-detail");
 });
 
-test("the next frame comes also where no frames come", () => {
+test("nextFrame calls the function also where there are no frames", () => {
   vi.useFakeTimers();
   const frames: (() => void)[] = [];
   vi.stubGlobal("requestAnimationFrame", (drawn: () => void) => frames.push(drawn));
@@ -371,7 +371,7 @@ test("the next frame comes also where no frames come", () => {
     frames[0]?.();
     vi.advanceTimersByTime(1000);
     expect(flushed).toBe(1);
-    nextFrame(() => (flushed += 1)); // a hidden tab: nobody draws
+    nextFrame(() => (flushed += 1)); // in a hidden tab there are no frames
     vi.advanceTimersByTime(100);
     expect(flushed).toBe(2);
   } finally {
@@ -380,7 +380,7 @@ test("the next frame comes also where no frames come", () => {
   }
 });
 
-test("the status has the commands of the app and the session; the session's take the place of those of the same name", async () => {
+test("the status has the commands of the app and the session; those of the session replace others of the same name", async () => {
   const [client, socket] = await online();
   const names = () =>
     client.store.status.get().commands.map(({ name, hint }) => [name, hint].filter(Boolean).join(" "));

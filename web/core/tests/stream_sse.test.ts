@@ -1,4 +1,4 @@
-/** W85: `streamSSE` over the event streams of the HTML standard (9.2.6), however their bytes are cut. */
+/** W85: `streamSSE` with the event streams of the HTML standard (9.2.6), however their bytes are split. */
 
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,7 +7,7 @@ import { streamSSE } from "../src/index.js";
 
 let server: Server;
 let url: string;
-/** What the server sends; it ends the answer too. */
+/** Response of the server, which ends the stream. */
 let answer: (response: ServerResponse) => void;
 
 beforeEach(async () => {
@@ -26,7 +26,7 @@ afterEach(() => {
 
 const END = "data: [DONE]\n\n";
 
-/** What a stream reports, with its bytes sent one by one, or at once. */
+/** Return the callbacks that a stream causes, with its bytes sent one by one or all at once. */
 async function received(stream: string, each: boolean): Promise<string[]> {
   const bytes = new TextEncoder().encode(stream);
   answer = async (response) => {
@@ -50,7 +50,7 @@ async function received(stream: string, each: boolean): Promise<string[]> {
   return receivedEvents;
 }
 
-/** Streams and what is reported of them, written out by hand after the standard's rules. */
+/** Streams and their callbacks, written by hand from the rules of the standard. */
 const VECTORS: [rule: string, stream: string, told: string[]][] = [
   ["LF ends a line", `data: {"delta":"a"}\n\ndata: {"delta":"b"}\n\n${END}`, ["a", "b", "done"]],
   ["CR ends a line", 'data: {"delta":"a"}\r\rdata: {"delta":"b"}\r\rdata: [DONE]\r\r', ["a", "b", "done"]],
@@ -115,7 +115,7 @@ describe.each([
   });
 });
 
-test("W85 a connection that is reset in the middle is an error, reported once, and the end", async () => {
+test("W85 a connection that is reset in the middle reports one error and the end", async () => {
   answer = (response) => {
     response.write('data: {"delta":"a"}\n\ndata: {"del', () => setImmediate(() => response.destroy()));
   };

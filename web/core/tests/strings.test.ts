@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as CODES from "../src/protocol/generated/codes.js";
 import { EN, loadStrings, LOCALES, pseudoStrings, translator, type Plural, type Strings } from "../src/strings.js";
 
-test("values are filled in, numbers as people write them", () => {
+test("values are filled in, with numbers formatted for the language", () => {
   const de = translator("de", {});
   expect(de("removeFile", { name: "a.csv" })).toBe("Remove a.csv");
   expect(de("rows", { count: 10_000 })).toBe("10.000 rows");
@@ -22,7 +22,7 @@ test("plurals are chosen by the rules of the language", async () => {
   expect(translator("en")("rows", { count: 1 })).toBe("1 row");
 });
 
-test("the first language that there is wins, English at last", async () => {
+test("the first available language is used, English as the last resort", async () => {
   expect((await loadStrings(["xx", "fr-CA", "de"]))[0]).toBe("fr-CA");
   expect(await loadStrings(["en-GB", "de"])).toEqual(["en-GB", EN]);
   expect(await loadStrings(["constructor", "tlh"])).toEqual(["en", EN]);
@@ -36,7 +36,7 @@ test("direction follows the language", () => {
   ]);
 });
 
-test("a tag that is none counts as English, a date that is none as nothing", () => {
+test("an invalid tag counts as English, and an invalid date gives an empty text", () => {
   const t = translator("not a tag");
   expect([t.locale, t.date("never"), t.number(0.5, { style: "percent" })]).toEqual(["en", "", "50%"]);
   expect(translator("de").date(Date.UTC(2026, 10, 21, 12), { dateStyle: "short", timeZone: "UTC" })).toBe("21.11.26");
@@ -48,7 +48,7 @@ test("values are never taken from prototypes, nor filled in twice", () => {
 });
 
 const isProblem = (key: string) => /^error\d+$/.test(key);
-/** Of the object dialect, and of a version that nobody speaks. */
+/** Codes that users never see: those of the object dialect, and that of an unknown version. */
 const RESERVED = new Set<number>([
   CODES.INVALID_METHOD,
   CODES.INVALID_SERIAL,
@@ -75,7 +75,7 @@ describe.each(Object.keys(LOCALES))("%s", (language) => {
     }
   });
 
-  test("says what went wrong, by every code that is not reserved", async () => {
+  test("explains every error code that is not reserved", async () => {
     const strings = await (LOCALES[language] as () => Promise<Strings>)();
     const codes = Object.keys(strings)
       .filter(isProblem)
@@ -86,13 +86,13 @@ describe.each(Object.keys(LOCALES))("%s", (language) => {
     expect(t.problem(17)).not.toBe(translator("en").problem(17));
   });
 
-  test("has every plural form that its language knows", async () => {
+  test("has every plural form of its language", async () => {
     const strings = await (LOCALES[language] as () => Promise<Strings>)();
     const categories = new Intl.PluralRules(language).resolvedOptions().pluralCategories;
     for (const text of Object.values(strings)) {
       if (typeof text !== "object") continue;
       const has = Object.keys(text);
-      // Millions in French and Spanish (`many`) read as all others here.
+      // The category `many` (millions in French and Spanish) has the same text as `other` here.
       expect(
         categories.filter((one) => one !== "many" || language === "ar").filter((one) => !has.includes(one)),
       ).toEqual([]);

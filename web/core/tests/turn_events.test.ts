@@ -5,7 +5,7 @@ import { delta, FakeSocket, message } from "./fakes.js";
 
 beforeEach(() => FakeSocket.reset());
 
-/** Makes a client with a session, and the list to which its turns are reported. */
+/** Return a client with a session, and the list of its reported turns. */
 async function observed(
   session: Partial<Wire.SessionReady> = {},
 ): Promise<[string[], FakeSocket, () => void, ArpClient]> {
@@ -40,7 +40,7 @@ test("a turn is reported when it begins, when it waits, and with its final commi
   expect(reported).toEqual([]);
 });
 
-test("what a turn says is no event, and no turn is looked at for it", async () => {
+test("streamed text is not an event, and no turn is checked for it", async () => {
   const [reported, socket, , client] = await observed();
   socket.notify(turn("t1", "running"));
   let looks = 0;
@@ -53,7 +53,7 @@ test("what a turn says is no event, and no turn is looked at for it", async () =
   expect([reported, looks > 0]).toEqual([["t1 running", "t1 failed"], true]);
 });
 
-test("turns that are over when a session is opened are not reported; one that runs or waits is", async () => {
+test("turns that have ended when a session is opened are not reported; a running or waiting one is", async () => {
   const [reported, socket] = await observed({ seq: 9, resume: "snapshot" });
   socket.notify(turn("t1", "completed"), ends("t1"), turn("t2", "waiting"), message("commit", 9));
   expect(reported).toEqual(["t2 waiting"]);

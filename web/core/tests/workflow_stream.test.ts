@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { connectSSE, streamSSE, type SSECallbacks } from "../src/index.js";
 
-/** Every callback, recorded in one list. */
+/** Return callbacks that record every call in one list. */
 function listening(received: unknown[]): SSECallbacks {
   const names = [
     ...["onRunId", "onStep", "onDelta", "onResult", "onError", "onDone"],
@@ -78,7 +78,7 @@ test("every event of the draft reaches its callback, in order", async () => {
   });
 });
 
-test("a form is sent as it is", async () => {
+test("a form is sent unchanged", async () => {
   const requested = answering("data: [DONE]\n\n");
   const formData = new FormData();
   await streamSSE("/chat", null, {}, { formData });
@@ -87,14 +87,14 @@ test("a form is sent as it is", async () => {
   expect(init.headers).not.toHaveProperty("Content-Type");
 });
 
-test("a stream that breaks off is an error, and over", async () => {
+test("a stream that breaks off reports an error and the end", async () => {
   answering('data: {"delta": "Hi"}\n\n');
   const received: unknown[] = [];
   await connectSSE("/runs/1", listening(received));
   expect(received).toEqual([["onDelta", "Hi"], ["onError", "the stream broke off"], ["onDone"]]);
 });
 
-test("a refusal and a dead network are errors, and over", async () => {
+test("a refusal and a failed network report an error and the end", async () => {
   const received: unknown[] = [];
   answering("no such agent", { status: 404 });
   await streamSSE("/chat", {}, listening(received));
@@ -123,7 +123,7 @@ test("after an abort nothing more is reported", async () => {
   expect(received).toEqual([]);
 });
 
-test("a callback that throws is reported and ends nothing", async () => {
+test("a callback that throws is reported, and the stream continues", async () => {
   const report = vi.fn();
   vi.stubGlobal("reportError", report);
   answering('data: {"delta": "a"}\n\ndata: {"delta": "b"}\n\ndata: [DONE]\n\n');

@@ -1,4 +1,4 @@
-/** What axe finds on a page. */
+/** Accessibility checks with axe. */
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,10 +7,10 @@ import type { Page } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What axe finds, each with the first place where it finds it. */
+/** Return the violations that axe finds on a page, each with the first element. */
 export async function faultsOfAxe(page: Page): Promise<string[]> {
   const cdp = await page.context().newCDPSession(page);
-  await cdp.send("Runtime.evaluate", { expression: AXE }); // past the page's own policy, as a tool of the tester
+  await cdp.send("Runtime.evaluate", { expression: AXE }); // like a developer tool, without the page's own policy
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
       axe: { run(): Promise<{ violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[] }> };

@@ -1,14 +1,14 @@
-/** Pictures that were looked at, and whether a page still looks so. */
+/** Comparison of a page with golden images. */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 import type { Page } from "playwright-core";
 
-/** A channel may differ by so much without being counted. */
+/** Largest difference of a colour channel that is not counted. */
 const TOLERANCE = 32;
 
-/** How wide words come out with this machine's letters. */
+/** Return the widths of some words, which depend on this machine's fonts. */
 export function letters(page: Page): Promise<number[]> {
   return page.evaluate(() => {
     const context = document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
@@ -23,7 +23,7 @@ export function letters(page: Page): Promise<number[]> {
   });
 }
 
-/** The part of all pixels that differs; 1 if the sizes do. */
+/** Return the part of all pixels that differs, from 0 to 1; 1 if the sizes differ. */
 function difference(page: Page, one: string, other: string): Promise<number> {
   return page.evaluate(
     async ([one, other, tolerance]) => {
@@ -52,12 +52,12 @@ function difference(page: Page, one: string, other: string): Promise<number> {
 }
 
 /**
- * The part of all pixels that differs from a picture; `null` where the browser has other letters
- * than those of the pictures (`withLetters`), and nothing can be compared. `ARP_GOLDEN=write` writes it again.
+ * Return the part of all pixels that differs from a golden image. Return `null` if the browser has other fonts than
+ * those of the images (`withLetters`), because nothing can be compared then. `ARP_GOLDEN=write` writes the image.
  *
- * @param page Does the comparing; its policy must allow `data:` pictures.
- * @param file Where the picture lies, as PNG; beside it `fonts.json` keeps the letters.
- * @param shot How it looks now, as PNG.
+ * @param page Page that does the comparison; its policy must allow `data:` images.
+ * @param file Path of the golden image, a PNG; `fonts.json` beside it has the widths of words.
+ * @param shot Current screenshot, a PNG.
  */
 export async function apart(page: Page, file: string, shot: Buffer): Promise<number | null> {
   const fonts = `${dirname(file)}/fonts.json`;

@@ -1,4 +1,4 @@
-/** What every test of the page needs: a real server, a real browser, and eyes for what must not happen. */
+/** Server, browser and page for tests, with a record of everything that must not happen. */
 
 import { fileURLToPath } from "node:url";
 
@@ -11,21 +11,21 @@ export { ArpServer };
 
 export const APP = fileURLToPath(new URL("../app.py", import.meta.url));
 
-/** Nothing but this machine has a name. */
+/** Flags of Chromium: only names of this machine can be resolved. */
 const FLAGS = ["--host-resolver-rules=MAP other.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"];
 
 export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: needsChromium(), args: FLAGS, env: withLetters() });
 }
 
-/** What went wrong while a page was open. */
+/** Faults of a page while it is open. */
 export interface Faults {
   readonly lines: string[];
-  /** Every address that was asked for. */
+  /** All requested addresses. */
   readonly asked: string[];
 }
 
-/** Opens a page and gathers its faults: errors, refusals of the policy, requests to anywhere else. */
+/** Open a page and record its faults: errors, violations of the policy, requests to other hosts. */
 export async function open(
   browser: Browser,
   url: string,
@@ -74,7 +74,7 @@ export async function say(page: Page, text: string): Promise<void> {
   await box(page).press("Enter");
 }
 
-/** Says something and waits until the turn that it began is over. */
+/** Send a message and wait until its turn has ended. */
 export async function ask(page: Page, text: string): Promise<void> {
   const before = await page.locator("arp-chat arp-message").count();
   await say(page, text);
@@ -83,7 +83,7 @@ export async function ask(page: Page, text: string): Promise<void> {
   await page.locator("arp-chat arp-message").nth(before).and(over).waitFor({ timeout: 30_000 });
 }
 
-/** Says `turn 1`, `turn 2`, …, each when the one before is over: of what is queued none is old. */
+/** Send `turn 1`, `turn 2`, …, each after the end of the previous turn, so that none is queued. */
 export async function converse(page: Page, turns: number): Promise<void> {
   await page.evaluate(async (wanted) => {
     const client = document.querySelector("arp-chat")?.activeClient;
@@ -92,17 +92,17 @@ export async function converse(page: Page, turns: number): Promise<void> {
       const id = await client.acknowledged(client.sendText(`turn ${number}`));
       const turn = client.store.turn(String(id));
       await new Promise<void>((resolve) => {
-        const look = () => turn.get()?.final && resolve();
-        turn.subscribe(look);
-        look();
+        const check = () => turn.get()?.final && resolve();
+        turn.subscribe(check);
+        check();
       });
     }
   }, turns);
 }
 
 /**
- * What a conversation shows, without what depends on when one looks: the shape of its elements, and
- * texts. Colours of code are left out: they come when their grammars are loaded.
+ * Return the elements and texts of a conversation, without parts that depend on the time. Colours of code are left
+ * out: they appear when their grammars are loaded.
  */
 export function shape(page: Page): Promise<string> {
   return page.locator("arp-chat .arp-log").evaluate((root) => {

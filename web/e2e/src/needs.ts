@@ -1,4 +1,4 @@
-/** Says before the first test what is missing, and what to do about it. */
+/** Setup that reports missing requirements before the first test, with instructions. */
 
 import { needsChromium } from "../../core/tests/chromium.js";
 import { hasPython, PYTHON } from "../../core/tests/server.js";

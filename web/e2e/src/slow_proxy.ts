@@ -1,12 +1,12 @@
-/** A way to a server on which every byte takes its time: as a far away server, or a phone with a weak signal. */
+/** A proxy that delays every byte, like a distant server or a phone with a weak signal. */
 
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
 export class SlowProxy {
-  /** What a byte takes in each direction, in ms; may change at any time. */
+  /** Delay in each direction, in ms; may change at any time. */
   delay: number;
   url = "";
-  /** How many connections were made through it. */
+  /** Number of connections that were made through the proxy. */
   connections = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -22,7 +22,7 @@ export class SlowProxy {
     });
   }
 
-  /** Hands on what comes, in order, after the delay that holds when it comes. */
+  /** Forward data in order, each after the delay at its arrival. */
   #carry(from: Socket, to: Socket): void {
     let due = 0;
     const later = (act: () => void) => {

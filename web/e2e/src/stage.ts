@@ -1,4 +1,4 @@
-/** One server and one browser for a file of tests, and one page for each of them. */
+/** One server and one browser for a file of tests, and one page for each test. */
 
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
@@ -7,11 +7,11 @@ import { APP, ArpServer, launch, open, type Faults } from "./host.js";
 
 export let server: ArpServer;
 export let browser: Browser;
-/** What `begin` opened last, and what went wrong on it. */
+/** Page that `begin` opened last, and its faults. */
 export let page: Page;
 export let faults: Faults;
 
-/** Starts server and browser before the tests of a file, and stops them behind. */
+/** Start server and browser before the tests of a file, and stop them afterwards. */
 export function useServer(): void {
   beforeAll(async () => {
     server = await ArpServer.start(APP);
@@ -24,8 +24,8 @@ export function useServer(): void {
 }
 
 /**
- * Closes the page behind each test too, which must not have had an error, a refusal of the policy or a
- * request to anywhere else (W77, W90).
+ * The same, and close the page after each test. It must have had no error, no violation of the policy and no request
+ * to another host (W77, W90).
  */
 export function usePages(): void {
   useServer();
@@ -35,7 +35,7 @@ export function usePages(): void {
   });
 }
 
-/** Opens the page, of the file's own server if none is named. */
+/** Open the page, by default that of the file's own server. */
 export async function begin({
   url = server.url,
   ...options

@@ -28,7 +28,7 @@ const answer = (text: string) => page.locator("arp-chat .arp-log arp-prose", { h
 const suggestions = () => page.locator(".arp-suggestion").allInnerTexts();
 
 describe("the choice of an agent", () => {
-  test("the welcome offers all agents with their descriptions; the first is chosen; title and window have the app's name", async () => {
+  test("the welcome offers all agents with their descriptions; the first is selected; title and window have the app's name", async () => {
     await enter();
     await picker().waitFor();
     expect(await picker().getByRole("radio").count()).toBe(3);
@@ -42,7 +42,7 @@ describe("the choice of an agent", () => {
     expect(await shownAgent().getAttribute("aria-label")).toBe("Agent: Ships");
   });
 
-  test("choosing one in the welcome begins a chat with it, without a new connection; what was typed stays", async () => {
+  test("selecting an agent in the welcome begins a chat with it, without a new connection; typed text stays", async () => {
     let sockets = 0;
     await enter();
     page.on("websocket", () => (sockets += 1));
@@ -63,7 +63,7 @@ describe("the choice of an agent", () => {
     expect(sockets).toBe(0);
   });
 
-  test("with arrow keys alone, quickly past another one, too", async () => {
+  test("an agent can be selected with arrow keys, also quickly past another one", async () => {
     await enter();
     await radio("Ships").focus();
     await page.keyboard.press("ArrowDown");
@@ -73,7 +73,7 @@ describe("the choice of an agent", () => {
     await answer("Berths heard: hello").waitFor();
   });
 
-  test("the menu beside the title begins a chat with another agent and leaves the one that shows", async () => {
+  test("the menu beside the title begins a chat with another agent and leaves the open one unchanged", async () => {
     await enter();
     await ask(page, "hello ships");
     await shownAgent().click();
@@ -100,7 +100,7 @@ describe("the choice of an agent", () => {
     await answer("Tides heard: two").waitFor();
   });
 
-  test("it works from right to left, on a phone, and axe finds nothing", async () => {
+  test("the choice works from right to left and on a phone, and axe finds no faults", async () => {
     for (const options of [
       {},
       { viewport: { width: 390, height: 844 }, hasTouch: true },
@@ -108,7 +108,7 @@ describe("the choice of an agent", () => {
     ]) {
       await enter("", options);
       await page.locator(".arp-agents").waitFor();
-      await page.waitForTimeout(400); // what rises is still
+      await page.waitForTimeout(400); // until the animation has ended
       expect(await faultsOfAxe(page)).toEqual([]);
       expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
       const { width } = page.viewportSize() ?? { width: 0 };
@@ -154,7 +154,7 @@ describe("addresses", () => {
   });
 
   test.each([["WebSocket"], ["SSE"]])(
-    "an unknown agent is reported in words over %s, and another one can be chosen",
+    "an unknown agent is reported over %s, and another one can be selected",
     async (name) => {
       await enter();
       if (name === "SSE") await page.context().addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
@@ -177,7 +177,7 @@ describe("addresses", () => {
   );
 });
 
-test("an app with one agent shows no choice, and its own title", async () => {
+test("an app with one agent shows its title and no choice", async () => {
   await begin();
   await page.locator(".arp-welcome h2", { hasText: "Harbour" }).waitFor();
   expect(await page.locator(".arp-agents, .page-agents, .arp-session-agent").count()).toBe(0);

@@ -1,4 +1,4 @@
-/** What is in answers and around them: sources, times, steps, what failed to show, keys (webui.md W24, W36–W39, W89). */
+/** Answers and their surroundings: sources, times, steps, failed components, keys (webui.md W24, W36–W39, W89). */
 
 import { describe, expect, test } from "vitest";
 
@@ -13,12 +13,12 @@ interface Chat extends HTMLElement {
   avatar: string;
 }
 
-/** As long as anything else is waited for. */
+/** The same limit as for all other waiting. */
 const LONG = { timeout: 8000 };
 
 usePages();
 
-/** Changes a property of the chat. */
+/** Change a property of the chat. */
 function set<Name extends "keys" | "showActivity" | "avatar">(name: Name, value: Chat[Name]): Promise<void> {
   return page
     .locator("arp-chat")
@@ -44,7 +44,7 @@ describe("sources", () => {
       "example.org",
       "It rains on 160 days.",
     ]);
-    await card().hover(); // the pointer can go over to it
+    await card().hover(); // the pointer can move onto the card
     expect(await card().isVisible()).toBe(true);
     await page.mouse.move(5, 5);
     await card().waitFor({ state: "detached" });
@@ -63,7 +63,7 @@ describe("sources", () => {
     expect(page.url()).not.toContain("#");
   });
 
-  test("W37 while something runs Escape closes the card and stops nothing", async () => {
+  test("W37 during an answer Escape closes the card and does not stop the answer", async () => {
     await begin();
     await ask(page, "sources");
     await say(page, "ponder 3");
@@ -75,7 +75,7 @@ describe("sources", () => {
     await log(page).getByText("Found it.").waitFor();
   });
 
-  test("W37 sources are links that tell nobody, with their hosts; an address of another kind is no link", async () => {
+  test("W37 sources are links without a referrer, with their hosts; an address of another kind is not a link", async () => {
     await begin();
     await ask(page, "sources");
     const items = page.locator("arp-sources li");
@@ -99,7 +99,7 @@ describe("sources", () => {
 });
 
 describe("times", () => {
-  test("W38 what was sent has its time, as the reader writes it, the same after a reload", async () => {
+  test("W38 a message has its time in the user's format, the same after a reload", async () => {
     await begin({ locale: "de-DE", timezoneId: "Asia/Tokyo" });
     const before = Date.now();
     await ask(page, "hello");
@@ -113,10 +113,10 @@ describe("times", () => {
     await page.reload();
     await time.waitFor();
     await expect.poll(() => time.innerText()).toBe(clock(at)); // its words come a moment after it
-    expect(await page.locator(".arp-day").count()).toBe(0); // all of it is of today
+    expect(await page.locator(".arp-day").count()).toBe(0); // all messages are from today
   });
 
-  test("W38 an answer has the time at which it ended, the same after a reload and where it is older", async () => {
+  test("W38 an answer has the time of its end, the same after a reload and in older turns", async () => {
     await begin({ locale: "en-GB", timezoneId: "UTC" });
     await say(page, "ponder 1.2");
     await page.locator("arp-message[data-status=completed]").waitFor();
@@ -137,7 +137,7 @@ describe("times", () => {
     expect(await moment(".arp-under")).toBe(ended);
   });
 
-  test("W38 a day that is over is named above its messages", async () => {
+  test("W38 a past day is named above its messages", async () => {
     await begin({ locale: "en-GB", timezoneId: "UTC" });
     await ask(page, "hello");
     const at = (await page.locator(".arp-said time").getAttribute("datetime")) as string;
@@ -160,7 +160,7 @@ describe("times", () => {
 });
 
 describe("steps", () => {
-  test("W36 thinking and tools are folded; what runs shows how long, without an announcement each second", async () => {
+  test("W36 thinking and tools are folded; a running step shows its duration, without an announcement each second", async () => {
     await begin();
     await page.evaluate(() => {
       const lines: string[] = [];
@@ -185,12 +185,12 @@ describe("steps", () => {
     expect(await page.evaluate(() => (globalThis as unknown as { lines: string[] }).lines)).toEqual(["Answering"]);
     await log(page).getByText("Found it.").waitFor();
     await expect.poll(() => elapsed.innerText(), LONG).toMatch(/^[3-9](?:\.\d)?s$/);
-    expect(await dig.getAttribute("open")).not.toBeNull(); // the fold is the reader's
+    expect(await dig.getAttribute("open")).not.toBeNull(); // opened by the user, so it stays open
     await page.locator("details.arp-thought summary").click();
     await page.getByText("Where to look first?").waitFor();
   });
 
-  test("W35 steps that are not wanted are not there, and a picture is beside answers", async () => {
+  test("W35 steps can be hidden, and a picture can be beside answers", async () => {
     await begin();
     await set("showActivity", false);
     await set("avatar", "\u{1F989}");
@@ -202,10 +202,10 @@ describe("steps", () => {
   });
 });
 
-describe("the line", () => {
+describe("the queue", () => {
   const queued = () => page.locator("arp-message[data-status=queued]");
 
-  test("W24 after an answer that failed the queue is paused, over a reload too, and continues when one says so", async () => {
+  test("W24 after a failed answer the queue is paused, also over a reload, and continues on request", async () => {
     await begin();
     await say(page, "fail 1.5");
     await say(page, "one");
@@ -225,7 +225,7 @@ describe("the line", () => {
     expect(await queued().count()).toBe(0);
   });
 
-  test("W24 trying again what failed answers it, and then what waited after it", async () => {
+  test("W24 trying again answers the failed message, and then the waiting ones", async () => {
     await begin();
     await say(page, "fail-once 1.5");
     await say(page, "one");
@@ -238,7 +238,7 @@ describe("the line", () => {
     expect(await page.locator(".arp-notice, .arp-trouble").count()).toBe(0);
   });
 
-  test("W24 the next message lets it continue too", async () => {
+  test("W24 the next message continues the queue too", async () => {
     await begin();
     await say(page, "fail 1");
     await say(page, "one");
@@ -249,8 +249,8 @@ describe("the line", () => {
   });
 });
 
-describe("what went wrong", () => {
-  test("W71 errors are reported in the reader's language, with the server's words after them", async () => {
+describe("errors", () => {
+  test("W71 errors are reported in the user's language, with the server's text after them", async () => {
     await begin({ locale: "de-DE" });
     await ask(page, "fail");
     const card = page.locator(".arp-trouble p");
@@ -261,22 +261,22 @@ describe("what went wrong", () => {
     expect(await page.locator(".arp-trouble p").innerText()).toBe(words);
   });
 
-  test("W71 what is refused, too, in a line above the box", async () => {
+  test("W71 a refusal is reported the same way, in a line above the message box", async () => {
     await begin({ locale: "fr-FR" });
     await ask(page, "hello");
     await say(page, "count 400");
     await log(page).getByText("3", { exact: true }).waitFor();
     await say(page, "waits");
-    await page.locator("arp-message[data-status=queued]").waitFor(); // else what runs would be stopped for it
-    await page.locator(".arp-under > button").last().dispatchEvent("click"); // text that comes moves it
+    await page.locator("arp-message[data-status=queued]").waitFor(); // otherwise the running turn would be stopped for it
+    await page.locator(".arp-under > button").last().dispatchEvent("click"); // streamed text moves it
     await page.locator(".arp-notice").getByText("Une réponse est en cours ; attendez ou arrêtez-la.").waitFor();
     await page.locator(".arp-notice .arp-caption").getByText("a turn runs").waitFor();
     await page.locator(".arp-stop").click();
   });
 });
 
-describe("what failed to show", () => {
-  test("W39 the agent is notified of a component that could not be drawn, and when it could after all", async () => {
+describe("components that failed", () => {
+  test("W39 the agent is notified when a component cannot be drawn, and when it is drawn later", async () => {
     await begin();
     await ask(page, "table");
     await page.locator("arp-table table").waitFor();
@@ -319,7 +319,7 @@ describe("what failed to show", () => {
 describe("keys", () => {
   const running = () => page.locator("arp-message[data-status=running], arp-message[data-status=waiting]");
 
-  test("W89 in a field of a form keys write: Escape stops nothing, Alt and arrows go nowhere", async () => {
+  test("W89 in a field of a form keys only write: Escape does not stop, and Alt with arrows does not move", async () => {
     await begin();
     await say(page, "form");
     const field = page.getByRole("textbox", { name: "Name" });
@@ -331,18 +331,18 @@ describe("keys", () => {
     await log(page).getByText("Hello Ada.").waitFor();
   });
 
-  test("W89 a key that somebody else has taken does nothing here", async () => {
+  test("W89 a key that another script has handled does nothing", async () => {
     await begin();
     await page.evaluate(() => document.addEventListener("keydown", (event) => event.preventDefault(), true));
     await say(page, "ponder 2").catch(() => undefined);
-    expect(await running().count()).toBe(0); // Enter was taken too
+    expect(await running().count()).toBe(0); // Enter was handled too
     await page.getByRole("button", { name: "Send" }).click();
     await running().waitFor();
     await box(page).press("Escape");
     await log(page).getByText("Found it.").waitFor();
   });
 
-  test("W89 keys can be others, or none: the button says which", async () => {
+  test("W89 keys can be changed or removed, and the button names them", async () => {
     await begin();
     await set("keys", { stop: "Control+.", previous: "Alt+k", newest: null });
     await say(page, "ponder 6");

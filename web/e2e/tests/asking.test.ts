@@ -1,4 +1,4 @@
-/** What the user asks is at the top of the view, and the answer fills what is below it (webui.md W15). */
+/** The user's question is at the top of the view, and the answer fills the space below it (webui.md W15). */
 
 import { fileURLToPath } from "node:url";
 
@@ -15,13 +15,13 @@ const SIZES: readonly (readonly [string, BrowserContextOptions])[] = [
   ["390×844", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }],
 ];
 
-/** A frame: what was painted in it, in pixels. */
+/** Positions in a painted frame, in pixels. */
 interface Frame {
-  /** From the top of the view down to the message that was asked last. */
+  /** Distance from the top of the view to the newest question. */
   readonly asked: number;
-  /** From the lower end of the last answer down to that of the view. */
+  /** Distance from the end of the last answer to the lower edge of the view. */
   readonly below: number;
-  /** How much further down it can be scrolled. */
+  /** Distance that the view can still be scrolled down. */
   readonly gap: number;
 }
 
@@ -36,7 +36,7 @@ afterAll(() => demo?.stop());
 const bubble = (text: string) => page.locator(".arp-bubble", { hasText: new RegExp(`^${text}$`) }).last();
 const jump = () => page.getByRole("button", { name: /^Jump to latest/ });
 
-/** Where something is in the view: how far its ends are below the view's top and above its lower end. */
+/** Return the distances of an element from the top and from the lower edge of the view. */
 const place = (element: Locator) =>
   element.evaluate((one) => {
     const view = document.querySelector(".arp-scroller")?.getBoundingClientRect() as DOMRect;
@@ -47,18 +47,18 @@ const place = (element: Locator) =>
 const gap = () =>
   page.locator(".arp-scroller").evaluate((view) => view.scrollHeight - view.scrollTop - view.clientHeight);
 
-/** The height of what lies above the first message: as far below the top of the view a question stands. */
+/** Return the padding above the first message, which is also the distance of a question from the top of the view. */
 const padding = () =>
   page.locator(".arp-column").evaluate((column) => Number.parseFloat(getComputedStyle(column).paddingTop));
 
-/** Notes every frame from now on in which the newest message is this one; returns what ends that, and them. */
+/** Record every frame with this newest message; return a function that stops it and returns the frames. */
 async function watch(text: string): Promise<() => Promise<Frame[]>> {
   await page.evaluate((wanted) => {
     const seen = { frames: [] as Frame[], isWatched: true };
     Object.assign(globalThis, { seen });
     const view = document.querySelector(".arp-scroller") as HTMLElement;
     const look = () => {
-      // What is painted is what is there when all observers of sizes have been called: a new one is called last.
+      // The painted state is the one after all resize observers have run. A new observer runs last.
       const last = new ResizeObserver(() => {
         last.disconnect();
         const requested = [...view.querySelectorAll(".arp-bubble")].at(-1);
@@ -85,12 +85,12 @@ async function watch(text: string): Promise<() => Promise<Frame[]>> {
     });
 }
 
-/** The smallest and the largest. */
+/** Return the smallest and the largest number. */
 const range = (numbers: readonly number[]) =>
   [Math.min(...numbers), Math.max(...numbers)].map((number) => Math.round(number) + 0); // 0, not -0
 
 describe.each(SIZES)("at %s", (_size, options) => {
-  test("W15 the first click of the demo: its question is at the top, its chart is seen whole, and the way to the agent's question is shown", async () => {
+  test("W15 after the first click of the demo its question is at the top, its chart is completely visible, and a button leads to the agent's question", async () => {
     await begin({ ...options, url: demo.url });
     const text = "Show the average temperature by month";
     const seen = await watch(text);
@@ -109,7 +109,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     await expect.poll(async () => (await place(question)).bottom).toBeGreaterThanOrEqual(0);
     expect((await place(question)).top).toBeGreaterThan(0);
     await jump().waitFor({ state: "hidden" });
-    // While that is open, something else is asked: the agent leaves it, and begins.
+    // While the question is open, another message is sent: the agent leaves the question and begins the new turn.
     await say(page, "Top 5 cars by horsepower");
     const next = page.locator("arp-message").nth(1);
     await next.and(page.locator("[data-status=waiting]")).waitFor();
@@ -118,7 +118,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     expect((await place(next.locator("arp-chart").first())).top).toBeGreaterThan(0);
   });
 
-  test("W15 nothing scrolls until the answer has filled the view, and then its end is followed", async () => {
+  test("W15 nothing scrolls until the answer has filled the view; then the view follows its end", async () => {
     await begin(options);
     await ask(page, "hello");
     const seen = await watch("count 80");
@@ -130,7 +130,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     const room = frames.slice(
       0,
       frames.findIndex(({ below }) => below < 60),
-    ); // of which some is the space below the answer
+    ); // a part of it is the space below the answer
     expect(room.length).toBeGreaterThan(1);
     expect(range(room.map(({ asked: requested }) => requested - top))).toEqual([0, 0]);
     expect(Math.max(...frames.map(({ gap }) => gap))).toBeLessThanOrEqual(2);
@@ -146,7 +146,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     await box(page).fill("one\ntwo\nthree\nfour\nfive");
     await box(page).fill("");
     const { width = 0, height = 0 } = page.viewportSize() ?? {};
-    await page.setViewportSize({ width, height: height - 300 }); // as by the keyboard of a phone
+    await page.setViewportSize({ width, height: height - 300 }); // like the keyboard of a phone
     await page.setViewportSize({ width, height });
     await box(page).fill("more");
     const frames = await seen();
@@ -156,7 +156,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
   });
 });
 
-test("W15 an answer that is there at once and does not fit is seen from its beginning; at its end the next message goes to the top", async () => {
+test("W15 an answer that arrives at once and does not fit is shown from its beginning; at its end the next message goes to the top", async () => {
   await begin();
   await ask(page, "hello");
   await ask(page, "cards 30");
@@ -169,7 +169,7 @@ test("W15 an answer that is there at once and does not fit is seen from its begi
   expect(await jump().count()).toBe(0);
 });
 
-test("W15 what does not fit below the question stays below the view, and so does the text after it", async () => {
+test("W15 content that does not fit below the question stays below the view, and so does the text after it", async () => {
   await begin();
   await ask(page, "mixed");
   expect((await place(bubble("mixed"))).top).toBe(await padding());
@@ -184,7 +184,7 @@ test("W15 what does not fit below the question stays below the view, and so does
   ).toEqual([0, 0]);
 });
 
-test("W15 of a question that is longer than the view the end shows, and the answer below it", async () => {
+test("W15 the end of a question that is longer than the view is shown, and the answer below it", async () => {
   await begin();
   await page.setViewportSize({ width: 1100, height: 420 });
   await ask(page, "hello");
@@ -196,9 +196,9 @@ test("W15 of a question that is longer than the view the end shows, and the answ
   expect(Math.abs(sent.bottom - height / 2)).toBeLessThan(60);
 });
 
-test("W15 W24 what is queued stays below what runs, also when its turn comes, and is answered there", async () => {
+test("W15 W24 a queued message stays below the running turn, also when it begins, and is answered there", async () => {
   await begin();
-  await say(page, "count 300"); // which takes three seconds at least
+  await say(page, "count 300"); // takes at least three seconds
   await log(page).getByText("5", { exact: true }).waitFor();
   await say(page, "count 3");
   await log(page).getByText("Queued", { exact: true }).waitFor();
@@ -206,11 +206,11 @@ test("W15 W24 what is queued stays below what runs, also when its turn comes, an
   await page.locator("arp-message[data-status=completed]").nth(1).waitFor();
   const frames = await seen();
   expect(Math.max(...frames.map(({ gap }) => gap))).toBeLessThanOrEqual(2);
-  // It went up by the height of its answer, and not to the top of the view.
+  // It has moved up by the height of its answer, and not to the top of the view.
   expect(frames.at(-1)?.asked).toBeGreaterThan(200);
 });
 
-test("W15 W33 another version of a message goes to the top, wherever the reader is", async () => {
+test("W15 W33 another version of a message goes to the top, wherever the view is", async () => {
   await begin();
   await ask(page, "count 60");
   await ask(page, "hello");
@@ -239,7 +239,7 @@ test("W15 a choice that begins a turn goes to the top like a message", async () 
   expect((await place(page.locator(".arp-said").last())).top).toBe(await padding());
 });
 
-test("W15 W58 what somebody says elsewhere is followed at the end; it takes nobody's view to the top", async () => {
+test("W15 W58 messages from other tabs are followed at the end, and do not move a view to the top", async () => {
   await begin();
   await ask(page, "count 60");
   const other = await page.context().newPage();
@@ -253,7 +253,7 @@ test("W15 W58 what somebody says elsewhere is followed at the end; it takes nobo
   expect((await place(bubble("hello"))).top).toBeGreaterThan(300);
 });
 
-test("W7 W15 a connection that comes back leaves the question at the top; a reload begins at the end", async () => {
+test("W7 W15 a reconnect leaves the question at the top; a reload begins at the end", async () => {
   await begin();
   const held: { close(options: { code: number }): unknown }[] = [];
   await page.routeWebSocket("**/_arp/v1", (socket) => {

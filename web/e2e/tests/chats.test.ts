@@ -1,4 +1,4 @@
-/** Chats that are deleted, that do not exist, that only greet, and questions of a component of one's own. */
+/** Deleted and missing chats, greetings, and questions in custom components. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,7 +38,7 @@ async function choose(page: Page, chat: string, item: string): Promise<void> {
   await page.getByRole("menuitem", { name: item, exact: true }).click();
 }
 
-/** Runs something with a server of its own and a page with two chats, "stay" and "gone". */
+/** Run a test with its own server, and a page with two chats, "stay" and "gone". */
 async function withChats(
   run: (page: Page, server: ArpServer, restart: () => Promise<ArpServer>) => Promise<void>,
 ): Promise<void> {
@@ -93,7 +93,7 @@ describe("a chat that was deleted", () => {
     });
   });
 
-  test("is hidden, and deleted once the server is back, also by the page after a reload", async () => {
+  test("is hidden, and deleted when the server is back, also by the page after a reload", async () => {
     await withChats(async (page, server, restart) => {
       await server.stop("SIGKILL");
       await page.locator('.page-link:not([data-phase="online"])').waitFor();
@@ -123,7 +123,7 @@ describe("a chat that was deleted", () => {
 });
 
 describe("an address of a chat", () => {
-  test("that does not exist says so, begins no chat, and leads to a new one", async () => {
+  test("that does not exist shows a message, begins no chat, and leads to a new one", async () => {
     await withChats(async (page, server) => {
       await page.goto(`${server.url}/?session=nobody`);
       await page.getByText("This chat does not exist, or it is not yours.").waitFor();
@@ -143,7 +143,7 @@ describe("an address of a chat", () => {
     });
   });
 
-  test("that nobody has used is a new chat after a reload, by back, and after a restart", async () => {
+  test("of an unused chat opens a new chat after a reload, by back, and after a restart", async () => {
     await withChats(async (page, server, restart) => {
       await newChat(page);
       await page.locator(".arp-welcome").waitFor();
@@ -162,7 +162,7 @@ describe("an address of a chat", () => {
     });
   });
 
-  test("of a chat that was deleted says so after a reload", async () => {
+  test("of a deleted chat shows a message after a reload", async () => {
     await withChats(async (page, server) => {
       const { id } = (await rows(server)).find(({ title }) => title === "gone") as Row;
       await fetch(`${server.url}/_api/chats/${id}`, { method: "DELETE" });
@@ -173,7 +173,7 @@ describe("an address of a chat", () => {
 });
 
 describe("an app that greets", () => {
-  test("shows its greeting between title and suggestions, and a chat is listed once something is said", async () => {
+  test("shows its greeting between title and suggestions, and a chat is listed after the first message", async () => {
     const server = await ArpServer.start(LIGHTHOUSE);
     try {
       const { page, faults } = await open(browser, server.url);
@@ -209,7 +209,7 @@ describe("an app that greets", () => {
   });
 });
 
-describe("a question of a component of one's own", () => {
+describe("a question in a custom component", () => {
   let server: ArpServer;
   beforeAll(async () => {
     server = await ArpServer.start(LIGHTHOUSE);
@@ -262,7 +262,7 @@ describe("a question of a component of one's own", () => {
     await page.context().close();
   });
 
-  test("is answered by its fallback, if that asks", async () => {
+  test("is answered by its fallback, if the fallback is a question", async () => {
     const { page } = await open(browser, server.url);
     await say(page, "dial form");
     await page.getByLabel("Angle").fill("45");

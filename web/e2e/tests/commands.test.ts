@@ -1,4 +1,4 @@
-/** Commands of a session: the list at the message box, and the menus of those with choices. */
+/** Commands of a session: the list at the message box, and the menus of commands with choices. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -39,7 +39,7 @@ const codes = () => options().locator("code").allInnerTexts();
 const isFocused = (name: string) => menu(name).evaluate((button) => button === document.activeElement);
 
 describe("the menus of commands with choices", () => {
-  test("W31 come with the session's commands, show what holds, and switch by mouse", async () => {
+  test("W31 appear with the session's commands, show the current choice, and switch by mouse", async () => {
     await enter();
     expect(await menus().count()).toBe(0);
     await ask(page, "hello");
@@ -56,7 +56,7 @@ describe("the menus of commands with choices", () => {
     expect(await menus().allInnerTexts()).toEqual(["Plan only", "Large 5", "This machine"]);
   });
 
-  test("by keyboard alone: Tab reaches them, arrows move, Enter chooses, Escape leaves what holds", async () => {
+  test("work by keyboard: Tab reaches them, arrows move, Enter selects, Escape keeps the current choice", async () => {
     await enter();
     await ask(page, "hello");
     await menu("Model: Small 5").waitFor();
@@ -76,7 +76,7 @@ describe("the menus of commands with choices", () => {
     await menu("Model: Large 5").waitFor();
   });
 
-  test("are there again after a reload and on another page, follow a change there, and go when they are taken back", async () => {
+  test("are shown after a reload and on another page, follow a change there, and disappear with the commands", async () => {
     await enter();
     await ask(page, "hello");
     await menu("Model: Small 5").waitFor();
@@ -93,7 +93,7 @@ describe("the menus of commands with choices", () => {
     expect(await codes()).toEqual(["/mode"]); // the app's own
   });
 
-  test("another chat has its own: none before its first answer", async () => {
+  test("belong to their chat: another one has none before its first answer", async () => {
     await enter();
     await ask(page, "hello");
     await menu("Model: Small 5").waitFor();
@@ -104,7 +104,7 @@ describe("the menus of commands with choices", () => {
     await menu("Model: Small 5").waitFor();
   });
 
-  test("come back with a server that was started again in between", async () => {
+  test("are shown again after a restart of the server", async () => {
     await enter();
     await ask(page, "hello");
     await ask(page, "/model large");
@@ -126,7 +126,7 @@ describe("the menus of commands with choices", () => {
 });
 
 describe("the list at the message box", () => {
-  test("W31 follows the session's commands, and behind a name lists its choices", async () => {
+  test("W31 follows the session's commands, and after a name lists its choices", async () => {
     await enter();
     await box(page).fill("/");
     expect(await codes()).toEqual(["/mode"]);
@@ -150,7 +150,7 @@ describe("the list at the message box", () => {
     await menu("Model: Large 5, long memory").waitFor();
   });
 
-  test("a choice that is typed whole is sent by Enter, and a hint is not a choice", async () => {
+  test("a fully typed choice is sent by Enter, and a hint is not a choice", async () => {
     await enter();
     await ask(page, "hello");
     await menu("Model: Small 5").waitFor();
@@ -170,7 +170,7 @@ describe.each([
   ["390×844", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }],
   ["320×640, from right to left", { viewport: { width: 320, height: 640 }, locale: "ar" }],
 ])("at %s", (name, options) => {
-  test("the menus stand in the message box, are large enough, open inside of the window, and have no fault of axe", async () => {
+  test("the menus are in the message box, are large enough, open inside of the window, and axe finds no faults", async () => {
     await enter(options);
     await box(page).fill("hello");
     await box(page).press("Enter");

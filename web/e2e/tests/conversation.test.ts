@@ -12,7 +12,7 @@ usePages();
 const bubbles = () => page.locator(".arp-bubble").allInnerTexts();
 
 describe("start", () => {
-  test("W90 errors, promises that nobody caught, and missing files are noticed by these tests", async () => {
+  test("W90 these tests detect errors, unhandled rejections and missing files", async () => {
     await begin();
     await page.evaluate(async () => {
       console.error("an error of the page");
@@ -22,10 +22,10 @@ describe("start", () => {
     for (const fault of [/^an error of the page/, /nobody caught it/, /404/]) {
       await expect.poll(() => faults.lines.filter((line) => fault.test(line)).length).toBe(1);
     }
-    faults.lines.length = 0; // every other test wants none
+    faults.lines.length = 0; // every other test fails if there are faults
   });
 
-  test("W2 W3 the first load asks for five files at most, of this server alone", async () => {
+  test("W2 W3 the first load requests at most five files, all from this server", async () => {
     await begin();
     const first = await page.evaluate(() => {
       const usable = performance.getEntriesByName("arp-usable")[0]?.startTime ?? 0;
@@ -42,7 +42,7 @@ describe("start", () => {
     expect(first.names.length + 1).toBeLessThanOrEqual(6);
   });
 
-  test("W4 under a name that is no secure context it works, and copying falls back", async () => {
+  test("W4 the page works without a secure context, and copying has a fallback", async () => {
     const named = await ArpServer.start(APP, "--allow-host", "other.test", "--token", "harbour");
     try {
       const url = `${named.url.replace("127.0.0.1", "other.test")}#token=harbour`;
@@ -51,7 +51,7 @@ describe("start", () => {
       await ask(page, "hello");
       await page.getByRole("button", { name: "Copy", exact: true }).click();
       await page.getByRole("button", { name: /Copied|Could not copy/ }).waitFor();
-      // The browser reports that this name is no secure origin: that is what the test is about.
+      // The browser reports that this name is not a secure origin, which is the subject of this test.
       faults.lines.splice(0, faults.lines.length, ...faults.lines.filter((line) => !line.includes("Opener-Policy")));
     } finally {
       await page.context().close();
@@ -69,7 +69,7 @@ describe("start", () => {
 });
 
 describe("the message box", () => {
-  test("W26 Enter sends, with Shift it breaks the line; while a word is composed it does nothing", async () => {
+  test("W26 Enter sends, Shift and Enter break the line; during composition Enter does nothing", async () => {
     await begin();
     await box(page).fill("にほ");
     await box(page).dispatchEvent("keydown", { key: "Enter", isComposing: true });
@@ -80,7 +80,7 @@ describe("the message box", () => {
     await log(page).getByText("にほ").first().waitFor();
   });
 
-  test("W27 a draft survives a reload and another chat; Up brings back what was sent last", async () => {
+  test("W27 a draft survives a reload and another chat; Up restores the last sent message", async () => {
     await begin();
     await ask(page, "hello");
     await box(page).fill("not yet");
@@ -98,7 +98,7 @@ describe("the message box", () => {
     expect(await box(page).inputValue()).toBe("hello");
   });
 
-  test("W27 a draft survives a way to a new chat and back that is quicker than the server", async () => {
+  test("W27 a draft survives a switch to a new chat and back that is faster than the server", async () => {
     await begin();
     await ask(page, "hello");
     await box(page).fill("not yet");
@@ -115,7 +115,7 @@ describe("the message box", () => {
     expect(await box(page).inputValue()).toBe("");
   });
 
-  test("W28 it grows to 40 % of the window, then scrolls; sending keeps the focus", async () => {
+  test("W28 the box grows to 40 % of the window, then scrolls; sending keeps the focus", async () => {
     await begin();
     await box(page).fill(Array.from({ length: 60 }, (_, at) => `line ${at}`).join("\n"));
     const { height, scrolls } = await box(page).evaluate((element) => ({
@@ -127,7 +127,7 @@ describe("the message box", () => {
     expect(await box(page).evaluate((element) => element === document.activeElement)).toBe(true);
   });
 
-  test("W29 W30 files by button and by drop are shown, can be taken out, are too big, and go along", async () => {
+  test("W29 W30 files from the button or a drop are shown, can be removed, and are sent; a file may be too big", async () => {
     await begin();
     await page.locator("input[type=file]").setInputFiles([
       { name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("12345") },
@@ -149,7 +149,7 @@ describe("the message box", () => {
     expect(await page.locator(".arp-said .arp-file-name").allInnerTexts()).toEqual(["a.txt", "c.txt"]);
   });
 
-  test("W30 a file that is dropped anywhere on the page goes along, and is not opened in its place", async () => {
+  test("W30 a file that is dropped anywhere on the page is attached, and the browser does not open it", async () => {
     await begin();
     const places = [".page-side", ".page-head", "arp-composer textarea", ".arp-scroller"];
     for (const [number, name] of places.entries()) {
@@ -170,7 +170,7 @@ describe("the message box", () => {
     expect(await page.locator(".arp-drop").count()).toBe(0);
   });
 
-  test("W31 a command that is typed in full and has no choices is sent by one Enter", async () => {
+  test("W31 a fully typed command without choices is sent by one Enter", async () => {
     await begin();
     await box(page).pressSequentially("/explain");
     await page.getByRole("listbox", { name: "Commands" }).waitFor();
@@ -178,7 +178,7 @@ describe("the message box", () => {
     await log(page).getByText("It counts.").waitFor();
   });
 
-  test("W31 a slash opens the server's commands; arrows choose, Enter takes, Escape closes", async () => {
+  test("W31 a slash opens the server's commands; arrows select, Enter accepts, Escape closes", async () => {
     await begin();
     await box(page).pressSequentially("/ex");
     const list = page.getByRole("listbox", { name: "Commands" });
@@ -216,7 +216,7 @@ describe("messages", () => {
     expect(copied[1]).toContain("<strong>hello</strong>");
   });
 
-  test("W33 an edit begins another branch, regenerating too; the old ones are there after a reload", async () => {
+  test("W33 editing and regenerating begin another branch; the old ones exist after a reload", async () => {
     await begin();
     await ask(page, "one");
     await ask(page, "two");
@@ -238,7 +238,7 @@ describe("messages", () => {
     expect(await bubbles()).toEqual(["one", "three"]);
   });
 
-  test("W33 an edit takes the place of what runs, but not of what is queued", async () => {
+  test("W33 an edit replaces the running turn, but not a queued one", async () => {
     await begin();
     await ask(page, "one");
     await say(page, "count 2000");
@@ -267,7 +267,7 @@ describe("messages", () => {
     await page.getByRole("button", { name: "Stop" }).click();
   });
 
-  test("W24 what is queued can be changed, put first, and taken out", async () => {
+  test("W24 a queued message can be changed, moved to the front, and removed", async () => {
     await begin();
     await say(page, "count 2000");
     for (const text of ["second", "third", "fourth"]) await say(page, text);
@@ -290,7 +290,7 @@ describe("messages", () => {
     expect(await log(page).innerText()).not.toContain("You said: second");
   });
 
-  test("W30 a refused message says why once, where it is, and can be sent again", async () => {
+  test("W30 a refused message shows its error once, beside it, and can be sent again", async () => {
     const own = await ArpServer.start(`${APP}:strict`);
     try {
       await begin({ url: own.url });
@@ -313,7 +313,7 @@ describe("messages", () => {
     }
   });
 
-  test("W34 text, component, text are in their order, the same after a reload", async () => {
+  test("W34 text, component and text keep their order, also after a reload", async () => {
     await begin();
     await ask(page, "mixed");
     await page.locator("arp-chart svg").first().waitFor();
@@ -341,7 +341,7 @@ describe("messages", () => {
     expect(await shape(page)).toBe(before);
   });
 
-  test("W35 two runs of one tool end apart; an opened one stays open, with its arguments", async () => {
+  test("W35 two calls of one tool end separately; an opened one stays open, with its arguments", async () => {
     await begin();
     await say(page, "tools");
     const steps = page.locator(".arp-step");
@@ -365,7 +365,7 @@ describe("messages", () => {
 });
 
 describe("questions", () => {
-  test("W50 a question is answered while the agent waits, once, and shows it in another tab too", async () => {
+  test("W50 a question is answered once while the agent waits, and another tab shows the answer", async () => {
     await begin();
     await say(page, "confirm");
     await page.getByRole("button", { name: "Do it" }).waitFor();
@@ -378,7 +378,7 @@ describe("questions", () => {
     expect(await shape(page)).toBe(await shape(other));
   });
 
-  test("W50 rows of a table are selected by keys, sorted and filtered; another tab shows them and cannot", async () => {
+  test("W50 rows of a table are selected by keys, sorted and filtered; another tab shows the answer read-only", async () => {
     await begin();
     await say(page, "rows");
     const card = page.locator("arp-table");
@@ -420,7 +420,7 @@ describe("questions", () => {
     expect(await other.locator("arp-table").getByRole("button", { name: "Submit" }).count()).toBe(0);
   });
 
-  test("W51 leave is asked for in a window of ours, by keys; Escape and a stray key allow nothing", async () => {
+  test("W51 permission is asked for in a card and answered by keys; Escape and other keys allow nothing", async () => {
     await begin();
     await say(page, "permission");
     const card = page.locator("arp-permissions .arp-permission");
@@ -448,7 +448,7 @@ describe("questions", () => {
     expect(await log(page).getByText("It was changed.").count()).toBe(1);
   });
 
-  test("W51 two tools ask at once; arguments are edited as JSON, and what is no object is not sent", async () => {
+  test("W51 two tools ask at once; arguments are edited as JSON, and only an object is sent", async () => {
     await begin();
     await say(page, "permission two");
     const cards = page.locator(".arp-permission");
@@ -473,7 +473,7 @@ describe("questions", () => {
     await log(page).getByText('one: deny {"command":"echo one","n":1}').waitFor();
   });
 
-  test("W51 the box of an input is as large as its text; Cancel shows it as the agent wrote it", async () => {
+  test("W51 the box of an input is as large as its text; Cancel restores the agent's input", async () => {
     await begin({ viewport: { width: 1000, height: 1600 } });
     await say(page, "permission long");
     const card = page.locator(".arp-permission");
@@ -498,7 +498,7 @@ describe("questions", () => {
     await log(page).getByText('"option 29":29').waitFor();
   });
 
-  test("W51 the rule for the chat is shown and asks no more; of two screens one wins", async () => {
+  test("W51 the rule for the chat is shown, and later calls do not ask; of two screens the first answer counts", async () => {
     await begin();
     await say(page, "permission");
     const card = page.locator(".arp-permission");
@@ -506,7 +506,7 @@ describe("questions", () => {
     const other = await page.context().newPage();
     await other.goto(page.url());
     await other.locator(".arp-permission").waitFor();
-    // Both are pressed within one frame; a click by the mouse might find the other window gone.
+    // Both are pressed within one frame; with a mouse click, the other card might be gone already.
     await Promise.all(
       [page, other].map((each) =>
         each
@@ -526,7 +526,7 @@ describe("questions", () => {
     expect(await log(page).getByText("It was changed.").count()).toBe(2);
   });
 
-  test("W51 an answer that is refused shows why, and the question again", async () => {
+  test("W51 a refused answer shows its error and the question again", async () => {
     await begin();
     await page.routeWebSocket("**/_arp/v1", (socket) => {
       const server = socket.connectToServer();
@@ -550,7 +550,7 @@ describe("questions", () => {
     await log(page).getByText("It was changed.").waitFor();
   });
 
-  test("W51 the time that is left is shown, and behind it nothing can be allowed", async () => {
+  test("W51 the remaining time is shown, and after the deadline nothing can be allowed", async () => {
     await begin();
     await say(page, "soon 3");
     const card = page.locator(".arp-permission");
@@ -563,13 +563,13 @@ describe("questions", () => {
     await page.locator(".arp-permission-note", { hasText: "Expired" }).waitFor();
   });
 
-  test("W80 characters that deceive are made visible where leave is asked for", async () => {
+  test("W80 misleading characters are visible in a permission request", async () => {
     await begin();
     await say(page, "permission hidden");
     await page.locator(".arp-permission").getByText("⟨U+202E⟩").first().waitFor();
   });
 
-  test("W39 W84 an unknown type is a quiet card, and the rest of the chat is unharmed", async () => {
+  test("W39 W84 an unknown type is a plain card, and the rest of the chat works", async () => {
     await begin();
     await ask(page, `show ${JSON.stringify([{ type: "table", props: { headers: ["a"], rows: [["1"]] } }])}`);
     await page.locator("arp-table table").waitFor();
@@ -588,7 +588,7 @@ async function ask2(text: string, key: string, answer: string): Promise<void> {
 }
 
 describe("chats", () => {
-  test("W57 the list: search, rename, pin, delete with a way back, arrows, the current one", async () => {
+  test("W57 the list can search, rename, pin, delete with undo, and move by arrows; it marks the open chat", async () => {
     const own = await ArpServer.start(APP);
     try {
       await begin({ url: own.url });
@@ -630,7 +630,7 @@ describe("chats", () => {
     await page.getByRole("menuitem", { name: item, exact: true }).click();
   }
 
-  test("W58 W59 the address names the chat; back and forward, quickly, never show another one's messages", async () => {
+  test("W58 W59 the address names the chat; quick back and forward never show messages of another chat", async () => {
     await begin();
     const urls: string[] = [];
     for (const text of ["alpha", "beta", "gamma"]) {
@@ -654,7 +654,7 @@ describe("chats", () => {
     await log(page).getByText("You said: more").waitFor();
   });
 
-  test("W60 of a long chat the newest 50 show at once; older ones come above without moving what is read", async () => {
+  test("W60 a long chat shows its newest 50 turns; older ones are loaded above without moving the visible text", async () => {
     await begin();
     await converse(page, 70);
     await page.reload();
@@ -675,7 +675,7 @@ describe("chats", () => {
     expect(place).toBeGreaterThan(-200);
   });
 
-  test("W60 what came between a turn that still changes and the newest ones is loaded in its place", async () => {
+  test("W60 turns between one that still changes and the newest ones are loaded in their place", async () => {
     await begin();
     await converse(page, 3);
     await ask(page, "board");
@@ -690,14 +690,14 @@ describe("chats", () => {
     expect(await sentTexts()).toEqual(["board", ...turns(12, 30), "board Changed", ...turns(1, 30)]);
     await log(page).getByRole("button", { name: "Load older messages" }).click();
     await page.mouse.move(500, 300);
-    await page.mouse.wheel(0, -100_000); // what is older than all comes by itself
+    await page.mouse.wheel(0, -100_000); // older turns are loaded by scrolling
     await expect.poll(sentTexts).toEqual([...turns(1, 3), "board", ...turns(1, 30), "board Changed", ...turns(1, 30)]);
     expect(await page.locator(".arp-older").count()).toBe(0);
     await ask(page, "board Again");
-    await log(page).locator("arp-status-card").getByText("Again").waitFor(); // it still lives
+    await log(page).locator("arp-status-card").getByText("Again").waitFor(); // the turn still runs
   });
 
-  test("W60 where nothing is older nothing older is offered, however many turns there are", async () => {
+  test("W60 without older turns none are offered, however many turns there are", async () => {
     await begin();
     await converse(page, 50);
     await say(page, "count 1000");
@@ -710,7 +710,7 @@ describe("chats", () => {
     expect(await page.locator(".arp-older").count()).toBe(0);
   });
 
-  test("W61 export as Markdown, JSON and a page; the JSON read again shows the same", async () => {
+  test("W61 a chat is exported as Markdown, JSON and a page; the imported JSON shows the same", async () => {
     await begin();
     await ask(page, "mixed");
     await page.locator("arp-table table").waitFor();

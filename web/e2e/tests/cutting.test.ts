@@ -1,6 +1,6 @@
 /**
- * The network is cut at random moments, a page is reloaded, two tabs look on, one has a twentieth of
- * the speed: in the end each shows what a page shows that never left.
+ * Connections are cut at random moments, a page is reloaded, there are two tabs, and one has a twentieth of the
+ * speed. In the end each shows the same as a page that stayed connected.
  */
 
 import type { BrowserContext, Page } from "playwright-core";
@@ -11,23 +11,23 @@ import { ask, online, open, say, shape } from "../src/host.js";
 import { browser, server, useServer } from "../src/stage.js";
 
 const CUTS = Number(process.env.ARP_CUTS ?? 50);
-/** Another one each time; the one that was printed repeats a run. */
+/** Seed, a new one for each run; it is printed, and `ARP_SEED` repeats the run. */
 const SEED = Number(process.env.ARP_SEED ?? Date.now() % 1_000_000);
 const SCRIPT = ["hello", "mixed", "count 80", "confirm", "tools", "swap 40", "burst 400 400"];
-/** As many turns as a snapshot holds: what is older is not on every page. */
+/** Largest number of turns, at most that of a snapshot: older turns would not be on every page. */
 const MOST_TURNS = 49;
 
-/** So many codes, all of them Python, are in `long.md`. */
+/** Number of code blocks in `long.md`, all of them Python. */
 const CODES_OF_BURST = 28;
 
 useServer();
 
-/** Half of the cuts are after a number of bytes, so inside of frames and catch-ups; half come whenever. */
+/** Return a moment: half of the cuts are after a number of bytes, inside frames and catch-ups, half after a time. */
 function moment(draw: () => number): Moment {
   return draw() < 0.5 ? { bytes: 150 + draw() ** 2 * 20_000 } : { ms: 20 + draw() * 600 };
 }
 
-/** A browser whose pages come by one way alone, and come back at once: of their waits they take no part. */
+/** Return a browser with pages that use one transport and reconnect without a delay. */
 async function shaky(isSse: boolean): Promise<BrowserContext> {
   const context = await browser.newContext({ viewport: { width: 1000, height: 700 }, reducedMotion: "reduce" });
   context.setDefaultTimeout(15_000);
@@ -54,7 +54,7 @@ async function opened(context: BrowserContext, url: string): Promise<Page> {
   return page;
 }
 
-/** Waits until so many turns are over and all of them are drawn. */
+/** Wait until a number of turns have ended and all of them are drawn. */
 async function waitUntilDrawn(page: Page, turns: number): Promise<void> {
   await page.waitForFunction(
     (wanted) => {
@@ -70,17 +70,17 @@ async function waitUntilDrawn(page: Page, turns: number): Promise<void> {
   );
 }
 
-/** What shows, piece by piece, so that a difference can be found in it. */
+/** Return the content of the page in pieces, so that a difference can be located. */
 const pieces = async (page: Page): Promise<string[]> => (await shape(page)).split(/(?=<(?:arp-|h\d|p>|li>|pre))/);
 
-/** How many codes there are, and how many of them have colours. */
+/** Return the number of code blocks, and the number of those with colours. */
 function colours(page: Page): Promise<number[]> {
   return page
     .locator("arp-chat .arp-log")
     .evaluate((log) => ["arp-code", "arp-code:has([class^=arp-k-])"].map((name) => log.querySelectorAll(name).length));
 }
 
-/** The chat that a page has begun: an address names only chats that exist. */
+/** Return the id of the chat that a page has begun; another page can only open an existing chat. */
 const sessionOf = (page: Page): Promise<string> =>
   page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.store.status.get().sessionId ?? "");
 
@@ -153,7 +153,7 @@ describe.each([
   }, 240_000);
 });
 
-test("W21 a tab with a twentieth of the speed skips commits, never shows half of one, and ends where the others are", async () => {
+test("W21 a tab with a twentieth of the speed skips commits, never shows half of one, and ends with the same screen", async () => {
   const { page: steady } = await open(browser, server.url);
   const session = await sessionOf(steady);
   const { page: slow } = await open(browser, `${server.url}/?session=${session}`);

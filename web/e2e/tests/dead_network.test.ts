@@ -1,4 +1,4 @@
-/** A network that is gone, with and without a word: the page says the truth, and loses nothing. */
+/** A network that fails with and without an error: the page reports it and loses nothing. */
 
 import { mkdirSync } from "node:fs";
 import type { Page } from "playwright-core";
@@ -8,9 +8,9 @@ import { CuttingProxy } from "../../core/tests/cutting_proxy.js";
 import { ask, log, online, open, say } from "../src/host.js";
 import { browser, server, useServer } from "../src/stage.js";
 
-/** Within this the page must not say any more that it is connected. */
+/** Time after which the page must no longer show that it is connected. */
 const TRUTH_MS = 25_000;
-/** Where pictures of a dead network are kept, to be looked at; nowhere if it is not named. */
+/** Folder for screenshots of a failed network; none are written if it is not set. */
 const SHOTS = process.env.ARP_SHOTS;
 
 let proxy: CuttingProxy;
@@ -38,7 +38,7 @@ async function shot(name: string): Promise<void> {
   await page.screenshot({ path: `${SHOTS}/${name}.png` });
 }
 
-test("W8 offline by the browser's word: it says so at once, keeps what is sent, and is back at once", async () => {
+test("W8 if the browser is offline, the page says so at once, keeps messages, and reconnects at once", async () => {
   ({ page } = await open(browser, proxy.url));
   await ask(page, "before");
   await page.context().setOffline(true);
@@ -46,7 +46,7 @@ test("W8 offline by the browser's word: it says so at once, keeps what is sent, 
   await page.locator("arp-banner", { hasText: "Reconnecting" }).waitFor({ timeout: 2000 });
   await say(page, "meanwhile");
   await outgoing("meanwhile").getByText("Waiting for the connection").waitFor();
-  await page.waitForTimeout(3000); // it is still not there
+  await page.waitForTimeout(3000); // the message must not arrive later either
   expect(await link().innerText()).not.toBe("Connected");
   await page.context().setOffline(false);
   await page.locator('.page-link[data-phase="online"]').waitFor({ timeout: 3000 });
@@ -59,7 +59,7 @@ describe.each([
   ["SSE", false],
 ] as const)("over %s", (name, hasSockets) => {
   test(
-    "W8 a network that holds all bytes is noticed within 25 s, and nothing is lost or said twice",
+    "W8 a network that holds all bytes is detected within 25 s, and nothing is lost or repeated",
     { timeout: 120_000 },
     async () => {
       ({ page } = await open(browser, proxy.url));
@@ -94,7 +94,7 @@ describe.each([
       expect(took).toBeLessThan(TRUTH_MS);
       await page.locator("arp-banner .arp-banner").waitFor();
       await outgoing("meanwhile").getByText("Waiting for the connection").waitFor();
-      expect(await page.locator(".arp-step[data-state=running] arp-elapsed").isVisible()).toBe(false); // nobody knows
+      expect(await page.locator(".arp-step[data-state=running] arp-elapsed").isVisible()).toBe(false); // the duration is unknown
 
       await page.waitForTimeout(Math.max(0, 30_000 - (Date.now() - began)));
       expect(await link().innerText()).not.toBe("Connected");
@@ -110,32 +110,28 @@ describe.each([
     },
   );
 
-  test(
-    "W8 a silent connection that lives stays, for as long as nobody says anything",
-    { timeout: 90_000 },
-    async () => {
-      ({ page } = await open(browser, proxy.url));
-      if (!hasSockets) {
-        await page.addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
-        await page.reload();
-        await online(page);
-      }
-      await page.evaluate(() => {
-        const phases: string[] = [];
-        const link = document.querySelector("arp-link-state") as HTMLElement;
-        new MutationObserver(() =>
-          phases.push(link.querySelector(".page-link")?.getAttribute("data-phase") ?? ""),
-        ).observe(link, { attributes: true, childList: true, subtree: true });
-        Object.assign(globalThis, { phases });
-      });
-      await page.waitForTimeout(45_000);
-      expect(await page.evaluate(() => (globalThis as unknown as { phases: string[] }).phases)).toEqual([]);
-      await ask(page, "after");
-    },
-  );
+  test("W8 a silent working connection stays open", { timeout: 90_000 }, async () => {
+    ({ page } = await open(browser, proxy.url));
+    if (!hasSockets) {
+      await page.addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
+      await page.reload();
+      await online(page);
+    }
+    await page.evaluate(() => {
+      const phases: string[] = [];
+      const link = document.querySelector("arp-link-state") as HTMLElement;
+      new MutationObserver(() =>
+        phases.push(link.querySelector(".page-link")?.getAttribute("data-phase") ?? ""),
+      ).observe(link, { attributes: true, childList: true, subtree: true });
+      Object.assign(globalThis, { phases });
+    });
+    await page.waitForTimeout(45_000);
+    expect(await page.evaluate(() => (globalThis as unknown as { phases: string[] }).phases)).toEqual([]);
+    await ask(page, "after");
+  });
 });
 
-test("W8 what was sent before a reload and never arrived shows as not sent, and is sent once", async () => {
+test("W8 a message that did not arrive before a reload is shown as not sent, and is sent once", async () => {
   ({ page } = await open(browser, proxy.url));
   await page.addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
   await ask(page, "before");

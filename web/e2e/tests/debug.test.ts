@@ -1,4 +1,4 @@
-/** `arp serve --debug`: what went wrong in an agent is on its author's screen, once. */
+/** `arp serve --debug`: the traceback of an agent's error is on its author's screen, once. */
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -20,7 +20,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("a traceback is folded behind Details, with the error that everyone gets; a reload does not bring it back", async () => {
+test("a traceback is folded below the error as Details; after a reload only the error is shown", async () => {
   await ask(page, "fail");
   const card = page.locator(".arp-trouble", { hasText: "The agent failed. The server's log has the reason." });
   await card.locator("summary").waitFor();

@@ -1,4 +1,4 @@
-/** Numbers and short tables, as people read them. */
+/** Formatting of numbers and short tables. */
 
 import { expect, test } from "vitest";
 
@@ -10,7 +10,7 @@ usePages();
 const show = (...components: readonly object[]) => ask(page, `show ${JSON.stringify(components)}`);
 const shots = process.env.ARP_SHOTS ?? "/tmp";
 
-test("numbers of a column have the same decimals, without the noise of arithmetic; copied they are whole", async () => {
+test("numbers of a column have the same decimals, without rounding errors; copied they have all digits", async () => {
   await begin();
   const rows = [
     ["a", 12.330000000000002, 1 / 3, 7, "5"],
@@ -36,7 +36,7 @@ test("numbers of a column have the same decimals, without the noise of arithmeti
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toContain("0.3333333333333333");
 });
 
-test("facts show numbers without the noise of arithmetic", async () => {
+test("facts show numbers without rounding errors", async () => {
   await begin();
   await show({ type: "key-value", props: { items: [{ key: "Sum", value: 12.330000000000002 }] } });
   expect(await page.locator("arp-key-value dd .arp-plain").innerText()).toBe("12.33");

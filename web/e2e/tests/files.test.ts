@@ -1,4 +1,4 @@
-/** Files that an agent keeps, on a server that wants a token: links and pictures take none along, so a cookie opens them. */
+/** Files of an agent on a server with a token. Links and pictures cannot send the token, so a cookie gives access. */
 
 import { readFile } from "node:fs/promises";
 
@@ -18,10 +18,10 @@ usePages();
 
 const picture = () => log(page).locator("arp-picture img");
 const width = () => picture().evaluate((image) => (image as HTMLImageElement).naturalWidth);
-/** How many files and cookies were asked for. */
+/** Return the number of requests for an address. */
 const requested = (pattern: RegExp) => faults.asked.filter((address) => pattern.test(address)).length;
 
-/** A file that the page, or one that it opens, saves. */
+/** Wait for a download of the page or of a page that it opens. */
 function downloaded(): Promise<Download> {
   return new Promise((resolve) => {
     page.once("download", resolve);
@@ -29,14 +29,14 @@ function downloaded(): Promise<Download> {
   });
 }
 
-/** A chat in which an agent has kept two files. */
+/** Open a chat with two files saved by the agent. */
 async function kept(): Promise<void> {
   await begin({ url: `${guarded.url}#token=${TOKEN}` });
   await ask(page, "keep");
   await expect.poll(width).toBe(2);
 }
 
-test("W29 W53 a picture that the agent kept shows, and its link opens the file, without a token in any address", async () => {
+test("W29 W53 a picture saved by the agent is shown, and its link opens the file, without a token in any address", async () => {
   await kept();
   expect(
     await page
@@ -51,23 +51,23 @@ test("W29 W53 a picture that the agent kept shows, and its link opens the file, 
   expect(faults.asked.filter((address) => address.includes(TOKEN) && !address.includes("#"))).toEqual([]);
 });
 
-test("W53 when the cookie has run out, the picture asks for another one, once, and shows", async () => {
+test("W53 when the cookie has expired, one new cookie is requested, and the picture is shown", async () => {
   await kept();
   const cookies = requested(/blobs\/cookie$/);
   await page.context().clearCookies();
   await picture().evaluate((image) => ((image as HTMLImageElement).src += "?again"));
   await expect.poll(width).toBe(2);
   expect(requested(/blobs\/cookie$/)).toBe(cookies + 1);
-  faults.lines.splice(0); // the browser writes down that the first try was refused
+  faults.lines.splice(0); // the browser logs that the first attempt was refused
 });
 
-test("W53 a picture whose file is gone says what it was, and is not asked for again and again", async () => {
+test("W53 a picture without a file shows its description, and is not requested again and again", async () => {
   await kept();
   const before = requested(/\.png/);
   await page.route(/\.png/, (route) => route.fulfill({ status: 404 }));
   await page.reload();
   await online(page);
-  await expect.poll(() => requested(/\.png/)).toBe(before + 2); // again with a new cookie, and then no more
+  await expect.poll(() => requested(/\.png/)).toBe(before + 2); // once more with a new cookie, then no more
   await log(page).locator(".arp-picture-place").getByText("A square", { exact: true }).waitFor();
   await ask(page, "hello");
   expect(requested(/\.png/)).toBe(before + 2);

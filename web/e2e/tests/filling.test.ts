@@ -1,4 +1,4 @@
-/** While a question is open: what the message box says, and what lies over the form. */
+/** An open question: the text of the message box, and nothing that covers the form. */
 
 import { expect, test } from "vitest";
 
@@ -30,7 +30,7 @@ test.each([
   await expect.poll(placeholder).toBe("Write a message");
 });
 
-test("nothing lies over a form that is being filled in; the way to the newest comes back behind it", async () => {
+test("nothing covers a form that is being filled in; the button to the newest text returns afterwards", async () => {
   await begin({ viewport: { width: 1000, height: 500 } });
   await ask(page, "count 40");
   await say(page, "long form");

@@ -1,4 +1,4 @@
-/** What an agent could do to the page: with pictures from elsewhere (W53, W79), and with huge and hostile texts (W81). */
+/** Harmful output of an agent: pictures from other hosts (W53, W79), huge and hostile texts (W81). */
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,7 +13,7 @@ import { begin, faults, page, useServer } from "../src/stage.js";
 useServer();
 afterEach(() => page.context().close());
 
-/** A picture of one colour. */
+/** Return a picture of one colour. */
 function png(width: number, height: number): Buffer {
   const chunk = (name: string, data: Buffer) => {
     const body = Buffer.concat([Buffer.from(name, "latin1"), data]);
@@ -35,7 +35,7 @@ function png(width: number, height: number): Buffer {
   ]);
 }
 
-describe("pictures from elsewhere", () => {
+describe("pictures from other hosts", () => {
   let pictures: Server;
   let place: string;
   let requested: { path: string; referer: string | undefined; cookie: string | undefined }[];
@@ -65,11 +65,11 @@ describe("pictures from elsewhere", () => {
       .getByRole("button", { name: /^Load image/ })
       .first()
       .click();
-  /** Complaints besides that the picture itself was asked for, which the reader wanted. */
+  /** Return the faults, without the request for the picture, which the user has allowed. */
   const complaints = () =>
     faults.lines.filter((line) => line !== `asked for ${place}/map.png` && line !== `asked for ${place}/other.png`);
 
-  test("W53 W79 nothing is fetched before the reader allows it; then the picture shows, under the page's own policy", async () => {
+  test("W53 W79 nothing is fetched before the user allows it; then the picture is shown, under the page's policy", async () => {
     requested = [];
     await begin();
     await show(image("/map.png"), image("/other.png"));
@@ -81,7 +81,7 @@ describe("pictures from elsewhere", () => {
     expect(requested).toEqual([]);
     await allow();
     const frames = page.locator("arp-picture iframe");
-    await expect.poll(() => frames.count()).toBe(2); // what was allowed is the host
+    await expect.poll(() => frames.count()).toBe(2); // the user has allowed the host
     await expect.poll(() => requested.map(({ path }) => path).sort()).toEqual(["/map.png", "/other.png"]);
     await expect.poll(async () => (await frames.first().boundingBox())?.width).toBe(240);
     expect((await frames.first().boundingBox())?.height).toBe(160);
@@ -90,7 +90,7 @@ describe("pictures from elsewhere", () => {
       .find((frame) => frame.url().includes("map.png"))
       ?.evaluate(() => document.querySelector("img")?.naturalWidth);
     expect(shown).toBe(240);
-    // The page is not named to where the picture lies, and nothing that belongs to it is sent.
+    // The request to the picture's host has no referrer and no cookies.
     expect(requested.map(({ referer, cookie }) => [referer, cookie])).toEqual([
       [undefined, undefined],
       [undefined, undefined],
@@ -99,7 +99,7 @@ describe("pictures from elsewhere", () => {
     expect(complaints()).toEqual([]);
   });
 
-  test("W53 the place of a picture whose size is known does not move, and it opens large", async () => {
+  test("W53 a picture with a known size does not move the text when it loads, and it opens large", async () => {
     await begin();
     await show(image("/map.png", { width: 120, height: 80 }));
     await allow();
@@ -114,7 +114,7 @@ describe("pictures from elsewhere", () => {
     expect(complaints()).toEqual([]);
   });
 
-  test("W53 W79 a picture that leads elsewhere, is none, or is not there, says so in its place, and nobody else is asked", async () => {
+  test("W53 W79 a picture that redirects, is invalid or is missing says so in its place, and no other host is asked", async () => {
     requested = [];
     await begin();
     await show(image("/away.png"), image("/page.html"), image("/gone.png?"));
@@ -125,7 +125,7 @@ describe("pictures from elsewhere", () => {
     expect(await page.title()).toBe("Harbour");
   });
 
-  test("W79 without the frame the policy still lets no picture in", async () => {
+  test("W79 without the frame the policy still blocks every picture", async () => {
     requested = [];
     await begin();
     await page.evaluate((src) => {
@@ -139,7 +139,7 @@ describe("pictures from elsewhere", () => {
 });
 
 describe("huge and hostile texts", () => {
-  /** The longest time for which the page did nothing else while something happened, in ms. */
+  /** Return the longest time for which the page was blocked during an action, in ms. */
   async function longest(happens: () => Promise<unknown>): Promise<number> {
     await page.evaluate(() => {
       const seen = { longest: 0, last: performance.now() };
@@ -153,7 +153,7 @@ describe("huge and hostile texts", () => {
     return page.evaluate(() => (globalThis as unknown as { seen: { longest: number } }).seen.longest);
   }
 
-  /** All of it is drawn; of the longest text, which takes its time, a good part. */
+  /** Wait until the text is drawn; of the longest one, which takes long, a large part is enough. */
   const drawn = () =>
     page.waitForFunction(
       () =>

@@ -1,4 +1,4 @@
-/** How it looks and how it is used without eyes or mouse (webui.md W62–W74), and what must do no harm (W76–W81). */
+/** Look of the page, use with screen reader and keyboard (webui.md W62–W74), and harmless output (W76–W81). */
 
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
@@ -15,7 +15,7 @@ describe.each([
   ["light", "ar"],
   ["dark", "ar"],
 ] as const)("%s, %s", (colorScheme, locale) => {
-  test("W62 W67 axe finds nothing: welcome, an answer with components, a question, a menu, a narrow window", async () => {
+  test("W62 W67 axe finds no faults in the welcome, an answer with components, a question, a menu, a narrow window", async () => {
     await begin({ colorScheme, locale });
     expect(await faultsOfAxe(page)).toEqual([]);
     await ask(page, "mixed");
@@ -35,7 +35,7 @@ describe.each([
   });
 });
 
-test("W62 axe finds nothing in a table whose rows are selected, open and answered", async () => {
+test("W62 axe finds no faults in a table question, open and answered", async () => {
   await begin();
   await say(page, "rows");
   await page.getByRole("checkbox", { name: "Oslo" }).check();
@@ -45,8 +45,8 @@ test("W62 axe finds nothing in a table whose rows are selected, open and answere
   expect(await faultsOfAxe(page)).toEqual([]);
 });
 
-describe("without eyes", () => {
-  test("W63 landmarks are there; each message is a labelled article; the log is silent while text grows", async () => {
+describe("screen readers", () => {
+  test("W63 there are landmarks; each message is a labelled article; the log is silent while text grows", async () => {
     await begin();
     await ask(page, "hello");
     for (const role of ["banner", "main", "navigation", "form"] as const)
@@ -57,7 +57,7 @@ describe("without eyes", () => {
     expect(await page.getByRole("log", { name: "Messages" }).getAttribute("aria-live")).toBe("off");
   });
 
-  test("W64 the status says that it answers and that it is done; the answer is read once, whole", async () => {
+  test("W64 begin and end of an answer are announced, and the complete answer is read once", async () => {
     await begin();
     await page.evaluate(() => {
       const lines: string[] = [];
@@ -78,7 +78,7 @@ describe("without eyes", () => {
     expect(lines).toContain("Answer complete");
   });
 
-  test("W65 W66 keys: between messages, between regions, to the list of keys and back", async () => {
+  test("W65 W66 keys move between messages and regions, and open and close the list of keys", async () => {
     await begin();
     await ask(page, "hello");
     await box(page).focus();
@@ -124,7 +124,7 @@ describe("looks", () => {
     ).toBe(0);
   });
 
-  test("W70 the theme is chosen, kept, and the same in another tab", async () => {
+  test("W70 the theme is stored, and the same in another tab", async () => {
     await begin({ colorScheme: "light" });
     const other = await page.context().newPage();
     await other.goto(server.url);
@@ -138,7 +138,7 @@ describe("looks", () => {
     expect(await ground(page)).toBe("rgb(20, 22, 24)");
   });
 
-  test("W71 W72 another language turns every word, and the page around for one from right to left", async () => {
+  test("W71 W72 another language changes every text, and the direction of the page if it is written from right to left", async () => {
     await begin();
     await page.getByRole("button", { name: "Settings" }).click();
     await page.getByRole("menuitemradio", { name: "العربية" }).click();
@@ -168,7 +168,7 @@ describe("looks", () => {
     expect(Math.min(...sizes)).toBeGreaterThanOrEqual(44);
   });
 
-  test("W74 in print there are all messages, and neither box nor list", async () => {
+  test("W74 a print has all messages, without the message box and the list", async () => {
     await begin();
     await ask(page, "count 60");
     await page.emulateMedia({ media: "print" });
@@ -183,7 +183,7 @@ describe("looks", () => {
 });
 
 describe("harm", () => {
-  test("W76 W77 W79 what an agent says runs nothing, and fetches nothing", async () => {
+  test("W76 W77 W79 text of an agent runs nothing and fetches nothing", async () => {
     await begin();
     await ask(page, "hostile");
     await log(page).getByText("bank.example").waitFor();

@@ -1,4 +1,4 @@
-/** What a page that is open for long holds on to (webui.md W88). */
+/** Memory of a page that stays open (webui.md W88). */
 
 import type { CDPSession, Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -13,7 +13,7 @@ const MOST_MB = 10;
 
 useServer();
 
-/** Counts what was begun and neither happened nor was taken back; put into the page before its scripts. */
+/** Count the pending timers; runs in the page before its scripts. */
 function counting(): void {
   const timers = new Set<number>();
   Object.assign(globalThis, { timers });
@@ -36,7 +36,7 @@ function counting(): void {
 }
 
 interface Held {
-  /** Of JavaScript, after a collection. */
+  /** Used JavaScript memory after a garbage collection. */
   readonly heapMb: number;
   readonly nodes: number;
   readonly listeners: number;
@@ -82,8 +82,8 @@ test(
     }
     await expect.poll(() => chats.count()).toBe(NAMES.length);
     const kept = new Set(await ids());
-    /** Another chat, until it shows. */
-    const turnTo = async (at: number) => {
+    /** Open another chat and wait until it is shown. */
+    const switchTo = async (at: number) => {
       const name = NAMES[at % NAMES.length] as string;
       await chats.filter({ hasText: `${name} chat` }).click();
       await page.locator(".arp-log arp-message").first().getByText(`You said: ${name} chat`).waitFor();
@@ -95,12 +95,12 @@ test(
       );
     }
     const round = async (switches: number, streams: number) => {
-      for (let at = 0; at < switches; at += 1) await turnTo(at);
+      for (let at = 0; at < switches; at += 1) await switchTo(at);
       for (let at = 0; at < streams; at += 1) {
         await fresh();
         await ask(page, "count 10");
       }
-      await turnTo(0);
+      await switchTo(0);
       const made = (await ids()).filter((id) => !kept.has(id));
       await page.evaluate(async (made) => {
         for (const id of made) await document.querySelector("arp-chat")?.activeClient?.sessions.deleteSession(id);
@@ -112,7 +112,7 @@ test(
         })
         .toBeLessThanOrEqual(2);
     };
-    await round(6, 3); // what is loaded and made once
+    await round(6, 3); // loads and creates everything that is kept
     const before = await held(page, devtools);
     await round(SWITCHES, STREAMS);
     const after = await held(page, devtools);

@@ -1,4 +1,4 @@
-/** What a page does when its server is away for long, and what brings it back (webui.md W8). */
+/** A server that is unreachable for a long time, and the events that reconnect (webui.md W8). */
 
 import type { Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await page.context().close();
   await proxy.stop();
-  // The browser reports each try that found no server.
+  // The browser logs each failed attempt to connect.
   expect(
     faults.lines.filter(
       (line) => !/net::ERR_(?:CONNECTION_REFUSED|INTERNET_DISCONNECTED|INCOMPLETE_CHUNKED_ENCODING)/.test(line),
@@ -27,7 +27,7 @@ afterEach(async () => {
   ).toEqual([]);
 });
 
-/** Opens the page; before each try it waits for this part of the longest time. */
+/** Open the page; before each attempt it waits for this part of the longest delay. */
 async function begin(part: number, hasSockets: boolean): Promise<void> {
   ({ page, faults } = await open(browser, proxy.url));
   await page.addInitScript(
@@ -43,8 +43,8 @@ async function begin(part: number, hasSockets: boolean): Promise<void> {
 
 const banner = (text: string | RegExp) => page.locator("arp-banner", { hasText: text });
 
-test("W8 after the last try it says so, and keeps what is sent; network, focus and button try at once", async () => {
-  await begin(0, false); // of sockets that fail, a browser lets a page have one in some seconds
+test("W8 after the last attempt the page says so and keeps messages; network, focus and button reconnect at once", async () => {
+  await begin(0, false); // a browser delays new sockets of a page after failed ones
   await ask(page, "before");
   const hopes: [text: string, act: () => Promise<unknown>][] = [
     ["by the network", () => page.context().setOffline(false)],
@@ -67,7 +67,7 @@ test("W8 after the last try it says so, and keeps what is sent; network, focus a
   expect(await page.locator(".arp-bubble").allInnerTexts()).toEqual(["before", ...hopes.map(([text]) => text)]);
 });
 
-test("W8 a wait of many seconds ends at once when the network is back or the page is looked at", async () => {
+test("W8 a wait of many seconds ends at once when the network returns or the page becomes visible", async () => {
   await begin(1, true);
   await ask(page, "before");
   for (const event of ["online", "focus", "visibilitychange"]) {

@@ -1,4 +1,4 @@
-/** What shows before the script has come, and how a long conversation opens. */
+/** The page before its script is loaded, and opening a long conversation. */
 
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterEach, describe, expect, test } from "vitest";
@@ -11,7 +11,7 @@ useServer();
 const SETTINGS = "arp.settings";
 const early = (page: Page) => page.locator(".page-early textarea");
 
-/** How a message box and its frame look. */
+/** Return the styles of the message box and its frame. */
 const looks = (page: Page, box: string) =>
   page.locator(box).evaluate((area) =>
     [area, area.closest(".arp-composer"), area.closest(".arp-dock")].map((part) => {
@@ -21,7 +21,7 @@ const looks = (page: Page, box: string) =>
     }),
   );
 
-describe("before the script has come", () => {
+describe("before the script is loaded", () => {
   let page: Page;
   let faults: Faults;
   let release: () => void;
@@ -31,7 +31,7 @@ describe("before the script has come", () => {
     expect(faults.lines).toEqual([]);
   });
 
-  /** Opens the page, whose script does not come until `release`. */
+  /** Open the page; its script is held back until `release` is called. */
   async function hold(settings: object = {}, options: BrowserContextOptions = {}): Promise<void> {
     const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, ...options });
     context.setDefaultTimeout(15_000);
@@ -50,7 +50,7 @@ describe("before the script has come", () => {
     await early(page).waitFor();
   }
 
-  test("W3 the message box stands where it will stand, as it will look, and what is typed there stays", async () => {
+  test("W3 the message box has its final position and look, and text that is typed there stays", async () => {
     await hold();
     const before = await early(page).boundingBox();
     const look = await looks(page, ".page-early textarea");
@@ -66,7 +66,7 @@ describe("before the script has come", () => {
     expect(await looks(page, "arp-composer textarea")).toEqual(look);
   });
 
-  test("W3 the cursor is in it without a click, before and after, and no key is lost between", async () => {
+  test("W3 the message box has the cursor without a click, before and after, and no key is lost in between", async () => {
     await hold();
     const hasCursor = () => page.evaluate(() => document.activeElement?.matches("textarea"));
     await expect.poll(hasCursor).toBe(true);
@@ -81,14 +81,14 @@ describe("before the script has come", () => {
     expect(await hasCursor()).toBe(true);
   });
 
-  test("W73 where a finger would bring up a keyboard nothing has the cursor", async () => {
+  test("W73 on a touch screen nothing has the focus, so that no keyboard opens", async () => {
     await hold({}, { hasTouch: true, isMobile: true });
     release();
     await online(page);
     expect(await page.evaluate(() => document.activeElement?.localName)).toBe("body");
   });
 
-  test("W3 what is sent before is sent then", async () => {
+  test("W3 a message that is sent before the script is loaded is sent afterwards", async () => {
     await hold();
     await early(page).fill("hello");
     await early(page).press("Enter");
@@ -97,7 +97,7 @@ describe("before the script has come", () => {
     expect(await box(page).inputValue()).toBe("");
   });
 
-  test("W70 W72 theme, direction and panel are the reader's from the first picture on", async () => {
+  test("W70 W72 theme, direction and panel are those of the user from the first paint on", async () => {
     await hold({ theme: "dark", locale: "ar", panel: false });
     const seen = await page.evaluate(() => ({
       dir: document.documentElement.dir,
@@ -112,7 +112,7 @@ describe("before the script has come", () => {
   });
 });
 
-test("W60 a long conversation shows its end, then all its turns, and stays at the end", async () => {
+test("W60 a long conversation shows its end first, then all its turns, and stays at the end", async () => {
   await begin();
   await converse(opened, 40);
   const ids = await opened.evaluate(() => [

@@ -1,4 +1,4 @@
-/** What a printed chat shows: all of it, as wide as the sheet. */
+/** A printed chat: all of its content fits the width of the sheet. */
 
 import { fileURLToPath } from "node:url";
 
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ArpServer, ask, launch, open } from "../src/host.js";
 
 const LIGHTHOUSE = fileURLToPath(new URL("../chats_app.py", import.meta.url));
-/** A sheet of A4, upright, between margins of 1 cm, in pixels. */
+/** Printable area of an A4 sheet in portrait with margins of 1 cm, in pixels. */
 const SHEET = { width: 718, height: 1047 };
 
 let browser: Browser;
@@ -22,7 +22,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Lays the page out as a sheet, as the browser does to print it. */
+/** Lay the page out as for printing. */
 async function onPaper(page: Page): Promise<void> {
   await page.setViewportSize(SHEET);
   await page.emulateMedia({ media: "print" });
@@ -73,7 +73,7 @@ test.each([
   },
 );
 
-test("the browser's own PDF has the chart as it is drawn for a sheet, and the window has its own again after it", async () => {
+test("the browser's PDF has a chart drawn for the sheet, and the window has the normal chart afterwards", async () => {
   const { page } = await open(browser, server.url, { viewport: { width: 1440, height: 900 } });
   await ask(page, "print");
   await page.locator(".arp-chart-place > svg").waitFor();

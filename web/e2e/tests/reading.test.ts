@@ -1,4 +1,4 @@
-/** What is read stays where it is, whatever comes or grows around it (webui.md W17). */
+/** Visible text does not move when content around it arrives or grows (webui.md W17). */
 
 import type { Locator } from "playwright-core";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { begin, page, usePages } from "../src/stage.js";
 
 usePages();
 
-/** Turns the wheel upward until something is in the upper half of the view, and the view rests. */
+/** Scroll up with the wheel until an element is in the upper half of the view, and scrolling has ended. */
 async function scrollTo(place: Locator): Promise<void> {
   await page.mouse.move(500, 300);
   const top = () => place.evaluate((element) => element.getBoundingClientRect().top);
@@ -18,19 +18,19 @@ async function scrollTo(place: Locator): Promise<void> {
   }
 }
 
-/** Lets frames pass. */
+/** Wait for a number of frames. */
 const frames = (count: number) =>
   page.evaluate(async (left) => {
     for (let at = 0; at < left; at += 1) await new Promise((resolve) => requestAnimationFrame(resolve));
   }, count);
 
-/** How far a place goes from where it is, at most, in any frame while something is done. */
+/** Return the largest distance that an element moves in any frame during an action. */
 async function moved(place: Locator, act: () => Promise<unknown>): Promise<number> {
   await place.evaluate((element) => {
     const first = element.getBoundingClientRect().top;
     const seen = { most: 0, isWatched: true };
     Object.assign(globalThis, { seen });
-    // What is painted is what is there when all observers of sizes have been called: a new one is called last.
+    // The painted state is the one after all resize observers have run. A new observer runs last.
     const look = () => {
       const last = new ResizeObserver(() => {
         last.disconnect();
@@ -50,7 +50,7 @@ async function moved(place: Locator, act: () => Promise<unknown>): Promise<numbe
   });
 }
 
-/** Has a picture of 300 by 500 pixels wait; returns what lets it come. */
+/** Hold back a picture of 300 by 500 pixels; return a function that sends it. */
 async function latePicture(): Promise<() => void> {
   let release = () => undefined as void;
   const isReleased = new Promise<void>((resolve) => (release = resolve));
@@ -66,7 +66,7 @@ async function latePicture(): Promise<() => void> {
 
 const PICTURE = `show ${JSON.stringify([{ type: "image", props: { src: "/_api/blobs/late", alt: "late" } }])}`;
 
-test("W17 older messages that come above do not move what is read", async () => {
+test("W17 older messages that are loaded above do not move the visible text", async () => {
   await begin();
   await converse(page, 70);
   let release = () => undefined as void;
@@ -90,7 +90,7 @@ test("W17 older messages that come above do not move what is read", async () => 
   expect(most).toBeLessThanOrEqual(2);
 });
 
-test("W17 a card that is opened stays under the pointer, at the bottom of the chat too", async () => {
+test("W17 a card that is opened stays under the pointer, also at the bottom of the chat", async () => {
   await begin();
   await ask(page, "count 40");
   await ask(page, "tools");
@@ -105,7 +105,7 @@ test("W17 a card that is opened stays under the pointer, at the bottom of the ch
   expect(await moved(card, () => card.press("Enter"))).toBeLessThanOrEqual(2);
 });
 
-test("W17 a card that opens, and an image that comes late, above what is read do not move it", async () => {
+test("W17 a card that opens and a late image, both above the visible text, do not move it", async () => {
   await begin();
   const release = await latePicture();
   await ask(page, "tools");
@@ -130,7 +130,7 @@ test("W17 a card that opens, and an image that comes late, above what is read do
   expect(shown).toBeLessThanOrEqual(2);
 });
 
-test("W17 an image that comes late does not move the newest text of a reader at the bottom", async () => {
+test("W17 a late image does not move the newest text at the bottom", async () => {
   await begin();
   const release = await latePicture();
   await ask(page, "count 40");
@@ -145,7 +145,7 @@ test("W17 an image that comes late does not move the newest text of a reader at 
   expect(most).toBeLessThanOrEqual(2);
 });
 
-test("W17 W22 of many components those far out of sight wait to be laid out, and nobody sees it", async () => {
+test("W17 W22 of many components those far out of sight are laid out later, without a visible effect", async () => {
   await begin();
   const cards = Array.from({ length: 80 }, (_, at) => ({
     type: "status-card",
@@ -161,7 +161,7 @@ test("W17 W22 of many components those far out of sight wait to be laid out, and
       .nth(at)
       .evaluate((card) => card.checkVisibility({ contentVisibilityAuto: true }));
   const scroller = page.locator(".arp-scroller");
-  await page.getByRole("button", { name: /^Jump to latest/ }).click(); // what came at once is seen from its beginning
+  await page.getByRole("button", { name: /^Jump to latest/ }).click(); // an answer that arrives at once is shown from its beginning
   await expect
     .poll(() =>
       scroller.evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight),
@@ -170,7 +170,7 @@ test("W17 W22 of many components those far out of sight wait to be laid out, and
   await expect.poll(() => isLaidOut(40)).toBe(false);
   expect(await isLaidOut(0)).toBe(true);
   expect(await isLaidOut(80)).toBe(true);
-  // A menu goes beyond its small table, over the card below.
+  // The menu is larger than its small table and covers the card below.
   await table.locator("summary").click();
   await table.getByRole("button", { name: "Download" }).click({ trial: true });
   await page.keyboard.press("Escape");

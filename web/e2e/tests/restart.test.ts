@@ -1,4 +1,4 @@
-/** Questions that are open while the server restarts: the pages that stay, and those that come later. */
+/** Open questions during a restart of the server, on pages that stay open and on later ones. */
 
 import { once } from "node:events";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, utimesSync } from "node:fs";
@@ -11,13 +11,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 
 import { APP, ArpServer, ask, launch, log, online, open, say, type Faults } from "../src/host.js";
 
-vi.setConfig({ testTimeout: 120_000 }); // each restarts a server
+vi.setConfig({ testTimeout: 120_000 }); // each test restarts a server
 
 let browser: Browser;
 let server: ArpServer;
 let folder: string;
 let pages: { page: Page; faults: Faults }[];
-/** The page that stays open, and another one on the same chat. */
+/** The page that stays open; `other` shows the same chat. */
 let page: Page;
 let other: Page;
 
@@ -43,16 +43,16 @@ afterEach(async () => {
   for (const { page } of pages) await page.context().close();
   await server.stop();
   rmSync(folder, { recursive: true });
-  // The browser reports each try that found no server.
+  // The browser logs each failed attempt to connect.
   const lines = pages.flatMap(({ faults }) => faults.lines).filter((line) => !line.includes("net::ERR_"));
   expect(lines).toEqual([]);
 });
 
 const ledger = () => join(folder, "chats.db");
-/** The file of the app that `--reload` watches, in a folder of its own. */
+/** Copy of the app's file in a temporary folder, for `--reload`. */
 const watched = () => join(folder, "app", "app.py");
 
-/** A port on which nobody listens: a server that starts again by itself keeps it. */
+/** Return a free port. A server that restarts itself keeps its port. */
 async function freePort(): Promise<string> {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
@@ -68,10 +68,10 @@ async function shown(url: string): Promise<Page> {
   return opened.page;
 }
 
-/** The ways in which a server ends; with `--reload` a change of its file ends it, and starts it again. */
+/** Ways to end a server; with `--reload` a change of its file restarts it. */
 type Ending = "SIGKILL" | "SIGTERM" | "SIGTERM twice" | "--reload";
 
-/** Ends the server; the one that follows has its ledger and its address. */
+/** End the server and start another one with the same ledger and address. */
 async function restart(ending: Ending, meanwhile: () => Promise<void> = async () => {}): Promise<void> {
   const { port } = new URL(server.url);
   const away = () =>
@@ -96,14 +96,14 @@ async function restart(ending: Ending, meanwhile: () => Promise<void> = async ()
     server = await ArpServer.start(watched(), "--ledger", ledger(), "--port", port);
   }
   for (const { page } of pages) {
-    await page.evaluate(() => dispatchEvent(new Event("online"))); // instead of a wait of seconds
+    await page.evaluate(() => dispatchEvent(new Event("online"))); // reconnects without waiting for seconds
     await online(page);
   }
 }
 
 const card = (where: Page) => where.locator(".arp-permission");
 const button = (where: Page | Locator, name: string) => where.getByRole("button", { name, exact: true });
-/** What the chat shows, apart from how long tools ran, which each page measures. */
+/** Return the content of the chat, without the durations of tools, which each page measures. */
 const words = async (where: Page) =>
   (await log(where).locator(".arp-reply, .arp-said, .arp-permission-note, .arp-ending").allInnerTexts()).map((text) =>
     text
@@ -112,7 +112,7 @@ const words = async (where: Page) =>
       .trim(),
   );
 
-/** Waits until all screens show this once, and the same besides. */
+/** Wait until all pages show a text once, and have the same content. */
 async function agreed(text: string): Promise<void> {
   const late = await shown(page.url());
   for (const where of [page, other, late]) await log(where).getByText(text).first().waitFor();
@@ -129,7 +129,7 @@ async function agreed(text: string): Promise<void> {
 }
 
 describe.each(["SIGKILL", "SIGTERM", "SIGTERM twice", "--reload"] as const)("after %s", (ending) => {
-  test("a permission has its buttons on the page that stayed, on one that is reloaded and on a second one; one answer counts", async () => {
+  test("a permission has its buttons on the page that stayed, on a reloaded one and on a second one; one answer counts", async () => {
     await say(page, "permission");
     for (const where of [page, other]) await card(where).waitFor();
     await restart(ending);

@@ -1,4 +1,4 @@
-/** What a reader sent, and pictures that cannot be loaded. */
+/** Sent messages and pictures, and pictures that cannot be loaded. */
 
 import { expect, test } from "vitest";
 
@@ -13,7 +13,7 @@ const PIXEL = Buffer.from(
 );
 const shots = process.env.ARP_SHOTS ?? "/tmp";
 
-test("a picture that was sent shows as a picture, while it is on its way and after a reload; another file is named", async () => {
+test("a sent picture is shown as a picture, during the upload and after a reload; another file is named", async () => {
   await begin();
   let release = () => {};
   const held = new Promise<void>((resolve) => (release = resolve));
@@ -43,7 +43,7 @@ test("a picture that was sent shows as a picture, while it is on its way and aft
   await expect.poll(() => sent.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBe(2);
 });
 
-test("a picture that fails says so, what it was to show, and is tried again on request", async () => {
+test("a picture that fails shows its description, and can be loaded again", async () => {
   await begin();
   let isThere = false;
   await page.route("**/_api/blobs/**/*.png", (route) => (isThere ? route.continue() : route.fulfill({ status: 404 })));
@@ -61,7 +61,7 @@ test("a picture that fails says so, what it was to show, and is tried again on r
   await failed.getByRole("button", { name: /^Try again/ }).click();
   const picture = log(page).locator("arp-image img");
   await expect.poll(() => picture.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBe(2);
-  faults.lines.splice(0); // the browser writes down what failed
+  faults.lines.splice(0); // the browser logs the failed request
 });
 
 test("a paste of 5,000 lines folds, opens, and is folded again after a reload", async () => {

@@ -1,4 +1,4 @@
-/** The panel beside the conversation: where the message box stands, its title, closing, opening, its width. */
+/** The panel beside the conversation: alignment of the message box, title, closing, opening, width. */
 
 import { fileURLToPath } from "node:url";
 
@@ -35,7 +35,7 @@ const panel = (): Locator => page.locator(".arp-side");
 const border = (): Locator => page.getByRole("separator", { name: "Resize the side panel" });
 const opener = (): Locator => page.getByRole("button", { name: /^Show the side panel: / });
 
-/** Left and right edge of what is in an element's padding. */
+/** Return the left and right edge of an element's content box. */
 const edges = (selector: string): Promise<[left: number, right: number]> =>
   page
     .locator(selector)
@@ -74,7 +74,7 @@ test.each([960, 1100, 1440, 1920])(
   },
 );
 
-test("it has a title, which is that of its only surface, and its own where there are several", async () => {
+test("the panel has the title of its only surface, or its own if there are several", async () => {
   await begin(1440);
   await ask(page, "side");
   const title = panel().getByRole("heading", { level: 2 });
@@ -85,7 +85,7 @@ test("it has a title, which is that of its only surface, and its own where there
   expect(await panel().locator(".arp-surface-head > h3").allInnerTexts()).toEqual(["Build status"]);
 });
 
-test("closed by button or Escape, it leaves a button that has the focus and opens it again", async () => {
+test("after closing by button or Escape, a button has the focus and opens the panel again", async () => {
   await begin(1440);
   await ask(page, "side");
   await page.getByRole("button", { name: "Close: Build status" }).click();
@@ -100,7 +100,7 @@ test("closed by button or Escape, it leaves a button that has the focus and open
   expect(await opener().evaluate((element) => element === document.activeElement)).toBe(true);
 });
 
-test("it stays closed over changes and a reload, and opens for what is new and for a question", async () => {
+test("the panel stays closed over changes and a reload, and opens for new components and questions", async () => {
   await begin(1440);
   await ask(page, "side");
   await page.getByRole("button", { name: "Close: Build status" }).click();
@@ -119,7 +119,7 @@ test("it stays closed over changes and a reload, and opens for what is new and f
   await page.locator("arp-message").getByText("You took left.").waitFor();
 });
 
-test("it is resized by keys and pointer within bounds; the width is kept, and a double click forgets it", async () => {
+test("the panel is resized by keys and pointer within limits; the width is stored, and a double click resets it", async () => {
   await begin(1440);
   await ask(page, "side");
   await panel().waitFor();
@@ -155,7 +155,7 @@ test("it is resized by keys and pointer within bounds; the width is kept, and a 
   expect(await width()).toBe(384);
 });
 
-test("from right to left the panel is on the left, and an arrow moves the border to where it points", async () => {
+test("from right to left the panel is on the left, and an arrow key moves the border in its direction", async () => {
   await begin(1440, { locale: "ar" });
   await ask(page, "side");
   await panel().waitFor();
@@ -172,7 +172,7 @@ test("from right to left the panel is on the left, and an arrow moves the border
   expect(await width()).toBe(350);
 });
 
-test("a finger moves the border too", async () => {
+test("touch moves the border too", async () => {
   await begin(1440, { hasTouch: true });
   await ask(page, "side");
   await panel().waitFor();
@@ -190,7 +190,7 @@ test("a finger moves the border too", async () => {
   expect(await width()).toBe(424);
 });
 
-test("on a phone it is a bar that opens it over the chat, without a border, and never opens by itself", async () => {
+test("on a phone the panel is a bar that opens it over the chat; it has no border and never opens by itself", async () => {
   await begin(390);
   await ask(page, "side");
   await opener().waitFor();
@@ -215,7 +215,7 @@ test("on a phone it is a bar that opens it over the chat, without a border, and 
   await page.locator("arp-message").getByText("You took right.").waitFor();
 });
 
-test("a chat without a panel gets its room and its message box back, also from below an open one", async () => {
+test("a chat without a panel has the full width and its message box, also after an open panel", async () => {
   await begin(390);
   await ask(page, "side");
   await opener().click();

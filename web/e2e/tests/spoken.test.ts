@@ -1,4 +1,4 @@
-/** What screen readers get to hear: an observer notes every change of the live regions. */
+/** Announcements for screen readers, recorded by an observer of the live regions. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Opens a page whose clock the test moves, and notes what its live regions announce. */
+/** Open a page with a clock that the test controls, and record the announcements of its live regions. */
 async function listening(url = server.url): Promise<{ page: Page; heard: () => Promise<string[]> }> {
   const { page } = await open(browser, url);
   await page.clock.install();
@@ -62,7 +62,7 @@ test("an answer is read block by block: no words are glued together, and nothing
 });
 
 test.each([["permission"], ["busy permission"], ["confirm"]])(
-  "nobody hears that the agent works while it waits for an answer: %s",
+  "work is not announced while the agent waits for an answer: %s",
   async (text) => {
     const { page, heard } = await listening();
     await say(page, text);
@@ -80,7 +80,7 @@ test.each([["permission"], ["busy permission"], ["confirm"]])(
   },
 );
 
-test("nor while an older turn waits, which a restart has cut off, and another one works", async () => {
+test("nothing is announced while an older turn waits after a restart and another one works", async () => {
   const folder = mkdtempSync(join(tmpdir(), "arp-spoken-"));
   const ledger = ["--ledger", join(folder, "l.db")];
   const first = await ArpServer.start(LIGHTHOUSE, ...ledger);
@@ -107,7 +107,7 @@ test("nor while an older turn waits, which a restart has cut off, and another on
   }
 });
 
-test("while it works, they hear so now and then", async () => {
+test("during work this is announced from time to time", async () => {
   const { page, heard } = await listening();
   await say(page, "work");
   await expect.poll(heard).toContain("Answering");

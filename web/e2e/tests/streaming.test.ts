@@ -1,4 +1,4 @@
-/** Streaming, scrolling, stopping, and what a lost connection does to them (webui.md W6–W25). */
+/** Streaming, scrolling and stopping, also with a lost connection (webui.md W6–W25). */
 
 import { readFileSync } from "node:fs";
 
@@ -15,7 +15,7 @@ const scroller = () => page.locator(".arp-scroller");
 const top = () => scroller().evaluate((place) => place.scrollTop);
 
 describe("scrolling", () => {
-  test("W15 at the bottom the view follows; one turn of the wheel upward and it stays", async () => {
+  test("W15 at the bottom the view follows; after one turn of the wheel upward it stays", async () => {
     await begin();
     await say(page, "count 250");
     await log(page).getByText("60", { exact: true }).waitFor();
@@ -36,7 +36,7 @@ describe("scrolling", () => {
     expect(await top()).toBe(before);
   });
 
-  test("W16 the way back to the newest has a name and a count, works by keyboard, and goes away", async () => {
+  test("W16 the button to the newest text has a name and a count, works by keyboard, and disappears", async () => {
     await begin();
     await ask(page, "count 60");
     await page.mouse.move(500, 300);
@@ -53,7 +53,7 @@ describe("scrolling", () => {
     ).toBeLessThanOrEqual(4);
   });
 
-  test("W18 the window itself never scrolls, and a selection survives what comes after", async () => {
+  test("W18 the window itself never scrolls, and a selection survives later text", async () => {
     await begin();
     await ask(page, "hello");
     await page.locator(".arp-reply strong").selectText();
@@ -66,7 +66,7 @@ describe("scrolling", () => {
 });
 
 describe("streaming", () => {
-  test("W13 10,000 deltas at 1,000 a second: every character, in its place; prints what it cost", async () => {
+  test("W13 10,000 deltas at 1,000 per second show every character in its place; prints the figures", async () => {
     await begin();
     await page.evaluate(() => {
       const seen = { tasks: [] as number[], frames: [] as number[], last: performance.now() };
@@ -92,7 +92,7 @@ describe("streaming", () => {
     console.log(
       `10,000 deltas: ${tasks.length} long tasks (${tasks.map(Math.round).join(", ")}), p95 frame ${p95.toFixed(1)} ms`,
     );
-    // Figures are for `make bench`: on a busy machine they say nothing. What must hold is the text.
+    // Figures belong to `make bench`: on a busy machine they mean nothing. This test checks the text.
     expect(
       await page.evaluate(
         () => document.querySelector("arp-chat")?.activeClient?.store.turn("t1").get()?.output[0]?.props.content,
@@ -115,7 +115,7 @@ describe("streaming", () => {
     ).toBe(true);
   });
 
-  test("W21 two components that change together are never seen apart", async () => {
+  test("W21 two components that change together are never shown with only one changed", async () => {
     await begin();
     await page.evaluate(() => {
       const halves: string[] = [];
@@ -139,7 +139,7 @@ describe("streaming", () => {
     expect(halves).toEqual([]);
   });
 
-  test("W23 stop ends the turn, by Escape too; what was sent stays, and the next message works", async () => {
+  test("W23 stop and Escape end the turn; the text stays, and the next message works", async () => {
     await begin();
     await say(page, "count 300");
     await log(page).getByText("10", { exact: true }).waitFor();
@@ -155,7 +155,7 @@ describe("streaming", () => {
     await log(page).getByText("You said: after").waitFor();
   });
 
-  test("W24 what is sent meanwhile is queued, in order, also over a reload", async () => {
+  test("W24 messages sent during an answer are queued in order, also over a reload", async () => {
     await begin();
     await say(page, "count 300");
     await say(page, "second");
@@ -169,7 +169,7 @@ describe("streaming", () => {
     expect(await page.locator(".arp-bubble").allInnerTexts()).toEqual(["count 300", "second", "third"]);
   });
 
-  test("W25 a hidden tab has the whole text when one comes back to it", async () => {
+  test("W25 a hidden tab has the whole text when the user returns to it", async () => {
     await begin();
     const other = await page.context().newPage();
     await say(page, "count 150");
@@ -182,7 +182,7 @@ describe("streaming", () => {
 });
 
 describe("the connection", () => {
-  test("W6 W7 a lost connection says so, keeps the text, comes back, and loses and doubles nothing", async () => {
+  test("W6 W7 a lost connection is shown, keeps the text, reconnects, and loses or repeats nothing", async () => {
     await begin();
     const held: { close(options: { code: number }): unknown }[] = [];
     let isDark = false;
@@ -194,7 +194,7 @@ describe("the connection", () => {
       }
     });
     await page.addInitScript(() => {
-      Math.random = () => 1; // its waits are as long as they can be, and there is no other way
+      Math.random = () => 1; // the longest delays, and no other transport
       const fetched = fetch;
       globalThis.fetch = (url, init) =>
         String(url).includes("/_arp/v1/events")
@@ -211,7 +211,7 @@ describe("the connection", () => {
     await banner.waitFor({ timeout: 3000 });
     await log(page).getByText("20", { exact: true }).waitFor();
     await box(page).fill("still here");
-    await banner.getByText(/\(attempt (?:[3-9]|\d\d)\)/).waitFor(); // some seconds, in which it does not come back by itself
+    await banner.getByText(/\(attempt (?:[3-9]|\d\d)\)/).waitFor(); // the next attempt is some seconds away
     isDark = false;
     await banner.getByRole("button", { name: "Try again" }).click();
     await banner.waitFor({ state: "hidden" });
@@ -222,7 +222,7 @@ describe("the connection", () => {
     expect(await box(page).inputValue()).toBe("still here");
   });
 
-  test("W9 without WebSockets the same conversation comes by server-sent events, and the page says so", async () => {
+  test("W9 without WebSockets the same conversation arrives by server-sent events, and the page shows it", async () => {
     await begin();
     await page.routeWebSocket("**/_arp/v1", (socket) => void socket.close({ code: 1011 }));
     await page.addInitScript(() => {
@@ -241,7 +241,7 @@ describe("the connection", () => {
     expect(await page.locator(".page-link").getAttribute("title")).toBe("Connected · SSE");
   });
 
-  test("W10 after an error the box works, and the card offers to try again", async () => {
+  test("W10 after an error the message box works, and the card offers to try again", async () => {
     await begin();
     await ask(page, "fail");
     await page
@@ -253,7 +253,7 @@ describe("the connection", () => {
     await log(page).getByText("You said: after").waitFor();
   });
 
-  test("W12 what an old session still says never shows in another one", async () => {
+  test("W12 late messages of an old session are never shown in another one", async () => {
     await begin();
     await say(page, "count 300");
     await log(page).getByText("10", { exact: true }).waitFor();

@@ -1,4 +1,4 @@
-/** Another chat, a new chat: on the connection that is there, or at least without a flash and without an alert. */
+/** Switching to another or a new chat, without a flash and without an alert, if possible on the same connection. */
 
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -9,13 +9,13 @@ import { browser, server, useServer } from "../src/stage.js";
 
 useServer();
 
-/** 300 ms there and back. */
+/** Delay in each direction, in ms: 300 ms for both. */
 const DELAY_MS = 150;
 let proxy: SlowProxy;
 let context: BrowserContext;
 let page: Page;
 let faults: Faults;
-/** WebSockets that the page opened. */
+/** Number of WebSockets that the page opened. */
 let sockets: number;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ interface Watching {
   stop(): void;
 }
 
-/** What nobody should see or be notified of while chats are changed; looked at with every change of the page, and in every frame. */
+/** Record wrong states and announcements during a switch, at every change of the page and in every frame. */
 async function watch(): Promise<void> {
   await page.evaluate(() => {
     const seen = new Set<string>();
@@ -80,7 +80,7 @@ const answer = (text: string) => page.locator("arp-chat .arp-log arp-prose", { h
 const hasFocus = () => box(page).evaluate((box) => box === document.activeElement);
 
 describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
-  /** Opens a page with two chats, `one NAME` and `two NAME`, of which the second shows; from then on the way is slow. */
+  /** Open a page with two chats, `one NAME` and `two NAME`; the second is shown. Then slow the network down. */
   async function twoChats(): Promise<void> {
     context = await browser.newContext({ viewport: { width: 1100, height: 800 }, reducedMotion: "reduce" });
     context.setDefaultTimeout(8000);
@@ -99,14 +99,14 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await expect
       .poll(() => page.locator(".arp-session-title").allInnerTexts())
       .toEqual(expect.arrayContaining(["two", "one"]));
-    await expect.poll(() => page.locator("arp-chat .arp-spoken").innerText()).toContain("two"); // the last that is sent of it
+    await expect.poll(() => page.locator("arp-chat .arp-spoken").innerText()).toContain("two"); // its last message has arrived
     proxy.delay = DELAY_MS;
   }
 
-  /** The newest row of this title: other tests left some of the same. */
+  /** Return the newest row with this title; other tests have left rows with the same title. */
   const open = (title: string) => row(title).first().click();
 
-  test("a switch and a new chat 300 ms away show the other chat and nothing between, and nothing is announced", async () => {
+  test("with 300 ms latency, a switch and a new chat show the other chat and nothing in between, without an announcement", async () => {
     await twoChats();
     const opened = sockets;
     await watch();
@@ -121,7 +121,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await expect.poll(sessionInAddress).not.toBeNull();
     await open("two");
     await expect.poll(bubbles).toEqual(["two"]);
-    await page.waitForTimeout(500); // what would come late
+    await page.waitForTimeout(500); // time for late messages
     expect(await seen()).toEqual([]);
     expect(sockets).toBe(opened);
     await say(page, "three");
@@ -129,7 +129,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await answer("You said: three").waitFor();
   });
 
-  test("what shows while the other chat is asked for cannot be used, and the answer of the old one does not come in", async () => {
+  test("while the other chat is requested, the old one cannot be used, and its answer does not appear", async () => {
     await twoChats();
     await say(page, "count 300");
     await page.locator("arp-message", { hasText: "3" }).last().waitFor();
@@ -140,7 +140,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     expect(await page.locator(".arp-column").evaluate((column) => (column as HTMLElement).inert)).toBe(true);
     await expect.poll(bubbles).toEqual(["one"]);
     expect(await page.locator(".arp-column").evaluate((column) => (column as HTMLElement).inert)).toBe(false);
-    await page.waitForTimeout(800); // the other one still counts
+    await page.waitForTimeout(800); // the other turn still counts
     expect(await page.locator("arp-chat .arp-log").innerText()).not.toMatch(/^\d+$/m);
     await open("two");
     await expect.poll(bubbles).toEqual(["two", "count 300"]);
@@ -177,7 +177,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await expect.poll(() => box(page).inputValue()).toBe("for one");
   });
 
-  test("there and back at once shows the first chat alone, and nothing is announced", async () => {
+  test("switching there and back at once shows only the first chat, and nothing is announced", async () => {
     await twoChats();
     const two = sessionInAddress();
     await watch();
@@ -205,7 +205,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     expect(await bubbles()).toEqual(["two", "after"]);
   });
 
-  test("what is sent as soon as a chat was chosen goes to that chat", async () => {
+  test("a message that is sent right after a switch goes to the new chat", async () => {
     await twoChats();
     await page.evaluate(() => (document.querySelector(".page-side .page-new") as HTMLElement).click());
     await say(page, "fresh");
@@ -219,7 +219,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await expect.poll(bubbles).toEqual(["two"]);
   });
 
-  test("what waits for the connection goes to the chat in which it was sent", async () => {
+  test("a message that waits for the connection goes to the chat where it was sent", async () => {
     await twoChats();
     await page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.disconnect());
     await say(page, "waits in two");
@@ -243,7 +243,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     expect(await seen()).toEqual(["skeleton"]);
   });
 
-  test("a chat that is not there says so, and another one can be chosen", async () => {
+  test("a missing chat is reported, and another one can be opened", async () => {
     await twoChats();
     proxy.delay = 0;
     await page.evaluate(() => document.querySelector("arp-chat")?.turnTo("\u00e9"));

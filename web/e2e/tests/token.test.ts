@@ -1,4 +1,4 @@
-/** A server that asks for a token greets with a field for it. */
+/** A server with a token: the page has a field to enter it. */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
@@ -23,21 +23,21 @@ beforeEach(async () => {
 
 const field = () => here.getByLabel("Token", { exact: true });
 
-test("a page without a token says in plain words what is missing, and its field has the cursor", async () => {
+test("a page without a token says what is missing, and its field has the cursor", async () => {
   await here.goto(guarded.url);
   await field().waitFor();
   const banner = here.locator("arp-banner");
   expect(await banner.innerText()).toContain(
     "This server asks for a token. It is at the end of the address that the server printed when it started.",
   );
-  expect(await here.locator(".arp-notice").count()).toBe(0); // it says so once
+  expect(await here.locator(".arp-notice").count()).toBe(0); // the message appears once
   expect(await banner.getByRole("button").allInnerTexts()).toEqual(["Connect"]);
   await expect.poll(() => field().evaluate((input) => input === document.activeElement)).toBe(true);
   expect(await field().getAttribute("type")).toBe("password");
   await here.screenshot({ path: `${process.env.ARP_SHOTS ?? "/tmp"}/token.png` });
 });
 
-test("a wrong token is refused in words; the right one opens the chat, which a reload keeps", async () => {
+test("a wrong token is refused with a message; the right one opens the chat, also after a reload", async () => {
   await here.goto(guarded.url);
   await field().fill("something else");
   await field().press("Enter");
@@ -55,7 +55,7 @@ test("a wrong token is refused in words; the right one opens the chat, which a r
   expect(await field().count()).toBe(0);
 });
 
-test("the whole address may be pasted; the inspector in the same tab is signed in then", async () => {
+test("the whole address may be pasted; the inspector in the same tab is signed in too", async () => {
   await here.goto(guarded.url);
   await field().fill(`${guarded.url}/#${new URLSearchParams({ token: TOKEN })}`);
   await field().press("Enter");

@@ -1,4 +1,4 @@
-/** What uses of tools show: how far they are, what they were called with, what they returned (webui.md W35, W36). */
+/** Tool calls: progress, arguments, results (webui.md W35, W36). */
 
 import { readFile } from "node:fs/promises";
 
@@ -9,21 +9,21 @@ import { faultsOfAxe } from "../src/axe.js";
 import { ask, converse, log, online, say } from "../src/host.js";
 import { begin, page, usePages } from "../src/stage.js";
 
-/** As long as anything else is waited for. */
+/** The same limit as for all other waiting. */
 const LONG = { timeout: 8000 };
 
 usePages();
 
 const step = (tool: string): Locator => page.locator("details.arp-step", { hasText: tool }).last();
 
-/** Unfolds a use of a tool and waits for what is in it. */
+/** Unfold a tool call and wait for its content. */
 async function unfold(tool: string): Promise<Locator> {
   await step(tool).locator("summary").click();
   await step(tool).locator("arp-tool-detail > *").first().waitFor();
   return step(tool);
 }
 
-/** The names and values that are laid out, code without the buttons above it. */
+/** Return the names and values of the arguments; code without the buttons above it. */
 function values(shown: Locator): Promise<string[][]> {
   return shown
     .locator("dl.arp-values")
@@ -60,7 +60,7 @@ async function showsSql(shown: Locator): Promise<void> {
   expect(await shown.locator("arp-elapsed").innerText()).toMatch(/^1\.[2-9]s$/);
 }
 
-test("W35 arguments are laid out, SQL with its own lines and colours, and a list of rows as a table", async () => {
+test("W35 arguments are laid out: SQL with its lines and colours, a list of rows as a table", async () => {
   await begin();
   await ask(page, "sql");
   expect(await step("run_sql").getAttribute("open")).toBeNull();
@@ -71,7 +71,7 @@ test("W35 arguments are laid out, SQL with its own lines and colours, and a list
   expect(await faultsOfAxe(page)).toEqual([]);
 });
 
-test("W35 the result and how long it took are the same after a reload", async () => {
+test("W35 result and duration are the same after a reload", async () => {
   await begin();
   await ask(page, "sql");
   const took = await step("run_sql").locator("arp-elapsed").innerText();
@@ -82,7 +82,7 @@ test("W35 the result and how long it took are the same after a reload", async ()
   await showsSql(await unfold("run_sql"));
 });
 
-test("W35 W60 a turn that comes from the history has its tools with results, errors and times", async () => {
+test("W35 W60 a turn from the history has its tools with results, errors and durations", async () => {
   await begin();
   await ask(page, "sql");
   const took = await step("run_sql").locator("arp-elapsed").innerText();
@@ -101,7 +101,7 @@ test("W35 W60 a turn that comes from the history has its tools with results, err
   expect(await (await unfold("read_log")).getByRole("link", { name: "Whole result" }).count()).toBe(1);
 });
 
-test("W35 a tool that runs shows how far it is, with a bar, without an announcement of each step", async () => {
+test("W35 a running tool shows its progress with a bar, without an announcement of each step", async () => {
   await begin();
   await page.evaluate(() => {
     const lines: string[] = [];
@@ -126,7 +126,7 @@ test("W35 a tool that runs shows how far it is, with a bar, without an announcem
   await expect.poll(shown, { ...LONG, interval: 20 }).toEqual(["Reading report-3.csv", 2, 4, "2 of 4 done"]);
   expect(await step("load").getAttribute("open")).toBeNull();
   expect(await faultsOfAxe(page)).toEqual([]);
-  await line.getByText("Sorting what was found⟨U+202E⟩").waitFor(); // the newest replaces the one before
+  await line.getByText("Sorting what was found⟨U+202E⟩").waitFor(); // the latest progress replaces the previous one
   expect(await bar.count()).toBe(0);
   await log(page).getByText("All are read.").waitFor();
   expect(await line.locator(".arp-step-progress").count()).toBe(0);
@@ -135,7 +135,7 @@ test("W35 a tool that runs shows how far it is, with a bar, without an announcem
   expect(sent).not.toMatch(/Reading|Sorting|of 4/);
 });
 
-test("W35 of a long result the beginning shows, and a link opens the whole", async () => {
+test("W35 the beginning of a long result is shown, and a link opens all of it", async () => {
   await begin();
   await ask(page, "long-result 200");
   const shown = await unfold("read_log");
@@ -152,7 +152,7 @@ test("W35 of a long result the beginning shows, and a link opens the whole", asy
   expect(file.suggestedFilename()).toBe("read_log.txt");
 });
 
-test("W35 W80 code has its lines and colours, an error its sentence, and nothing in a result deceives", async () => {
+test("W35 W80 code has its lines and colours, an error its text, and misleading characters are visible", async () => {
   await begin();
   await ask(page, "long-result 1");
   const code = await unfold("run_code");
@@ -169,7 +169,7 @@ test("W35 W80 code has its lines and colours, an error its sentence, and nothing
   expect(await failed.getAttribute("data-state")).toBe("failed");
 });
 
-test("W35 W68 W72 at 320 pixels and from right to left all of it stays inside, and code runs its own way", async () => {
+test("W35 W68 W72 at 320 pixels and from right to left everything fits, and code stays left to right", async () => {
   await begin({ viewport: { width: 320, height: 640 }, locale: "ar" });
   await ask(page, "sql");
   await ask(page, "long-result");

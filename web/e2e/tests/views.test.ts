@@ -1,6 +1,6 @@
 /**
- * What the page shows, in light and dark, from left to right and from right to left, against the
- * pictures in `golden/`. `ARP_GOLDEN=write` writes them again: look at them then.
+ * Views of the page in both themes and both directions, compared with the images in `golden/`.
+ * `ARP_GOLDEN=write` writes the images; look at them before you commit them.
  */
 
 import { readdirSync, statSync } from "node:fs";
@@ -15,13 +15,13 @@ import { ask, box, log, open, say, type Faults } from "../src/host.js";
 import { browser, server, useServer } from "../src/stage.js";
 
 const FOLDER = fileURLToPath(new URL("../golden/", import.meta.url));
-/** In whole pixels of the picture too, at three quarters of the size. */
+/** Window of a phone; at three quarters of its size, an image has whole pixels too. */
 const PHONE = { viewport: { width: 392, height: 844 }, hasTouch: true } as const;
-/** So many pixels may differ. */
+/** Largest part of the pixels that may differ. */
 const MOST_DIFFERENT = 0.002;
 const MOST_BYTES = 3_500_000;
 
-/** A view: how the page comes to show it, in what window. */
+/** A view: the steps that lead to it, and the window. */
 interface View {
   readonly options?: BrowserContextOptions;
   show(page: Page): Promise<unknown>;
@@ -105,13 +105,13 @@ const VIEWS: Record<string, View> = {
 
 useServer();
 
-/** Deletes all chats: their list is in every picture. */
+/** Delete all chats, because their list is in every image. */
 async function forget(): Promise<void> {
   const api = createSessionAPI(server.url);
   for (const { id } of await api.listSessions("")) await api.deleteSession(id);
 }
 
-/** Takes away what depends on when one looks: how long something took, and when it was. */
+/** Remove the parts that depend on the time: durations and times. */
 async function still(page: Page): Promise<void> {
   await page.waitForFunction(() =>
     [...document.querySelectorAll(".arp time")].every(({ textContent }) => textContent?.trim()),
@@ -148,7 +148,7 @@ describe.each([
     expect(faults.lines).toEqual([]);
   });
 
-  test.each(Object.keys(VIEWS))("the view looks as it did: %s", async (name) => {
+  test.each(Object.keys(VIEWS))("the view matches its golden image: %s", async (name) => {
     const { options, show } = VIEWS[name] as View;
     ({ page, faults } = await open(browser, server.url, {
       viewport: { width: 1000, height: 700 },

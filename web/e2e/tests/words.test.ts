@@ -1,4 +1,4 @@
-/** What goes wrong, in sentences; its details; and one ring around what has the focus. */
+/** Errors as sentences, their details, and the ring around the focused element. */
 
 import { fileURLToPath } from "node:url";
 
@@ -9,7 +9,7 @@ import { CuttingProxy } from "../../core/tests/cutting_proxy.js";
 import { APP, ArpServer, ask, online, open, say } from "../src/host.js";
 import { begin, browser, page, server, usePages } from "../src/stage.js";
 
-/** A colour as `rgb(…)`, on what it stands. */
+/** Return the contrast of an element's focus ring with the background around the element. */
 const contrast = (place: Locator) =>
   place.evaluate((element) => {
     const canvas = new OffscreenCanvas(1, 1).getContext("2d") as OffscreenCanvasRenderingContext2D;
@@ -30,7 +30,7 @@ const contrast = (place: Locator) =>
     return (Math.max(ring, ground) + 0.05) / (Math.min(ring, ground) + 0.05);
   });
 
-/** The rings that are drawn around what has the focus: its own, and those of what is around it. */
+/** Return the rings that are drawn around the focused element: its own, and those of its ancestors. */
 const rings = () =>
   page.evaluate(() => {
     const found: string[] = [];
@@ -42,10 +42,10 @@ const rings = () =>
     return found;
   });
 
-describe("one ring", () => {
+describe("focus rings", () => {
   usePages();
 
-  test.each(["light", "dark"] as const)("the search field has one ring that is seen, %s", async (colorScheme) => {
+  test.each(["light", "dark"] as const)("the search field has one visible ring, %s", async (colorScheme) => {
     await begin({ colorScheme });
     const search = page.getByRole("searchbox", { name: "Search chats" });
     await search.focus();
@@ -58,7 +58,7 @@ describe("one ring", () => {
     ).toBe("2px");
   });
 
-  test("every field and button of the page has exactly one, by the keyboard", async () => {
+  test("every field and button of the page has exactly one ring with keyboard focus", async () => {
     await begin();
     await ask(page, "table");
     await say(page, "form");
@@ -82,7 +82,7 @@ describe("one ring", () => {
     expect([...seen].filter((name) => name.startsWith("input")).length).toBeGreaterThan(1);
   });
 
-  test("a file says its size in bytes, with their plural", async () => {
+  test("a file shows its size in bytes, in the right plural", async () => {
     await begin();
     await page
       .locator('arp-composer input[type="file"]')
@@ -90,7 +90,7 @@ describe("one ring", () => {
     await page.locator(".arp-file", { hasText: "78 bytes" }).waitFor();
   });
 
-  test("what the server refuses is a sentence", async () => {
+  test("a refusal of the server is shown as a sentence", async () => {
     const strict = await ArpServer.start(`${APP}:strict`);
     try {
       await begin({ url: strict.url });
@@ -102,7 +102,7 @@ describe("one ring", () => {
       expect(await line.innerText()).toBe(
         "Not sent: A turn is running; wait for it, or stop it with action arp.cancel.",
       );
-      await page.goto("about:blank"); // it would tell of each try to find the server again
+      await page.goto("about:blank"); // the browser would log each attempt to reconnect
     } finally {
       await strict.stop();
     }
@@ -112,7 +112,7 @@ describe("one ring", () => {
 describe("a lost connection", () => {
   usePages();
 
-  test("the line counts, and says that the text is safe", async () => {
+  test("the banner counts down, and says that the text is safe", async () => {
     const proxy = new CuttingProxy(server.url, () => null);
     await proxy.start();
     const opened = await open(browser, proxy.url);
@@ -125,7 +125,7 @@ describe("a lost connection", () => {
     });
     await line.waitFor();
     await opened.page.context().close();
-    await begin(); // the page that is closed behind each test
+    await begin(); // the page that is closed after each test
   });
 });
 
@@ -143,7 +143,7 @@ describe("details of a failure", () => {
     await debugging?.stop();
   });
 
-  test("with --debug the error has Details: named, in letters of one width, scrolled, copied; and can be tried again", async () => {
+  test("with --debug the error has Details: named, monospaced, scrollable, copyable; and the turn can be tried again", async () => {
     await begin({ url: debugging.url });
     await ask(page, "fail");
     const card = page.locator(".arp-trouble");
@@ -170,7 +170,7 @@ describe("details of a failure", () => {
     expect(await card.locator("details").count()).toBe(0);
   });
 
-  test("without it there is nothing to unfold", async () => {
+  test("without --debug there are no details", async () => {
     await begin({ url: plain.url });
     await ask(page, "fail");
     await page.locator(".arp-trouble").waitFor();

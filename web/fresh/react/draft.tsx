@@ -1,4 +1,4 @@
-/** W82: an application as it was written for the draft's React package, with the name swapped. */
+/** W82: an application for the draft's React package, with a changed package name. */
 
 import {
   ArpActivityPanel,

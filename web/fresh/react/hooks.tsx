@@ -1,4 +1,4 @@
-/** W83: a chat by the hooks alone; each message counts how often it is drawn. */
+/** W83: a chat made with hooks only; each message counts how often it is rendered. */
 
 import { useArpChat, type ChatMessage } from "@agent-rendering/react";
 import { memo, useLayoutEffect, useRef, useState } from "react";

@@ -1,4 +1,4 @@
-/** W86: one page, rendered on a server (`server.mjs`) and taken over in the browser (`hydrate.mjs`). */
+/** W86: one page, rendered on a server (`server.mjs`) and hydrated in the browser (`hydrate.mjs`). */
 
 import { ArpChat, ArpMessage, ArpProvider, ArpRenderer, useArpChat } from "@agent-rendering/react";
 import { Table } from "@agent-rendering/react/ui";

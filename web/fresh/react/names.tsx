@@ -1,4 +1,4 @@
-/** W78: a component that hands all that it gets to the DOM. */
+/** W78: a component that passes all its props to the DOM. */
 
 import { ArpChat, type ArpComponentProps } from "@agent-rendering/react";
 

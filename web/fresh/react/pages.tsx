@@ -1,4 +1,4 @@
-/** Shows one page of several: `?page=NAME`, of `pages/`. */
+/** Shows the page of `pages/` that `?page=NAME` names. */
 
 import { StrictMode, type ComponentType } from "react";
 import { createRoot } from "react-dom/client";

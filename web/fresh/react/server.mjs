@@ -1,4 +1,4 @@
-/** W86: the installed packages on a server. */
+/** W86: renders with the installed packages on a server. */
 
 import { version } from "react";
 import { renderToString } from "react-dom/server";

@@ -1,4 +1,4 @@
-/** A fresh application outside of the repository: packed packages installed, types checked, built, served. */
+/** A new application outside of the repository, with the packed packages: installed, type-checked, built, served. */
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -19,7 +19,7 @@ export const APP = join(HERE, "app.py");
 
 let packed: Promise<Packed> | undefined;
 
-/** The packed packages: those of the whole run, if it made them (`setup.ts`), else those of this file. */
+/** Return the packed packages: those of the whole run (`setup.ts`) if there are any, otherwise pack them. */
 export function pack(): Promise<Packed> {
   return (packed ??= makePacked());
 }
@@ -34,32 +34,32 @@ async function makePacked(): Promise<Packed> {
 
 export type Build = "production" | "development";
 
-/** What an application is made of. */
+/** Description of an application. */
 export interface Recipe {
   readonly framework: "react" | "vue";
-  /** Versions in place of the example's. */
+  /** Versions that replace the example's, by package. */
   readonly versions: { readonly [name: string]: string };
-  /** Packages besides. */
+  /** Additional packages, with their versions. */
   readonly also?: { readonly [name: string]: string };
-  /** Pages besides, from this folder. */
+  /** Folder with additional pages. */
   readonly pages?: string;
 }
 
 /** An application, installed and built. */
 export interface Application {
   readonly folder: string;
-  /** Serves what was built, with an agent behind it. */
+  /** Serve a build, connected to an agent. */
   serve(agent: string, build?: Build): Promise<{ url: string; stop(): Promise<void> }>;
-  /** Makes another build: that for development warns of more. */
+  /** Make another build; the development build warns of more. */
   build(build: Build): Promise<void>;
-  /** Writes a page of a build whose `#app` holds what a server has rendered; gives its name. */
+  /** Write a page with the markup of a server in its `#app`; return its name. */
   rendered(build: Build, markup: string): Promise<string>;
-  /** What a script of it prints. */
+  /** Run a script of the application; return its output. */
   script(name: string): Promise<string>;
   remove(): Promise<void>;
 }
 
-/** Makes an application of the example, with the pages of this room and the snippets of the README besides. */
+/** Create an application from the example, with the pages of this folder and the snippets of the README. */
 export async function application({ framework, versions, also = {}, pages }: Recipe): Promise<Application> {
   const files = await pack();
   const folder = await temporary(framework);
@@ -94,7 +94,7 @@ export async function application({ framework, versions, also = {}, pages }: Rec
   };
 }
 
-/** The snippets of a README in the framework's language, in order. */
+/** Return the snippets of a README in the framework's language, in order. */
 export async function snippets(framework: Recipe["framework"]): Promise<string[]> {
   const text = await readFile(join(WEB, framework, "README.md"), "utf8");
   const language = framework === "react" ? "tsx" : "vue";
@@ -113,7 +113,7 @@ async function writePages(framework: Recipe["framework"], folder: string): Promi
   await cp(join(HERE, "parts.mjs"), join(folder, "src", "parts.mjs"));
   for (const name of ["hydrated.mjs", "hydrate.mjs"]) await cp(join(HERE, framework, name), join(folder, "src", name));
   for (const [number, code] of (await snippets(framework)).entries()) {
-    // The agent is behind the page's own address here.
+    // Here the agent has the same address as the page.
     await writeFile(join(pages, `snippet${number}.${suffix}`), code.replaceAll("http://127.0.0.1:8080", "/"));
   }
   const html = await readFile(join(folder, "index.html"), "utf8");
@@ -135,7 +135,7 @@ async function built(folder: string, build: Build): Promise<void> {
   });
 }
 
-/** The page takes note of its first node, so that one sees whether that stays. */
+/** Write a page that stores its first node, so that a test can check whether hydration keeps it. */
 async function writeRendered(folder: string, markup: string): Promise<string> {
   const html = await readFile(join(folder, "hydrate.html"), "utf8");
   const note = '<script>given = document.querySelector("#app .arp-host")</script>';
@@ -164,19 +164,19 @@ async function preview(folder: string, agent: string, built: string): Promise<{ 
 }
 
 function addressOf(child: ChildProcess): Promise<string> {
-  let heard = "";
+  let output = "";
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no page: ${heard}`)), START_MS);
-    const hear = (data: Buffer) => {
-      heard += String(data);
-      const found = /(http:\/\/127\.0\.0\.1:\d+\/)/.exec(heard);
+    const timer = setTimeout(() => reject(new Error(`no page: ${output}`)), START_MS);
+    const receive = (data: Buffer) => {
+      output += String(data);
+      const found = /(http:\/\/127\.0\.0\.1:\d+\/)/.exec(output);
       if (!found) return;
       clearTimeout(timer);
       resolve(found[1] as string);
     };
-    child.stdout?.on("data", hear);
-    child.stderr?.on("data", hear);
-    child.on("exit", (code) => reject(new Error(`the page's server ended (${code}): ${heard}`)));
+    child.stdout?.on("data", receive);
+    child.stderr?.on("data", receive);
+    child.on("exit", (code) => reject(new Error(`the page's server ended (${code}): ${output}`)));
   });
 }
 

@@ -1,4 +1,4 @@
-/** Packed, installed in a fresh application, type-checked, built, and in a browser before a real server. */
+/** Tests of the packed packages in a new application, in a browser with a real server. */
 
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,9 +8,9 @@ import { answered, launch, open, say } from "./browser.js";
 import { drawsEveryType, namesDoNothing } from "./checks.js";
 
 /**
- * What must hold in an application of a framework, as a suite.
+ * Define the tests of an application.
  *
- * `major` is the framework's own number, which its server says it has.
+ * @param major Major version of the framework, as it reports it on the server.
  */
 export function suite(name: string, major: string, recipe: Recipe): void {
   describe(name, () => inApplication(major, recipe));
@@ -45,7 +45,7 @@ function inApplication(major: string, recipe: Recipe): void {
     await page.close();
   });
 
-  test("a component of the application's own is drawn in the chat, and its action reaches the agent", async () => {
+  test("a custom component is drawn in the chat, and its action reaches the agent", async () => {
     const { page, faults } = await open(browser, served.url);
     await say(page, "rating");
     const button = page.locator("arp-chat arp-place button");
@@ -57,7 +57,7 @@ function inApplication(major: string, recipe: Recipe): void {
     await page.close();
   });
 
-  test("W84: one that throws shows the error card, and the rest goes on", async () => {
+  test("W84: a component that throws shows the error card, and the rest of the chat works", async () => {
     const { page } = await open(browser, served.url);
     await say(page, "broken");
     await page.locator("arp-chat arp-place .arp-failure").waitFor();
@@ -67,19 +67,19 @@ function inApplication(major: string, recipe: Recipe): void {
     await page.close();
   });
 
-  test("W78: no name of a prop does anything, even in a component that hands all that it gets to the DOM", async () => {
+  test("W78: no name of a prop has an effect, even in a component that passes all its props to the DOM", async () => {
     const { page, faults } = await open(browser, `${served.url}pages.html?page=names`);
     await say(page, "names");
     await answered(page, "Those were all.");
     const own = page.locator("arp-chat arp-place .spread");
     await own.waitFor();
-    expect(await own.getAttribute("stars")).toBe("1"); // what means nothing else is handed on
+    expect(await own.getAttribute("stars")).toBe("1"); // a name without such a meaning is passed
     await namesDoNothing(page);
     expect(faults).toEqual([]);
     await page.close();
   });
 
-  test("W11: a page has one connection, also in strict mode, and none when it has gone", async () => {
+  test("W11: a page has one connection, also in strict mode", async () => {
     const { page, sockets } = await open(browser, served.url);
     await say(page, "hello");
     await answered(page, "You said: hello");
@@ -87,7 +87,7 @@ function inApplication(major: string, recipe: Recipe): void {
     await page.close();
   });
 
-  test("W11 W83: the hooks connect once, come back, and draw a message again only when it has changed", async () => {
+  test("W11 W83: hooks connect once, reconnect, and render a message again only when it has changed", async () => {
     const { page, faults, sockets } = await open(browser, `${served.url}pages.html?page=hooks`);
     const drawn = (at: number) => page.locator("li").nth(at).getAttribute("data-drawn");
     const ask = async (text: string) => {
@@ -114,7 +114,7 @@ function inApplication(major: string, recipe: Recipe): void {
     await page.close();
   });
 
-  test("W82: code for the draft's package runs with the name swapped", async () => {
+  test("W82: code for the draft's package runs with a changed package name", async () => {
     const { page, faults } = await open(browser, `${served.url}pages.html?page=draft`);
     await page.getByRole("heading", { name: /^session / }).waitFor();
     await page.locator("b", { hasText: "raw" }).waitFor();
@@ -135,7 +135,7 @@ function inApplication(major: string, recipe: Recipe): void {
     expect(count).toBeGreaterThan(3);
     for (let number = 0; number < count; number += 1) {
       const { page, faults, sockets } = await open(browser, `${served.url}pages.html?page=snippet${number}`);
-      // A conversation in which nothing was said yet may show nothing.
+      // An empty conversation may draw nothing.
       await expect
         .poll(async () => sockets.size > 0 || (await page.locator("#app > *").count()) > 0, { timeout: 15_000 })
         .toBe(true);
@@ -145,7 +145,7 @@ function inApplication(major: string, recipe: Recipe): void {
     }
   });
 
-  test("the README's own bubbles send and show", async () => {
+  test("the message layout of the README sends and shows messages", async () => {
     const at = (await snippets(recipe.framework)).findIndex((code) => code.includes("sendMessage"));
     const { page, faults } = await open(browser, `${served.url}pages.html?page=snippet${at}`);
     await page.getByText("Connected").waitFor();
@@ -170,7 +170,7 @@ function inApplication(major: string, recipe: Recipe): void {
 
     afterAll(() => developed?.stop());
 
-    test("W86: readers without scripts have the words", async () => {
+    test("W86: without scripts the text is visible", async () => {
       const page = await browser.newPage({ javaScriptEnabled: false });
       await page.setContent(markup);
       await page.getByRole("heading", { name: "Sales & Söhne" }).waitFor();
@@ -180,7 +180,7 @@ function inApplication(major: string, recipe: Recipe): void {
     });
 
     test.each(["production", "development"] as const)(
-      "W86: the browser takes it over without a word, and it works: %s",
+      "W86: hydration has no warning, and the page works: %s",
       async (build) => {
         const { url } = build === "production" ? served : developed;
         const { page, faults, sockets } = await open(browser, `${url}${await app.rendered(build, markup)}`);
@@ -202,7 +202,7 @@ function inApplication(major: string, recipe: Recipe): void {
       },
     );
 
-    test("W86: what differs is told, so that silence means something", async () => {
+    test("W86: a difference is reported, so that the test above can fail", async () => {
       const differing = await app.rendered("development", markup.replace("★★★", "★★"));
       const { page, faults } = await open(browser, `${developed.url}${differing}`);
       await page.getByText("online, 0 messages", { exact: true }).waitFor();
@@ -212,7 +212,7 @@ function inApplication(major: string, recipe: Recipe): void {
   });
 }
 
-/** Development builds have Lit say what it is. */
+/** Return whether a message is ours: in development builds, Lit reports its mode. */
 function isOurs(fault: string): boolean {
   return !fault.startsWith("Lit is in dev mode");
 }

@@ -1,4 +1,4 @@
-/** A real Chromium that gathers what must not happen. */
+/** A real Chromium that records errors and warnings. */
 
 import { chromium, type Browser, type Page, type WebSocket } from "playwright-core";
 import { needsChromium } from "../../core/tests/chromium.js";
@@ -10,11 +10,11 @@ export function launch(): Promise<Browser> {
   });
 }
 
-/** A page and what went wrong while it was open. */
+/** A page, and the errors and warnings while it is open. */
 export interface Watched {
   readonly page: Page;
   readonly faults: string[];
-  /** The WebSockets that were opened and not closed. */
+  /** Open WebSockets. */
   readonly sockets: Set<WebSocket>;
 }
 
@@ -39,7 +39,7 @@ export async function say(page: Page, text: string): Promise<void> {
   await box.press("Enter");
 }
 
-/** Waits until the agent has said something in the chat. */
+/** Wait for a text in the messages of the chat. */
 export async function answered(page: Page, text: string): Promise<void> {
   await page.locator("arp-chat .arp-log arp-message", { hasText: text }).first().waitFor();
 }

@@ -1,4 +1,4 @@
-/** What must hold in every kind of application alike. */
+/** Checks for every kind of application. */
 
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
@@ -6,7 +6,7 @@ import { VERSIONS } from "../../core/src/protocol/generated/tables.js";
 
 const TYPES = Object.keys(VERSIONS);
 
-/** Every type of the catalog stands in the chat as its element, with something in it. */
+/** Check that every type of the catalog is in the chat as its element, with content. */
 export async function drawsEveryType(page: Page): Promise<void> {
   const drawn = () =>
     page.locator("arp-chat .arp-log").evaluate(
@@ -17,12 +17,12 @@ export async function drawsEveryType(page: Page): Promise<void> {
         }),
       TYPES,
     );
-  // The large ones are loaded with the first of their type.
+  // Large elements are loaded when the first component of their type is drawn.
   await expect.poll(drawn).toEqual(TYPES);
   expect(await page.locator("arp-chat :is(.arp-failure, arp-unknown)").count()).toBe(0);
 }
 
-/** Nothing in the chat has what an agent's props would have made by their names. */
+/** Check that the names of an agent's props had no effect in the chat. */
 export async function namesDoNothing(page: Page): Promise<void> {
   await page
     .locator("arp-chat .arp-log button:visible")

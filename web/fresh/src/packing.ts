@@ -1,4 +1,4 @@
-/** Builds and packs the packages, as they would be published. */
+/** Packages, built and packed as for publishing. */
 
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -21,30 +21,30 @@ declare module "vitest" {
   }
 }
 
-/** Builds and packs all packages; `remove` takes the files away again. */
+/** Build and pack all packages; `remove` deletes the files. */
 export async function packAll(): Promise<{ files: Packed; remove: () => void }> {
   const folder = await temporary("packed");
   const workspaces = NAMES.flatMap((name) => ["-w", name]);
   for (const name of NAMES) await npm(WEB, "run", "build", "-w", name);
   const { stdout } = await npm(WEB, "pack", ...workspaces, "--json", "--pack-destination", folder);
-  const told = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as
+  const packed = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as
     { name: string; filename: string }[] | Record<string, { name: string; filename: string }>;
-  const files = (Array.isArray(told) ? told : Object.values(told)).map(({ name, filename }) => [
+  const files = (Array.isArray(packed) ? packed : Object.values(packed)).map(({ name, filename }) => [
     name.replace("@agent-rendering/", ""),
     join(folder, filename),
   ]);
   return { files: Object.fromEntries(files) as Packed, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** A folder of our own outside of the repository. */
+/** Create a temporary folder outside of the repository. */
 export function temporary(name: string): Promise<string> {
   return mkdtemp(join(tmpdir(), `arp-fresh-${name}-`));
 }
 
-/** Runs npm; what it printed is told when it fails. */
+/** Run npm; the error contains its output. */
 export async function npm(cwd: string, ...words: string[]): Promise<{ stdout: string }> {
   try {
-    // As on anyone's machine: a build for tests would be another one.
+    // Without the test runner's NODE_ENV: with it, the build would differ from that of a user.
     const { NODE_ENV: _, ...env } = process.env;
     return await run("npm", words, { cwd, env, maxBuffer: 32 << 20 });
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Packs once for a whole run. */
+/** Setup that packs the packages once for the whole run. */
 
 import type { TestProject } from "vitest/node";
 import { needsChromium } from "../../core/tests/chromium.js";

@@ -1,4 +1,4 @@
-/** What is published: entries that resolve, types, side effects, dependencies (webui.md W87). */
+/** The published packages: entries that resolve, types, side effects, dependencies (webui.md W87). */
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ const MODULES = fileURLToPath(new URL("../../node_modules/", import.meta.url));
 const NAMES = ["core", "elements", "react", "vue"] as const;
 type Name = (typeof NAMES)[number];
 
-/** What stands in a package's manifest, as far as it is looked at. */
+/** Checked fields of a package's manifest. */
 interface Manifest {
   readonly name: string;
   readonly type: string;
@@ -26,13 +26,13 @@ interface Manifest {
   readonly dependencies?: { readonly [name: string]: string };
 }
 
-/** A folder in whose node_modules the packed packages are, and what they stand on. */
+/** Folder with the packed packages and their dependencies in its node_modules. */
 let home: string;
 const manifests = new Map<Name, Manifest>();
 
 const placeOf = (name: Name) => join(home, "node_modules", "@agent-rendering", name);
 const manifestOf = (name: Name) => manifests.get(name) as Manifest;
-/** What one writes to import it. */
+/** Return the specifiers of a package's entries. */
 const entriesOf = (name: Name) =>
   Object.keys(manifestOf(name).exports).map((entry) => join(manifestOf(name).name, entry));
 
@@ -60,7 +60,7 @@ describe.each(NAMES)("%s", (name) => {
     expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
   });
 
-  test("W87 it is ESM alone, and every entry has its types and its file", async () => {
+  test("W87 the package is ESM only, and every entry has its types and its file", async () => {
     const { type, exports } = manifestOf(name);
     expect(type).toBe("module");
     for (const [entry, { types, default: file }] of Object.entries(exports)) {
@@ -84,7 +84,7 @@ describe.each(NAMES)("%s", (name) => {
 });
 
 test.each(["nodenext", "bundler"])(
-  "W87 the types of every entry of every package are there and hold, with %s",
+  "W87 the types of every entry of every package resolve and are correct, with %s",
   async (resolution) => {
     const uses = NAMES.flatMap(entriesOf).map(
       (entry, at) => `import * as entry${at} from "${entry}";\nexport const has${at}: object = entry${at};`,
@@ -116,7 +116,7 @@ test("W87 the core has no dependencies", () => {
   expect(Object.keys(manifest)).not.toContain("peerDependencies");
 });
 
-/** What a bundler makes of a line of an application. */
+/** Bundle one line of an application; return the code. */
 async function bundled(line: string): Promise<string> {
   const entry = join(home, "entry.js");
   await writeFile(entry, line);
@@ -139,25 +139,25 @@ const ELEMENTS = [
 ];
 
 describe("W87 side effects", () => {
-  test("the elements are defined by an import that uses nothing of it", async () => {
+  test("an import without names defines the elements", async () => {
     const code = await bundled('import "@agent-rendering/elements";');
     expect(ELEMENTS.filter((tag) => tag !== "arp-place" && !code.includes(tag))).toEqual([]);
   });
 
-  test.each(["react", "vue"])("the components of %s bring the elements, its hooks alone do not", async (name) => {
+  test.each(["react", "vue"])("the components of %s import the elements, its hooks alone do not", async (name) => {
     const all = await bundled(`import { ArpChat } from "@agent-rendering/${name}"; globalThis.use = ArpChat;`);
     expect(ELEMENTS.filter((tag) => !all.includes(tag))).toEqual([]);
     const hooks = await bundled(`import { useArp } from "@agent-rendering/${name}"; globalThis.use = useArp;`);
     expect(ELEMENTS.filter((tag) => hooks.includes(tag))).toEqual([]);
   });
 
-  test("what only computes brings no element", async () => {
+  test("functions that only compute do not import elements", async () => {
     const code = await bundled('import { toCsv } from "@agent-rendering/core/export"; globalThis.use = toCsv;');
     expect(code.length).toBeLessThan(4000);
     expect(ELEMENTS.filter((tag) => code.includes(tag))).toEqual([]);
   });
 
-  test("every file of the elements that defines one is named, and no other", async () => {
+  test("sideEffects names every file that defines an element, and no other", async () => {
     const dist = join(placeOf("elements"), "dist");
     const named = manifestOf("elements").sideEffects;
     if (!named) throw new Error("no file is named");

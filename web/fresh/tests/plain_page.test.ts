@@ -21,7 +21,7 @@ const KINDS: { [suffix: string]: string } = { ".html": "text/html", ".js": "text
 
 const DOCS = fileURLToPath(new URL("../../../docs/", import.meta.url));
 
-/** The first block of HTML on a page of the docs, before an agent, with the elements of this folder. */
+/** Return the first HTML block of a page of the docs as a document, with an agent and the packed elements. */
 async function fromTheDocs(name: string, agentUrl: string): Promise<string> {
   const text = await readFile(join(DOCS, name), "utf8");
   const block = /^```html\n(.*?)^```$/ms.exec(text)?.[1] ?? "";
@@ -65,7 +65,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("a plain page talks, draws a component of its own, and loads nothing from elsewhere", async () => {
+test("a plain page has a chat, draws a custom component, and loads nothing from other hosts", async () => {
   const { page, faults } = await open(browser, url);
   await say(page, "rating");
   const button = page.locator("arp-chat arp-own button");
@@ -76,7 +76,7 @@ test("a plain page talks, draws a component of its own, and loads nothing from e
   await page.close();
 });
 
-test("the block of HTML in docs/web.md is a chat that talks", async () => {
+test("the HTML block in docs/web.md is a working chat", async () => {
   const { page, faults } = await open(browser, new URL("/web.md.html", url).href);
   await say(page, "hello");
   await answered(page, "You said: hello");
@@ -84,7 +84,7 @@ test("the block of HTML in docs/web.md is a chat that talks", async () => {
   await page.close();
 });
 
-test("the block of HTML in docs/theming.md colours and shapes the chat", async () => {
+test("the HTML block in docs/theming.md changes colours and shapes of the chat", async () => {
   const { page, faults } = await open(browser, new URL("/theming.md.html", url).href);
   await say(page, "hello");
   await answered(page, "You said: hello");
@@ -121,7 +121,7 @@ test("W1: one element draws every type of the catalog, none as JSON", async () =
   await page.close();
 });
 
-test("W84: one that throws shows the error card, and the rest goes on", async () => {
+test("W84: a component that throws shows the error card, and the rest of the chat works", async () => {
   const { page } = await open(browser, url);
   await say(page, "broken");
   await page.locator("arp-chat arp-own .arp-failure").waitFor();
@@ -131,7 +131,7 @@ test("W84: one that throws shows the error card, and the rest goes on", async ()
   await page.close();
 });
 
-test("W11: a chat has one connection, also when it is moved, and none when it has gone; put back it talks and follows again", async () => {
+test("W11: a chat has one connection, also when it is moved, and none when it is removed; put back, it works and follows again", async () => {
   const { page, faults, sockets } = await open(browser, url);
   await say(page, "hello");
   await answered(page, "You said: hello");
@@ -152,7 +152,7 @@ test("W11: a chat has one connection, also when it is moved, and none when it ha
   await say(page, "all");
   await answered(page, "That is all.");
   expect(sockets.size).toBe(1);
-  // What was asked stands at the top again, and the answer below it.
+  // The question is at the top again, and the answer below it.
   const asked = page.locator(".arp-bubble", { hasText: /^all$/ }).last();
   await expect
     .poll(() =>
@@ -171,13 +171,13 @@ test("W11: a chat has one connection, also when it is moved, and none when it ha
   await page.close();
 });
 
-test("W78: no name of a prop does anything", async () => {
+test("W78: no name of a prop has an effect", async () => {
   const { page, faults } = await open(browser, url);
   await say(page, "hello");
   await answered(page, "You said: hello");
   const shown = await page.evaluate(() => {
     const [mark, run] = ["<img src=x onerror=\"document.title='broken'\">", "document.title='broken'"];
-    // Past the server, which lets no such prop through.
+    // Without the server, which removes such props.
     const names = JSON.parse(
       JSON.stringify({
         innerHTML: mark,
@@ -233,7 +233,7 @@ test("W78: no name of a prop does anything", async () => {
   await page.close();
 });
 
-/** What the browser computes for elements outside of the chat, and for their pseudo-elements. */
+/** Return the computed styles of elements outside of the chat, and of their pseudo-elements. */
 function looks(): string[] {
   const outside = [document.documentElement, document.body, ...document.querySelectorAll("#outside, #outside *")];
   return outside.flatMap((one) =>
@@ -343,7 +343,7 @@ test("W75: our styles change nothing outside of the chat", async () => {
   await page.close();
 });
 
-test("W75: under a host's rules for bare elements the chat looks as it did in every property, and works", async () => {
+test("W75: a host's rules for bare elements do not change the look of the chat, and it works", async () => {
   const { page, faults } = await open(browser, url);
   await say(page, "all");
   await answered(page, "That is all.");

@@ -1,4 +1,4 @@
-/** W86: takes over what the server has sent. */
+/** W86: hydrates the markup of the server. */
 
 import { createSSRApp } from "vue";
 import { page } from "./hydrated.mjs";

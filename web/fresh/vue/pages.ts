@@ -1,4 +1,4 @@
-/** Shows one page of several: `?page=NAME`, of `pages/`. */
+/** Shows the page of `pages/` that `?page=NAME` names. */
 
 import { createApp, type Component } from "vue";
 

@@ -1,4 +1,4 @@
-/** W86: the installed packages on a server. */
+/** W86: renders with the installed packages on a server. */
 
 import { createSSRApp, version } from "vue";
 import { renderToString } from "vue/server-renderer";

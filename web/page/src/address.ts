@@ -1,18 +1,18 @@
-/** The page's own address: which session it shows, and the token that was handed over in it. */
+/** The page's own address: the session and agent that it names, and the token in it. */
 
 const TOKEN_KEY = "arp.token";
 
-/** The session that an address names; `null` if it names none. */
+/** Return the session that an address names, or `null`. */
 export function sessionOf(href: string): string | null {
   return new URL(href).searchParams.get("session") || null;
 }
 
-/** The agent that an address names for a new chat; `null` if it names none. */
+/** Return the agent that an address names for a new chat, or `null`. */
 export function workflowOf(href: string): string | null {
   return new URL(href).searchParams.get("workflow") || null;
 }
 
-/** An address with another session and agent, and without what must not be kept in it. */
+/** Return an address with another session and agent, and without a token. */
 export function withSession(
   href: string,
   sessionId: string | null,
@@ -30,34 +30,36 @@ export function withSession(
   return url.href;
 }
 
-/** The token behind `#token=`; it is kept for this tab, so that the address need not show it. */
+/** Return the token after `#token=`, or `null`. The page stores it for this tab and removes it from the address. */
 export function tokenOf(href: string): string | null {
   return new URLSearchParams(new URL(href).hash.slice(1)).get("token");
 }
 
 /**
- * The token to use: the one that was kept, else the given one, which is kept then. `other` is a given one that
- * differs from the kept one: an address, which anybody may have written, does not say by itself who the reader is.
+ * Return the token to use: the stored one, or else the given one, which is then stored.
+ *
+ * `other` is a given token that differs from the stored one. It is not used without asking, because anybody can send a
+ * link with a token: the user would work under another identity without noticing.
  */
 export function tokensOf(
   given: string | null,
   storage: Storage | null,
 ): { token: string | null; other: string | null } {
   try {
-    const kept = storage?.getItem(TOKEN_KEY) ?? null;
-    if (kept !== null) return { token: kept, other: given === kept ? null : given };
+    const stored = storage?.getItem(TOKEN_KEY) ?? null;
+    if (stored !== null) return { token: stored, other: given === stored ? null : given };
   } catch {
-    // Nothing can be kept here.
+    // The storage is not accessible.
   }
   keepToken(given, storage);
   return { token: given, other: null };
 }
 
-/** Keeps a token for this tab. */
+/** Store a token for this tab. */
 export function keepToken(token: string | null, storage: Storage | null): void {
   try {
     if (token !== null) storage?.setItem(TOKEN_KEY, token);
   } catch {
-    // It is good until the page goes.
+    // The storage is full or forbidden: the token lasts until the page is closed.
   }
 }

@@ -1,10 +1,10 @@
-/** Windows above the page: the keys, and an imported chat. */
+/** Dialogs of the page: another token, the keyboard shortcuts, and an imported chat. */
 
 import type { TurnState } from "@agent-rendering/core";
 import { createContext, sign, type ArpContext } from "@agent-rendering/elements/chat";
 import { html, render } from "lit";
 
-/** Opens a window; returns focus back to where it was when it closes. */
+/** Open a dialog. When it closes, the focus returns to the element that had it before. */
 export function openDialog(title: string, context: ArpContext, content: unknown, name: string): void {
   const before = document.activeElement as HTMLElement | null;
   const dialog = document.createElement("dialog");
@@ -31,19 +31,19 @@ export function openDialog(title: string, context: ArpContext, content: unknown,
   dialog.showModal();
 }
 
-/** Whether the token that the address brought is to take the place of the tab's own. */
-export function askForToken(context: ArpContext, take: () => void): void {
+/** Ask whether the token in the address should replace that of this tab; call `accept` if so. */
+export function askForToken(context: ArpContext, accept: () => void): void {
   const { t } = context;
   const close = (event: Event) => (event.currentTarget as HTMLElement).closest("dialog")?.close();
   const content = html`<p>${t("otherTokenAsked")}</p>
     <div class="page-dialog-actions">
       <button type="button" class="arp-button" autofocus @click=${close}>${t("keepToken")}</button>
-      <button type="button" class="arp-button arp-quiet" @click=${take}>${t("takeToken")}</button>
+      <button type="button" class="arp-button arp-quiet" @click=${accept}>${t("takeToken")}</button>
     </div>`;
   openDialog(t("otherToken"), context, content, "page-token-dialog");
 }
 
-/** The keys, and whether single ones do something. */
+/** Show the keyboard shortcuts, and the setting that turns those of single keys on or off. */
 export function showKeys(context: ArpContext, singleKeys: boolean, choose: (wanted: boolean) => void): void {
   const { t } = context;
   const rows: readonly (readonly [string, string])[] = [
@@ -67,9 +67,9 @@ export function showKeys(context: ArpContext, singleKeys: boolean, choose: (want
 }
 
 /**
- * Ask for an exported chat and show it, to be read.
+ * Ask for an exported chat and show it, read-only.
  *
- * @throws The file could not be read, or is not an exported chat.
+ * @throws Error The file could not be read, or is not an exported chat.
  */
 export async function importChat(context: ArpContext): Promise<void> {
   const input = document.createElement("input");

@@ -1,5 +1,5 @@
-// Runs before anything shows, inside of the document: theme, direction and panel as the reader chose
-// them, and the message box that stands there until the script has come, which begins when this has been shown.
+// Runs inside the document before anything is shown. It applies the stored theme, direction and panel, and serves the
+// static message box until the main script is loaded, which starts after the first picture.
 (() => {
   const root = document.documentElement;
   const box = () => document.querySelector(".page-early textarea");
@@ -19,7 +19,7 @@
     target.dataset.sent = "";
   });
   const begin = () => {
-    // What is typed from the first picture on stands in it, unless a finger would bring up a keyboard.
+    // The focus makes typed text go into the box from the first picture on. On touch screens it would open a keyboard.
     if (!matchMedia("(pointer: coarse)").matches) box()?.focus();
     import("./_static/%SCRIPT%");
   };
@@ -31,7 +31,7 @@
   document.addEventListener(
     "readystatechange",
     () => {
-      if (document.hidden) return once(); // no frame comes
+      if (document.hidden) return once(); // a hidden tab has no animation frames
       requestAnimationFrame(() => setTimeout(once));
       setTimeout(once, 200);
     },

@@ -1,12 +1,12 @@
 /**
- * Which chats of an address exist. A `hello` with an unknown id begins a session of that id, so the page asks before
- * it sends one: a dead or mistyped link must not begin a chat.
+ * Whether the chat of an address exists. A `hello` with an unknown id creates a session with that id. So the page asks
+ * first: a dead or mistyped link must not create a chat.
  *
- * A chat that nobody has used yet may be gone, as the server removes it. Its entry in the history of the tab is marked
- * as fresh, so that "back" and a reload find a new chat there.
+ * The server removes a chat that was never used. The history entry of an unused chat is marked as fresh, so that "back"
+ * and a reload open a new chat there instead of an error.
  */
 
-/** Asks the server; whatever else is wrong, the connection says. */
+/** Return whether the server does not know a chat. All other errors are left to the connection to report. */
 export async function isMissing(sessionId: string | null, token: string | null): Promise<boolean> {
   if (sessionId === null || isFresh(sessionId)) return false;
   const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
@@ -20,12 +20,12 @@ export async function isMissing(sessionId: string | null, token: string | null):
   }
 }
 
-/** Names the chat of this entry of the history, which nobody has used yet. */
+/** Set the address of this history entry to that of a new chat, and mark the entry as fresh. */
 export function nameFresh(sessionId: string, href: string): void {
   history.replaceState({ fresh: sessionId }, "", href);
 }
 
-/** Marks the chat of this entry as used. */
+/** Mark the chat of this history entry as used. */
 export function use(): void {
   if ((history.state as { fresh?: string } | null)?.fresh !== undefined) history.replaceState(null, "", location.href);
 }

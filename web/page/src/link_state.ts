@@ -1,4 +1,4 @@
-/** `<arp-link-state>`: whether there is a connection, in a word and a dot; by which way, in its title. */
+/** `<arp-link-state>`: the state of the connection as a word and a dot, with the transport in the title. */
 
 import type { ArpClient } from "@agent-rendering/core";
 import { CellController, createContext, type ArpContext } from "@agent-rendering/elements/chat";
@@ -38,8 +38,8 @@ export class ArpLinkState extends LitElement {
           : phase === "connecting"
             ? t("connecting")
             : t("notConnected");
-    const way = phase === "online" && transport !== null ? `${word} · ${NAMES[transport]}` : word;
-    return html`<p class="page-link" data-phase=${phase} title=${way}><span class="page-dot" aria-hidden="true"></span><span>${word}</span>${phase === "online" && transport === "sse" ? html`<span class="page-way">SSE</span>` : nothing}</p>`;
+    const title = phase === "online" && transport !== null ? `${word} · ${NAMES[transport]}` : word;
+    return html`<p class="page-link" data-phase=${phase} title=${title}><span class="page-dot" aria-hidden="true"></span><span>${word}</span>${phase === "online" && transport === "sse" ? html`<span class="page-way">SSE</span>` : nothing}</p>`;
   }
 }
 

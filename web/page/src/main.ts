@@ -1,6 +1,6 @@
 /**
- * The page begins, when the document has shown what it has: first the chat, then, when the browser has a
- * moment, what draws messages and components.
+ * Start of the page, after the static document is shown. This script has the chat; the code that draws messages and
+ * components is loaded later, when the browser is idle.
  */
 
 import "@agent-rendering/elements/chat";

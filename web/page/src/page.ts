@@ -1,6 +1,6 @@
 /**
- * `<arp-page>`: what the server shows at `/`: the list of chats, one chat, and what belongs to the
- * window: its address and title, theme, language, keys, files.
+ * `<arp-page>`: the page that the server shows at `/`. It has the list of chats and one chat, and it manages
+ * everything that belongs to the window: address, title, theme, language, keyboard shortcuts, files.
  */
 
 import { ArpClient, isGreeting, type Wire } from "@agent-rendering/core";
@@ -25,7 +25,7 @@ import type { Format } from "./saving.js";
 import { soon } from "./soon.js";
 import { keepSettings, readSettings, SETTINGS_KEY, type Settings, type Theme } from "./settings.js";
 
-/** The languages by their own names. */
+/** Names of the languages, each in its own language. */
 const LANGUAGES: { readonly [tag: string]: string } = {
   en: "English",
   ar: "العربية",
@@ -35,19 +35,19 @@ const LANGUAGES: { readonly [tag: string]: string } = {
   ja: "日本語",
   zh: "中文",
 };
-/** Some four minutes; then nobody seems to look, and who comes back is connected at once. */
+/** Attempts to reconnect, about four minutes. Later the page seems unattended; it reconnects when the user returns. */
 const MOST_TRIES = 30;
-/** What the server calls the command that asks for the settings of a chat. */
+/** Name of the server's command for the settings of a chat. */
 const SETTINGS_COMMAND = "settings";
 const NARROW = "(max-width: 48rem)";
 
-/** The reader's time zone where the browser says it without further ado; else the client finds it out. */
+/** Return the time zone if the browser has a fast way to get it; otherwise the client gets it with `Intl`. */
 function timeZone(): { readonly timeZone?: string } {
   const { Temporal: time } = globalThis as { Temporal?: { readonly Now: { timeZoneId(): string } } };
   return time ? { timeZone: time.Now.timeZoneId() } : {};
 }
 
-/** What the chat says of the app, and which of its agents this chat has. */
+/** The app as the chat reports it: its title, its agents, and the agent of this chat. */
 interface Introduced {
   readonly title: string;
   readonly agent: Wire.Workflow | null;
@@ -72,31 +72,31 @@ export class ArpPage extends LitElement {
   declare protected settings: Settings;
   declare protected words: Translator;
   declare protected current: string | null;
-  /** What the app says of itself. */
+  /** Title and agents of the app. */
   declare protected app: Introduced;
-  /** Whether the list of chats is asked for. */
+  /** Whether the list of chats is requested. */
   declare protected listed: boolean;
-  /** Whether the list lies over the chat, on a narrow screen. */
+  /** Whether the list covers the chat, on a narrow screen. */
   declare protected drawer: boolean;
   declare protected narrow: boolean;
-  /** Who the reader is, once the server has said so. */
+  /** Account of the user; `null` until the server has sent it. */
   declare protected account: Account | null;
   declare protected signIn: SignIn | null;
-  /** Whether the chat has settings: then the agent side lists a command for them. */
+  /** Whether the chat has settings. The agent side then lists a command for them. */
   declare protected adjustable: boolean;
   /** Whether the chat that the address names does not exist. */
   declare protected missing: boolean;
   readonly client: ArpClient;
-  /** Counts changes of the address: what is answered for an earlier one no longer counts. */
+  /** Number of changes of the address. The answer to a question about an earlier address is ignored. */
   #step = 0;
   #context: ArpContext | null = null;
-  /** Whether the words are those that are wanted; until then the document has the direction that it began with. */
-  #isWorded = false;
-  #worded: Promise<void> = Promise.resolve();
+  /** Whether the chosen language is loaded. Until then the document keeps the direction that it began with. */
+  #hasWords = false;
+  #wordsLoaded: Promise<void> = Promise.resolve();
   #entered: Promise<void> = Promise.resolve();
   #token: string | null;
-  /** What the address brought: another token than this tab has, which the reader is asked for, and its session. */
-  readonly #brought: { readonly token: string; readonly session: string | null } | null;
+  /** Token and session of the address, if the token differs from that of this tab; the user is asked about it. */
+  readonly #offered: { readonly token: string; readonly session: string | null } | null;
 
   constructor() {
     super();
@@ -110,7 +110,7 @@ export class ArpPage extends LitElement {
     this.narrow = narrow.matches;
     narrow.addEventListener("change", () => (this.narrow = narrow.matches));
     const { token, other } = tokensOf(tokenOf(location.href), sessionStorage);
-    this.#brought = other === null ? null : { token: other, session: this.current };
+    this.#offered = other === null ? null : { token: other, session: this.current };
     this.#token = token;
     const href = withSession(location.href, this.current);
     if (href !== location.href) history.replaceState(null, "", href);
@@ -124,7 +124,7 @@ export class ArpPage extends LitElement {
       maxReconnectAttempts: MOST_TRIES,
       viewport: { width: innerWidth, height: innerHeight },
       theme: this.#isDark() ? "dark" : "light",
-      // Given, so that Intl need not be asked for them: its first answer costs as much as drawing the page.
+      // Given here so that `Intl` is not needed: its first use takes as long as drawing the page.
       locale: this.settings.locale ?? navigator.language,
       ...timeZone(),
     });
@@ -136,7 +136,7 @@ export class ArpPage extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.#worded = this.#loadWords();
+    this.#wordsLoaded = this.#loadWords();
     addEventListener("popstate", () => {
       const [session, workflow] = [sessionOf(location.href), workflowOf(location.href)];
       void this.#enter(session, () => this.#show(session, workflow, false));
@@ -146,12 +146,12 @@ export class ArpPage extends LitElement {
     });
     addEventListener("keydown", this.#key);
     for (const name of ["dragover", "dragleave", "drop"] as const) {
-      addEventListener(name, (event) => this.#chat.takeDrag(event, document)); // what is dropped beside the chat is for it too
+      addEventListener(name, (event) => this.#chat.takeDrag(event, document)); // also for files dropped beside the chat
     }
     this.client.store.status.subscribe(() => {
       const { phase, commands } = this.client.store.status.get();
       this.adjustable = commands.some(({ name }) => name === SETTINGS_COMMAND);
-      if (phase === "refused") void this.#askWhoIsThere();
+      if (phase === "refused") void this.#loadAccount();
     });
     const { turnIds } = this.client.store;
     turnIds.subscribe(() => {
@@ -161,18 +161,18 @@ export class ArpPage extends LitElement {
     this.#entered = this.#enter(this.current, () => this.client.connect());
   }
 
-  /** Enters the chat of the address, if there is one. */
+  /** Enter the chat of the address, if it exists. */
   async #enter(sessionId: string | null, enter: () => void): Promise<void> {
     const step = ++this.#step;
     const missing = await isMissing(sessionId, this.#token);
-    if (step !== this.#step) return;
+    if (step !== this.#step) return; // the address has changed while the server was asked
     this.missing = missing;
     if (missing) this.current = sessionId;
     else enter();
   }
 
-  /** Finds out who the reader is, and how somebody signs in who is not let in. */
-  async #askWhoIsThere(): Promise<void> {
+  /** Load the account of the user, and the way to sign in. */
+  async #loadAccount(): Promise<void> {
     const { readAccount, signInOf } = await import("./account.js");
     this.account = await readAccount(this.#token);
     this.signIn = this.account && signInOf(this.account);
@@ -182,7 +182,7 @@ export class ArpPage extends LitElement {
     void this.#begin();
   }
 
-  /** Takes the place of what the document showed until now; what was typed there is in the message box then. */
+  /** Replace the static document. Text that was typed there moves into the message box, or is sent. */
   async #begin(): Promise<void> {
     const early = this.querySelector<HTMLTextAreaElement>(".page-early textarea");
     for (const part of this.querySelectorAll(".page-early")) part.remove();
@@ -198,17 +198,17 @@ export class ArpPage extends LitElement {
     void this.#askForToken();
     soon(() => {
       this.listed = true;
-      void this.#askWhoIsThere();
+      void this.#loadAccount();
       soon(() => void import("@agent-rendering/elements"));
     });
   }
 
-  /** Takes another token only if the reader wants it: with it they may be somebody else. */
+  /** Ask the user before another token replaces that of this tab: it may belong to another user. */
   async #askForToken(): Promise<void> {
-    if (this.#brought === null) return;
-    const { token, session } = this.#brought;
+    if (this.#offered === null) return;
+    const { token, session } = this.#offered;
     const { askForToken } = await import("./dialogs.js");
-    await this.#worded;
+    await this.#wordsLoaded;
     askForToken(this.#shownContext, () => {
       keepToken(token, sessionStorage);
       history.replaceState(null, "", withSession(location.href, session));
@@ -216,14 +216,14 @@ export class ArpPage extends LitElement {
     });
   }
 
-  /** The message box, unless that would bring up a keyboard. */
+  /** Focus the message box, unless that would open an on-screen keyboard. */
   #focus(): void {
     if (!matchMedia("(pointer: coarse)").matches) this.#chat.focus();
   }
 
   protected override updated(): void {
     const root = document.documentElement;
-    if (this.#isWorded) {
+    if (this.#hasWords) {
       root.lang = this.words.locale;
       root.dir = this.words.direction;
     }
@@ -261,14 +261,14 @@ export class ArpPage extends LitElement {
   async #loadWords(): Promise<void> {
     const { locale } = this.settings;
     const [tag, strings] = await loadStrings(locale === null ? [...navigator.languages] : [locale]);
-    this.#isWorded = true;
+    this.#hasWords = true;
     this.words = translator(tag, strings);
   }
 
   #apply(settings: Settings): void {
-    const isOther = settings.locale !== this.settings.locale;
+    const isNewLanguage = settings.locale !== this.settings.locale;
     this.settings = settings;
-    if (isOther) void this.#loadWords();
+    if (isNewLanguage) void this.#loadWords();
   }
 
   #choose(change: Partial<Settings>): void {
@@ -276,9 +276,15 @@ export class ArpPage extends LitElement {
     keepSettings(this.settings);
   }
 
-  // -- which chat shows --------------------------------------------------------------------------
+  // -- the open chat -----------------------------------------------------------------------------
 
-  /** Shows a session, `null` begins a new one with an agent; the address follows. */
+  /**
+   * Open a session and change the address.
+   *
+   * @param sessionId `null` begins a new session.
+   * @param workflow Agent of a new session; `null` for the app's first agent.
+   * @param isStep Whether the browser history gets a new entry.
+   */
   #show(sessionId: string | null, workflow: string | null = null, isStep = true): void {
     this.drawer = this.missing = false;
     this.#step += 1;
@@ -290,13 +296,13 @@ export class ArpPage extends LitElement {
     this.#focus();
   }
 
-  /** The agent that a new chat begins with: that of the chat that shows. The address names it unless it is the first. */
+  /** Agent of a new chat: that of the open chat. `null` for the app's first agent, which the address does not name. */
   get #workflow(): string | null {
     const { agent, agents } = this.app;
     return agent === null || agent.name === agents[0]?.name ? null : agent.name;
   }
 
-  /** Another agent was chosen; the choice in an empty chat is no step of its own. */
+  /** Handle the choice of another agent. In an empty chat it replaces the history entry instead of adding one. */
   #chosen = ({ detail }: CustomEvent<{ workflow: string; isEmpty: boolean }>): void => {
     const href = withSession(
       location.href,
@@ -314,7 +320,7 @@ export class ArpPage extends LitElement {
   }
 
   #new = (event?: MouseEvent): void => {
-    if (event && (event.metaKey || event.ctrlKey || event.shiftKey)) return; // a tab of its own
+    if (event && (event.metaKey || event.ctrlKey || event.shiftKey)) return; // the browser opens another tab or window
     event?.preventDefault();
     this.#show(null, this.#workflow);
   };
@@ -365,13 +371,13 @@ export class ArpPage extends LitElement {
         "input, textarea, select, [contenteditable], [role=menu], dialog, .arp-permission",
       ) !== null;
     if (isWriting || event.ctrlKey || event.metaKey || event.altKey || !this.settings.singleKeys) return;
-    const does: { [key: string]: () => void } = {
+    const actions: { [key: string]: () => void } = {
       "/": () => this.#chat.focus(),
       n: () => this.#new(),
       s: () => this.#search(),
       "?": () => void this.#keys(),
     };
-    const act = does[event.key];
+    const act = actions[event.key];
     if (!act) return;
     event.preventDefault();
     act();
@@ -389,11 +395,11 @@ export class ArpPage extends LitElement {
   }
 
   #nextRegion(step: number): void {
-    const places = [".page-side", ".page-head", ".arp-scroller", ".arp-side-body", ".arp-permission", "arp-composer"]
+    const regions = [".page-side", ".page-head", ".arp-scroller", ".arp-side-body", ".arp-permission", "arp-composer"]
       .map((name) => this.querySelector<HTMLElement>(name))
-      .filter((place) => place !== null && place.checkVisibility());
-    const here = places.findIndex((place) => place?.contains(document.activeElement));
-    const next = places.at((here + step + places.length) % places.length);
+      .filter((region) => region !== null && region.checkVisibility());
+    const here = regions.findIndex((region) => region?.contains(document.activeElement));
+    const next = regions.at((here + step + regions.length) % regions.length);
     if (!next) return;
     const first = next.matches("[tabindex]") ? next : next.querySelector<HTMLElement>("textarea, input, a, button");
     first?.focus();
@@ -472,7 +478,7 @@ export class ArpPage extends LitElement {
     `;
   }
 
-  /** A token was entered in the chat. */
+  /** Use a token that the user has entered in the chat. */
   #tokenEntered = ({ detail }: CustomEvent<{ token: string }>): void => {
     this.#token = detail.token;
     keepToken(detail.token, sessionStorage);
@@ -481,10 +487,10 @@ export class ArpPage extends LitElement {
     this.#focus();
   };
 
-  /** What was refused without a token is asked for again. */
+  /** Repeat the requests that the server refused without a token. */
   #letIn = (): void => {
     this.#list?.refresh();
-    void this.#askWhoIsThere();
+    void this.#loadAccount();
   };
 
   #opened = (event: Event): void => this.#show((event as CustomEvent<{ sessionId: string }>).detail.sessionId);
@@ -511,8 +517,8 @@ export class ArpPage extends LitElement {
     }));
   }
 
-  /** The way out, for somebody who has signed in. */
-  #leaving(): MenuItem[] {
+  /** Return the menu item for signing out, if the user has signed in. */
+  #signOutItems(): MenuItem[] {
     const { account } = this;
     if (!account?.user || account.logout_url === null) return [];
     const leave = async () => (await import("./account.js")).signOut(account);
@@ -521,7 +527,7 @@ export class ArpPage extends LitElement {
     ];
   }
 
-  /** Opens the settings of the chat; an app without them has a command of its own of that name. */
+  /** Open the settings of the chat. If the app has none, the command `settings` is its own, so send it. */
   async #adjust(): Promise<void> {
     try {
       const { showSettings } = await import("./session_settings.js");
@@ -547,7 +553,7 @@ export class ArpPage extends LitElement {
       run: () => this.#choose({ locale: tag }),
     });
     return [
-      ...this.#leaving(),
+      ...this.#signOutItems(),
       { label: "Markdown", icon: "export", group: t("exportChat"), run: () => void this.#save("md") },
       { label: "JSON", icon: "export", run: () => void this.#save("json") },
       { label: "HTML", icon: "export", run: () => void this.#save("html") },

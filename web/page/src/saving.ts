@@ -1,4 +1,4 @@
-/** A conversation as a file: Markdown, JSON, a page of its own; and JSON read again. */
+/** Download of a conversation as Markdown, JSON or an HTML page. */
 
 import type { TurnState } from "@agent-rendering/core";
 import type { Translator } from "@agent-rendering/core/strings";
@@ -6,7 +6,11 @@ import { CHAT_STYLES, fileName, STYLES } from "@agent-rendering/elements";
 
 export type Format = "md" | "json" | "html";
 
-/** Hands a conversation over as a download. `drawn` is where it shows. */
+/**
+ * Offer a conversation as a download.
+ *
+ * @param drawn Element that shows the conversation; the HTML page is a copy of it.
+ */
 export async function saveChat(
   format: Format,
   title: string,
@@ -33,7 +37,7 @@ function download(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** What shows, as a page that needs nothing else and runs nothing. */
+/** Return the conversation as shown, as an HTML page without scripts and external files. */
 function pageOf(title: string, drawn: Element, t: Translator): string {
   const copy = drawn.cloneNode(true) as Element;
   for (const part of copy.querySelectorAll(
@@ -44,7 +48,7 @@ function pageOf(title: string, drawn: Element, t: Translator): string {
   for (const image of copy.querySelectorAll("img[src^='blob:']")) image.remove();
   const style = `${STYLES}\n${CHAT_STYLES}\nbody{margin:0;background:var(--_arp-ground)}body>.arp-column{min-height:100vh}`;
   const name = escaped(title);
-  // A text is made, not a document: in one of this page's the policy would refuse the style.
+  // Built as text: in a document of this page, the content security policy would refuse the style.
   return `<!doctype html>
 <html lang="${escaped(t.locale)}" dir="${t.direction}">
 <head>

@@ -1,4 +1,4 @@
-/** The settings of a chat, in a window over the page: the agent has them as soon as they are saved. Source: http.md, "settings". */
+/** Settings of a chat, in a dialog. They take effect when they are saved. Source: http.md, "settings". */
 
 import { ArpError, type ArpClient, type Component, type Json, type JsonObject } from "@agent-rendering/core";
 import { createContext, type ArpContext } from "@agent-rendering/elements/chat";
@@ -11,10 +11,10 @@ import { openDialog } from "./dialogs.js";
 const NOT_FOUND = 404;
 
 /**
- * Opens the settings of the session that a client shows.
+ * Open the settings of a client's session.
  *
- * @returns Whether the app has settings; if not, a command of its own has their name.
- * @throws ArpError They cannot be read.
+ * @returns Whether the app has settings. If not, the command `settings` is one of the app itself.
+ * @throws ArpError The settings cannot be read.
  */
 export async function showSettings(client: ArpClient, context: ArpContext): Promise<boolean> {
   const panel = new PageSessionSettings(client, context);
@@ -29,15 +29,15 @@ export async function showSettings(client: ArpClient, context: ArpContext): Prom
   return true;
 }
 
-/** `<page-session-settings>`: a form that follows what is set elsewhere until the reader changes it. */
+/** `<page-session-settings>`: a form that shows changes made elsewhere, until the user edits it. */
 class PageSessionSettings extends LitElement {
   static override properties = { form: { state: true }, fault: { state: true }, isOld: { state: true } };
 
-  /** With an id that changes with its values: another one is drawn anew. */
+  /** The form. New values come with a new id, so that they replace the entered text. */
   declare protected form: Component | null;
-  /** Why the server did not take it. */
+  /** Error text if the server refused the values; "" if not. */
   declare protected fault: string;
-  /** Whether something else was set while the reader was changing this. */
+  /** Whether the settings were changed elsewhere while the user was editing. */
   declare protected isOld: boolean;
   readonly #client: ArpClient;
   readonly #session: string | null;
@@ -53,7 +53,7 @@ class PageSessionSettings extends LitElement {
     this.#client = client;
     this.#session = client.sessionId;
     this.#announce = announce;
-    // Nothing of it goes to the agent as an answer: there is no client behind it.
+    // A context without a client: the form must not send its values to the agent as an answer.
     this.#context = createContext({ t, locale, theme, answer: (_, value) => void this.#save(value) });
     this.form = null;
     this.fault = "";
@@ -67,8 +67,8 @@ class PageSessionSettings extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const look = () => void this.load().catch(() => undefined); // what shows stays
-    this.#stop = this.#client.sessions.watch({ opened: look, chat: ({ id }) => id === this.#session && look() });
+    const reload = () => void this.load().catch(() => undefined); // on a failure the form stays as it is
+    this.#stop = this.#client.sessions.watch({ opened: reload, chat: ({ id }) => id === this.#session && reload() });
   }
 
   override disconnectedCallback(): void {
@@ -76,17 +76,18 @@ class PageSessionSettings extends LitElement {
     this.#stop?.();
   }
 
-  /** Reads what is set. */
+  /** Load the current settings. */
   async load(): Promise<void> {
     const form = (await (await this.#ask()).json()) as Component;
     const known = JSON.stringify(form.props.fields);
     if (known === this.#known) return;
     this.#known = known;
+    // Drawing the form again would discard what the user has typed.
     if (this.#isTouched) this.isOld = true;
     else this.#draw(form);
   }
 
-  /** Puts the cursor into the first field, unless that would bring up a keyboard. */
+  /** Focus a field, by default the first one, unless that would open an on-screen keyboard. */
   async focusFirst(name = ""): Promise<void> {
     await this.updateComplete;
     const form = this.querySelector<LitElement>("arp-form");
@@ -101,7 +102,7 @@ class PageSessionSettings extends LitElement {
   }
 
   #draw({ props, ...form }: Component): void {
-    const { title: _, ...shown } = props; // it stands above
+    const { title: _, ...shown } = props; // the dialog has the title
     this.#drawn += 1;
     this.form = { ...form, id: `settings-${this.#drawn}`, props: { ...shown, submit_label: this.#context.t("save") } };
   }
@@ -135,13 +136,13 @@ class PageSessionSettings extends LitElement {
   }
 }
 
-/** What was entered, with null for the fields of a form that were emptied: what is left out would stay as it is. */
+/** Return the entered values, with null for empty fields: a field that is left out would keep its old value. */
 function emptied(form: Component | null, value: Json): JsonObject {
   const names = ((form?.props.fields ?? []) as JsonObject[]).map(({ name }) => [String(name), null]);
   return { ...Object.fromEntries(names), ...(value as JsonObject) };
 }
 
-/** A form with what was entered. */
+/** Return a form with the entered values. */
 function filled({ props, ...form }: Component, value: Json): Component {
   const entered = value as JsonObject;
   const fields = (props.fields as JsonObject[]).map((field) => {

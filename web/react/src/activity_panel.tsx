@@ -1,4 +1,4 @@
-/** What tools do, in a panel beside the chat. `<ArpChat>` shows it in the conversation itself. */
+/** The tool calls of an answer, in a panel beside the chat. `<ArpChat>` shows them in the conversation instead. */
 
 import type { ToolCardState } from "@agent-rendering/core/chat";
 import { translator, type Translator } from "@agent-rendering/core/strings";
@@ -9,13 +9,13 @@ export interface ArpActivityPanelProps {
   toolCards: ToolCardState[];
   open: boolean;
   onToggle?: (() => void) | undefined;
-  /** Returns the words; English if absent. */
+  /** Translator; English if absent. */
   t?: Translator | undefined;
 }
 
 const ENGLISH = translator("en");
 
-/** The tools of an answer with their state; nothing while there are none. */
+/** List of the tool calls with their states; empty while there are none. */
 export function ArpActivityPanel({
   toolCards,
   open,

@@ -11,7 +11,7 @@ export function builtIn<Type extends keyof CoreProps>(type: Type): ComponentType
     const id = useId();
     const props = Object.fromEntries(Object.entries(given).filter(([key]) => isAgentsProp(key)));
     const values = Object.values(props);
-    // The same object until one of the props is another one.
+    // Keep the object while its props are the same: with a new one, the element would be drawn again.
     const component = useMemo(() => ({ id, type, props: props as JsonObject }), [id, values.length, ...values]);
     return <ArpRenderer component={component} restored={_restored} onInput={onInput} />;
   }

@@ -5,20 +5,20 @@ import { useEffect, useLayoutEffect, useRef, useSyncExternalStore, type MutableR
 import { fixed } from "../../bindings/src/cells.js";
 
 /**
- * The value of a cell; the component is drawn again when it changes.
+ * Return the value of a cell; the component is rendered again when it changes.
  *
- * @param onServer What is drawn on the server, and at first over what came from it.
+ * @param onServer Value on the server and during hydration.
  */
 export function useCell<T>(cell: Cell<T>, onServer: T): T {
   return useSyncExternalStore(cell.subscribe, cell.get, () => onServer);
 }
 
-/** Whether this is drawn in a browser and not over what the server sent: then elements can be. */
+/** Return whether elements can be drawn: in a browser, after hydration. */
 export function useBrowser(): boolean {
   return useCell(HERE, false);
 }
 
-/** Holds the newest value for what runs later than the drawing that brought it. */
+/** Return a ref with the newest value, for code that runs after the render. */
 export function useLatest<T>(value: T): MutableRefObject<T> {
   const latest = useRef(value);
   useBrowserLayoutEffect(() => {
@@ -27,7 +27,7 @@ export function useLatest<T>(value: T): MutableRefObject<T> {
   return latest;
 }
 
-/** `useLayoutEffect`, which React 18 complains of on the server. */
+/** `useLayoutEffect` in a browser; on the server React 18 warns about it. */
 export const useBrowserLayoutEffect = typeof document === "undefined" ? useEffect : useLayoutEffect;
 
 const HERE = fixed(true);

@@ -1,4 +1,4 @@
-/** A whole chat: `<arp-chat>` with a client, and components of the application's own in its places. */
+/** A whole chat: `<arp-chat>` with a client and custom components. */
 
 import type { ArpClient, ArpClientCallbacks, Component, ErrorPayload, Json } from "@agent-rendering/core";
 import "@agent-rendering/elements";
@@ -23,14 +23,14 @@ export type { ArpChatElement };
 
 export interface ArpChatProps
   extends Partial<Omit<ClientOptions, "components" | "theme" | "locale">>, ChatAppearance, DraftOptions {
-  /** A client of your own, or without it and `url` the nearest provider's. */
+  /** An existing client. Without it and without `url`, the client of the nearest provider is used. */
   client?: ArpClient | null | undefined;
   callbacks?: ArpClientCallbacks | undefined;
-  /** Your own components by type, also in place of ours. */
+  /** Custom components by type; they may replace built-in ones. */
   components?: ArpComponents | undefined;
-  /** Whether readers rate answers (default: if there is `onFeedback`); an object keeps the ratings in place of the server. */
+  /** Whether users can rate answers (default: if there is `onFeedback`); an object stores the ratings itself. */
   feedback?: FeedbackSource | boolean | undefined;
-  /** Draws text in place of our Markdown. */
+  /** Draws text instead of the built-in Markdown. */
   renderMarkdown?: ((content: string) => ReactNode) | undefined;
   className?: string | undefined;
   style?: CSSProperties | undefined;
@@ -39,11 +39,11 @@ export interface ArpChatProps
   onDone?: ((turnId: string, status: string) => void) | undefined;
   onError?: ((error: string, payload: ErrorPayload) => void) | undefined;
   onAction?: ((component: Component, name: string, payload: Json | undefined) => void) | undefined;
-  /** An answer was rated, and the server has it; the comment is empty if there is none. */
+  /** Called when the rating of an answer was stored; `comment` is empty if there is none. */
   onFeedback?: ((turnId: string, rating: Rating["rating"], comment: string) => void) | undefined;
 }
 
-/** A chat that fills its parent. `ref` gives the element: `say`, `stop`, `draft`, `focus`, `jump`. */
+/** A chat that fills its parent. `ref` is the element, with `say`, `stop`, `draft`, `focus` and `jump`. */
 export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat(props, ref) {
   const { client: given, callbacks, title, description, suggestions, theme } = props;
   const {
@@ -66,8 +66,8 @@ export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat
     [shared.components, components, renderMarkdown],
   );
   const isOwn = given === undefined && rest.url !== undefined;
-  const made = useClient(isOwn ? (offering(clientOptions(rest, theme), own) as ClientOptions) : null, callbacks);
-  const client = isOwn ? made : given === undefined ? shared.client : given;
+  const ownClient = useClient(isOwn ? (offering(clientOptions(rest, theme), own) as ClientOptions) : null, callbacks);
+  const client = isOwn ? ownClient : given === undefined ? shared.client : given;
   const { registry, portals } = useOwnComponents(own);
   const isBrowser = useBrowser();
   return (
@@ -78,7 +78,7 @@ export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat
       {isBrowser && client !== null ? (
         <CustomElement
           tag="arp-chat"
-          taken={(element) => give(ref, element as ArpChatElement | null)}
+          elementRef={(element) => setRef(ref, element as ArpChatElement | null)}
           properties={{
             ...chatProperties(props),
             client,
@@ -102,7 +102,7 @@ export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat
   );
 });
 
-/** What is there until elements can be drawn, and for readers without scripts. */
+/** Content until elements can be drawn, and for browsers without scripts. */
 function Shell({ title, description, suggestions = [] }: Pick<ArpChatProps, "title" | "description" | "suggestions">) {
   return (
     <section className="arp arp-shell" aria-busy="true">
@@ -125,7 +125,7 @@ function clientOptions(rest: Partial<ClientOptions>, theme: ArpChatProps["theme"
   return shown === undefined ? options : { ...options, theme: shown };
 }
 
-function give<T>(ref: React.ForwardedRef<T>, value: T | null): void {
+function setRef<T>(ref: React.ForwardedRef<T>, value: T | null): void {
   if (typeof ref === "function") ref(value);
   else if (ref) ref.current = value;
 }

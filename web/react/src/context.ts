@@ -1,4 +1,4 @@
-/** What components below a provider share: the client, and components of the application's own. */
+/** Context of the components below a provider: the client and the custom components. */
 
 import {
   type ArpCapabilities,
@@ -23,19 +23,19 @@ import { capabilitiesOf, IDLE, IDLE_CELL } from "../../bindings/src/status.js";
 import { useCell } from "./cell.js";
 import { useClient, type ClientOptions } from "./use_client.js";
 
-/** Props that a component of your own gets besides the agent's. */
+/** Props of a custom component in addition to the agent's. */
 export interface ArpComponentProps extends OwnComponentProps {
-  /** The draft's way to answer: with a text. */
+  /** Answer with a text, as in the draft. */
   onInput: (text: string) => void;
 }
 
-/** Components of your own by type; each gets the agent's props and `ArpComponentProps`. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the agent's props have any shape
+/** Custom components by type. Each receives the agent's props and `ArpComponentProps`. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the types of the agent's props are unknown
 export type ArpComponents = { readonly [type: string]: ComponentType<any> };
 
 export interface ArpContextValue {
   connected: boolean;
-  /** `null` until the agent side has sent it. */
+  /** Capabilities of the agent side; `null` until it has sent them. */
   capabilities: ArpCapabilities | null;
   components: ArpComponents;
   /** `null` on the server and without a provider. */
@@ -45,19 +45,20 @@ export interface ArpContextValue {
 const Shared = createContext<ArpContextValue>({ connected: false, capabilities: null, components: {}, client: null });
 
 export interface ArpProviderProps extends Partial<Omit<ClientOptions, "components">> {
-  /** A client of your own; you connect it. Else `url` makes one. */
+  /** An existing client, which the application connects. Without it, a client is created for `url`. */
   client?: ArpClient | null | undefined;
   callbacks?: ArpClientCallbacks | undefined;
   components?: ArpComponents | undefined;
-  /** These two are in for what the client says, in layouts without one. */
+  /** Replaces the client's state, for layouts without a client. */
   connected?: boolean | undefined;
+  /** Replaces the client's capabilities, for layouts without a client. */
   capabilities?: ArpCapabilities | null | undefined;
   children?: ReactNode;
 }
 
 const NO_COMPONENTS: ArpComponents = {};
 
-/** Provides a client, and components of your own, to all below. */
+/** Provide a client and custom components to all components below. */
 export function ArpProvider(props: ArpProviderProps): ReactElement {
   const { client: given, callbacks, components = NO_COMPONENTS, children, ...rest } = props;
   const { connected: connectedProp, capabilities: capabilitiesProp, ...options } = rest;
@@ -74,29 +75,29 @@ export function ArpProvider(props: ArpProviderProps): ReactElement {
   return createElement(Shared.Provider, { value }, children);
 }
 
-/** What the nearest provider gives. */
+/** Return the values of the nearest provider. */
 export function useArpContext(): ArpContextValue {
   return useContext(Shared);
 }
 
-/** The client of the nearest provider; `null` on the server. */
+/** Return the client of the nearest provider; `null` on the server. */
 export function useArpClient(): ArpClient | null {
   return useArpContext().client;
 }
 
-/** The connection and the session, of a client or of the nearest provider's. */
+/** Return the status of connection and session, by default of the nearest provider's client. */
 export function useArpStatus(client?: ArpClient | null): Status {
   const shared = useArpClient();
   return useCell((client === undefined ? shared : client)?.store.status ?? IDLE_CELL, IDLE);
 }
 
-/** Ids of the turns, oldest first. */
+/** Return the ids of the turns, oldest first. */
 export function useArpTurnIds(client?: ArpClient | null): readonly string[] {
   const shared = useArpClient();
   return useCell((client === undefined ? shared : client)?.store.turnIds ?? NO_IDS_CELL, NO_IDS);
 }
 
-/** One turn; drawn again only when something in it changes. */
+/** Return one turn. The component is rendered again only when something in the turn changes. */
 export function useArpTurn(id: string, client?: ArpClient | null): TurnState | undefined {
   const shared = useArpClient();
   return useCell((client === undefined ? shared : client)?.store.turn(id) ?? NO_TURN, undefined);

@@ -1,4 +1,4 @@
-/** Components of the application's own: what they get, where they stand, and what they may break. */
+/** Custom components: their props, their places inside the elements, and a boundary for their errors. */
 
 import type { Component } from "@agent-rendering/core";
 import { drawingProps } from "@agent-rendering/core/chat";
@@ -10,7 +10,7 @@ import { answerText, ownProps, registryOf, typesKey } from "../../bindings/src/o
 import { useBrowserLayoutEffect, useCell } from "./cell.js";
 import type { ArpComponentProps, ArpComponents } from "./context.js";
 
-/** Components that draw text by a function. */
+/** Return components that draw text with a function. */
 export function textsBy(renderMarkdown: (content: string) => ReactNode): ArpComponents {
   const Text = ({ component: { props } }: { component: Component }) => (
     <>{renderMarkdown(String(props.content ?? props.text ?? ""))}</>
@@ -18,7 +18,7 @@ export function textsBy(renderMarkdown: (content: string) => ReactNode): ArpComp
   return { text: Text, markdown: Text };
 }
 
-/** A registry for the elements, and what is to be drawn in their places. */
+/** Return a registry for the elements, and the portals that fill the places which the elements create. */
 export function useOwnComponents(components: ArpComponents): { registry: Components; portals: ReactElement } {
   const [places] = useState(() => new Places());
   const types = typesKey(components);
@@ -46,11 +46,11 @@ interface OwnProps {
   own: ArpComponents[string];
   component: Component;
   context: ArpContext;
-  /** Takes texts in place of the client. */
+  /** Receives answers as texts, instead of the client. */
   onInput?: ((text: string) => void) | undefined;
 }
 
-/** One component of the application's own, behind a wall. */
+/** One custom component inside an error boundary. */
 export const OwnComponent = memo(function OwnComponent({
   own: Own,
   component,
@@ -65,33 +65,34 @@ export const OwnComponent = memo(function OwnComponent({
     [component, context, onInput],
   );
   return (
-    <Wall component={component} context={context}>
+    <ErrorBoundary component={component} context={context}>
       <Own {...drawingProps(component)} {...given} />
-    </Wall>
+    </ErrorBoundary>
   );
 });
 
-interface WallProps {
+interface BoundaryProps {
   component: Component;
   context: ArpContext;
   children: ReactNode;
 }
 
-interface WallState {
+interface BoundaryState {
   error: { readonly cause: unknown } | null;
-  at: Component;
+  /** Version of the component that `error` belongs to. */
+  component: Component;
 }
 
-/** What throws inside shows one error card, until another version of the component comes. */
-class Wall extends ReactComponent<WallProps, WallState> {
-  override state: WallState = { error: null, at: this.props.component };
+/** Shows an error card if its child throws, until a new version of the component arrives. */
+class ErrorBoundary extends ReactComponent<BoundaryProps, BoundaryState> {
+  override state: BoundaryState = { error: null, component: this.props.component };
 
-  static getDerivedStateFromError(cause: unknown): Partial<WallState> {
+  static getDerivedStateFromError(cause: unknown): Partial<BoundaryState> {
     return { error: { cause } };
   }
 
-  static getDerivedStateFromProps({ component }: WallProps, { at }: WallState): Partial<WallState> | null {
-    return component === at ? null : { at: component, error: null };
+  static getDerivedStateFromProps(props: BoundaryProps, state: BoundaryState): Partial<BoundaryState> | null {
+    return props.component === state.component ? null : { component: props.component, error: null };
   }
 
   override render(): ReactNode {

@@ -1,33 +1,33 @@
-/** Custom elements from React: properties and events, the same in React 18 and 19. */
+/** Custom elements in React, with properties and events that work the same in React 18 and 19. */
 
 import { createElement, useCallback, useEffect, useRef, type ReactElement } from "react";
 import { setProperties, type Properties } from "../../bindings/src/element.js";
 import { useBrowserLayoutEffect, useLatest } from "./cell.js";
 
-/** Handlers by the name of their event. */
+/** Event handlers by the name of the event. */
 export type Handlers = { readonly [event: string]: (event: CustomEvent) => void };
 
 interface ElementProps {
   readonly tag: string;
-  /** Set as properties, those alone that changed. */
+  /** Values that are set as properties of the element when they change. */
   readonly properties: Properties;
   readonly on?: Handlers;
-  /** Called with the element, and with `null` when it goes. */
-  readonly taken?: ((element: HTMLElement | null) => void) | undefined;
+  /** Called with the element when it is created, and with `null` when it is removed. */
+  readonly elementRef?: ((element: HTMLElement | null) => void) | undefined;
 }
 
 const NO_HANDLERS: Handlers = {};
 
-/** A custom element that React leaves the inside of alone. */
-export function CustomElement({ tag, properties, on = NO_HANDLERS, taken }: ElementProps): ReactElement {
+/** A custom element. React does not touch its children. */
+export function CustomElement({ tag, properties, on = NO_HANDLERS, elementRef }: ElementProps): ReactElement {
   const element = useRef<HTMLElement | null>(null);
-  const latest = useLatest({ on, taken });
+  const latest = useLatest({ on, elementRef });
   const events = Object.keys(on).sort().join(" ");
 
-  const take = useCallback(
+  const setElement = useCallback(
     (node: HTMLElement | null) => {
       element.current = node;
-      latest.current.taken?.(node);
+      latest.current.elementRef?.(node);
     },
     [latest],
   );
@@ -42,5 +42,5 @@ export function CustomElement({ tag, properties, on = NO_HANDLERS, taken }: Elem
     return () => names.forEach((name) => target.removeEventListener(name, receive));
   }, [events, latest]);
 
-  return createElement(tag, { ref: take });
+  return createElement(tag, { ref: setElement });
 }

@@ -1,4 +1,4 @@
-/** The Agent Rendering Protocol for React: see README.md. */
+/** The Agent Rendering Protocol for React; see README.md. */
 
 export { useArp } from "./use_arp.js";
 export type { ArpState, UseArpOptions, UseArpReturn } from "./use_arp.js";

@@ -1,4 +1,4 @@
-/** One turn, or one message of the draft's shape: `<arp-message>`. */
+/** One turn, or one message in the draft's form, drawn with `<arp-message>`. */
 
 import type { ArpClient, ErrorPayload, ToolRenderEvent, TurnState } from "@agent-rendering/core";
 import type { MessagePart } from "@agent-rendering/core/chat";
@@ -14,9 +14,9 @@ import { CustomElement } from "./element.js";
 import { useElementContext } from "./words.js";
 
 export interface ArpMessageProps {
-  /** A turn, as `useArpTurn` gives it. */
+  /** A turn, as `useArpTurn` returns it. */
   turn?: TurnState | undefined;
-  // Or a message, as `useArpChat` gives it: `<ArpMessage {...message} />`.
+  // Alternatively the fields of a message, as `useArpChat` returns it: `<ArpMessage {...message} />`.
   id?: string;
   role?: "user" | "assistant";
   content?: string;
@@ -25,23 +25,23 @@ export interface ArpMessageProps {
   parts?: readonly MessagePart[] | undefined;
   status?: TurnState["status"] | undefined;
   error?: ErrorPayload | undefined;
-  /** Nothing in it can be answered. */
+  /** Whether its questions can no longer be answered. */
   restored?: boolean | undefined;
-  /** The nearest provider's if absent. */
+  /** Client; that of the nearest provider if absent. */
   client?: ArpClient | null | undefined;
   components?: ArpComponents | undefined;
   theme?: "light" | "dark" | "system" | "auto" | undefined;
   locale?: string | undefined;
   strings?: Partial<Strings> | undefined;
-  /** Draws text in place of our Markdown. */
+  /** Draws text instead of the built-in Markdown. */
   renderMarkdown?: ((content: string) => ReactNode) | undefined;
-  /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
+  /** Picture beside the agent's message: an address on this page's own server, or a short text. */
   avatar?: string | undefined;
-  /** Answers of components as texts, where there is no client. */
+  /** Receives answers as texts, if there is no client. */
   onInput?: ((text: string) => void) | undefined;
 }
 
-/** Drawn again only when its own data changes. */
+/** Draws one message. It is rendered again only when its own data changes. */
 export const ArpMessage = memo(function ArpMessage(props: ArpMessageProps): ReactElement {
   const {
     turn: given,
@@ -67,16 +67,19 @@ export const ArpMessage = memo(function ArpMessage(props: ArpMessageProps): Reac
     [shared.components, components, renderMarkdown],
   );
   const { registry, portals } = useOwnComponents(own);
-  const talker = client === undefined ? shared.client : client;
-  const answer = useMemo(() => (talker === null && onInput ? asText(onInput) : undefined), [talker, onInput]);
-  const context = useElementContext({ client: talker, registry, locale, strings, theme, answer });
+  const activeClient = client === undefined ? shared.client : client;
+  const answer = useMemo(
+    () => (activeClient === null && onInput ? asText(onInput) : undefined),
+    [activeClient, onInput],
+  );
+  const context = useElementContext({ client: activeClient, registry, locale, strings, theme, answer });
   const isBrowser = useBrowser();
   return (
     <div className={`arp-message-host arp-message--${role}`}>
       {isBrowser ? (
         <CustomElement
           tag="arp-message"
-          properties={{ turn, client: talker, context, avatar, readonly: restored || given === undefined }}
+          properties={{ turn, client: activeClient, context, avatar, readonly: restored || given === undefined }}
         />
       ) : (
         <p className="arp-shell">{content}</p>

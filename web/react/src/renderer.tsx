@@ -1,4 +1,4 @@
-/** One component, of any type. */
+/** One component of any type. */
 
 import type { ArpClient, Component, ToolRenderEvent } from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
@@ -14,15 +14,15 @@ import { useElementContext } from "./words.js";
 
 export interface ArpRendererProps {
   component?: Component | undefined;
-  /** The draft's view of a component. */
+  /** A component in the draft's form. */
   event?: ToolRenderEvent | undefined;
-  /** Your own, beside the nearest provider's. */
+  /** Custom components by type, in addition to those of the nearest provider. */
   components?: ArpComponents | undefined;
-  /** It can no longer be answered. */
+  /** Whether the component can no longer be answered. */
   restored?: boolean | undefined;
-  /** @deprecated The protocol nests three levels deep at most. */
+  /** @deprecated Has no effect: the protocol allows at most three levels. */
   maxDepth?: number | undefined;
-  /** Takes answers as texts, in place of the client. */
+  /** Receives answers as texts, instead of the client. */
   onInput?: ((text: string) => void) | undefined;
   client?: ArpClient | null | undefined;
   theme?: "light" | "dark" | "system" | "auto" | undefined;
@@ -30,7 +30,7 @@ export interface ArpRendererProps {
   strings?: Partial<Strings> | undefined;
 }
 
-/** Draws a component: with yours if there is one of its type, else with ours. */
+/** Draw a component with the custom component of its type, or else with the built-in one. */
 export function ArpRenderer(props: ArpRendererProps): ReactElement | null {
   const { component: given, event, components, restored = false, onInput, client, theme, locale, strings } = props;
   const shared = useArpContext();
@@ -38,9 +38,9 @@ export function ArpRenderer(props: ArpRendererProps): ReactElement | null {
   const component = useMemo(() => shownComponent(given, event, restored, id), [given, event, restored, id]);
   const own = useMemo(() => ownOf({ ...shared.components, ...components }), [shared.components, components]);
   const { registry, portals } = useOwnComponents(own);
-  const talker = client === undefined ? shared.client : client;
+  const activeClient = client === undefined ? shared.client : client;
   const answer = useMemo(() => onInput && asText(onInput), [onInput]);
-  const context = useElementContext({ client: talker, registry, locale, strings, theme, answer });
+  const context = useElementContext({ client: activeClient, registry, locale, strings, theme, answer });
   const isBrowser = useBrowser();
   if (component === null) return null;
   const Own = own[component.type];

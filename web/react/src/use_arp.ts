@@ -1,4 +1,4 @@
-/** The connection alone, for applications that draw everything by themselves. */
+/** Connection only, for applications that draw everything themselves. */
 
 import type { ArpCapabilities, ArpClient, ArpClientCallbacks, Status } from "@agent-rendering/core";
 import { useCallback, useMemo } from "react";
@@ -10,24 +10,24 @@ export interface UseArpOptions extends ClientOptions {}
 
 export interface ArpState {
   connected: boolean;
-  /** `null` until the agent side has sent it. */
+  /** Capabilities of the agent side; `null` until it has sent them. */
   capabilities: ArpCapabilities | null;
 }
 
 export interface UseArpReturn {
   state: ArpState;
-  /** The whole of the connection: phase, tries, reason, session. */
+  /** Complete state of the connection: phase, attempts, reason, session. */
   status: Status;
-  /** There from the first drawing in a browser; `null` on the server. */
+  /** Client, from the first render in a browser; `null` on the server. */
   client: ArpClient | null;
   connect: () => void;
   disconnect: () => void;
 }
 
 /**
- * A client that connects when the component is there and disconnects when it has gone.
+ * Return a client that connects when the component is mounted and disconnects when it is unmounted.
  *
- * @param callbacks Called as things happen; always those of the newest drawing.
+ * @param callbacks Called for messages; those of the latest render are used.
  */
 export function useArp(options: UseArpOptions, callbacks?: ArpClientCallbacks): UseArpReturn {
   const client = useClient(options, callbacks);

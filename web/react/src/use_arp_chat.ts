@@ -1,4 +1,4 @@
-/** A whole chat for applications with bubbles of their own. */
+/** State and actions of a chat, for applications that draw their own bubbles. */
 
 import {
   createSessionAPI,
@@ -19,31 +19,31 @@ import { useClient, type ClientOptions } from "./use_client.js";
 import { useSessions, type Sessions } from "./use_sessions.js";
 
 export interface UseArpChatOptions extends Partial<ClientOptions>, DraftOptions {
-  /** A client of your own, or without it and `url` the nearest provider's. */
+  /** An existing client. Without it and without `url`, the client of the nearest provider is used. */
   client?: ArpClient | null | undefined;
-  /** Where the lists of chats are, if not where `url` is. */
+  /** Base address of the lists of chats, if it is not that of `url`. */
   apiBaseUrl?: string | undefined;
 }
 
 export interface UseArpChatReturn extends Sessions, ChatActions {
-  /** Each is the same object until something in it changes. */
+  /** Messages; each is the same object until something in it changes. */
   messages: ChatMessage[];
-  /** An answer is being written or will be. */
+  /** Whether an answer is being written or expected. */
   isStreaming: boolean;
   isConnected: boolean;
-  /** The tools of the newest turn that used some. */
+  /** Tool calls of the newest turn that has any. */
   toolCards: ToolCardState[];
   runningToolCount: number;
-  /** The tools that wait for permission; answer with `client.grant` and `client.deny`. */
+  /** Permission requests that wait for an answer; answer with `client.grant` and `client.deny`. */
   permissions: readonly OpenPermission[];
-  /** "" until the server has named it. */
+  /** Id of the session; "" until the server has named it. */
   sessionId: string;
   capabilities: ArpCapabilities | null;
   status: Status;
   client: ArpClient | null;
 }
 
-/** Messages, tools, sending, sessions: what a chat is, with nothing drawn. */
+/** Return messages, tool calls, sessions and actions of a chat. Draws nothing. */
 export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClientCallbacks): UseArpChatReturn {
   const { client: given, apiBaseUrl, ...rest } = options;
   const shared = useArpClient();
@@ -53,9 +53,9 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
   const view = useMemo(() => (client === null ? null : new ChatView(client)), [client]);
   const status = useArpStatus(client);
   const toolCards = useCell(view?.tools ?? NO_TOOLS_CELL, NO_TOOLS);
-  const elsewhere = useMemo(() => (apiBaseUrl === undefined ? null : createSessionAPI(apiBaseUrl)), [apiBaseUrl]);
+  const otherApi = useMemo(() => (apiBaseUrl === undefined ? null : createSessionAPI(apiBaseUrl)), [apiBaseUrl]);
   const actions = useMemo(() => chatActions(() => client), [client]);
-  const lists = useSessions(elsewhere ?? client?.sessions ?? null, status.sessionId, actions.startNewChat);
+  const lists = useSessions(otherApi ?? client?.sessions ?? null, status.sessionId, actions.startNewChat);
   return {
     messages: useCell(view?.messages ?? NO_MESSAGES_CELL, NO_MESSAGES),
     isStreaming: useCell(view?.isStreaming ?? NO, false),

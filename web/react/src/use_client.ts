@@ -1,19 +1,19 @@
-/** One client for as long as a component is there. */
+/** A client with the lifetime of a component. */
 
 import { ArpClient, type ArpClientCallbacks, type ArpClientOptions } from "@agent-rendering/core";
 import { useEffect, useState } from "react";
 import { defined, type SharedClientOptions } from "../../bindings/src/client_options.js";
 import { useLatest } from "./cell.js";
 
-/** What a client is made with, and whether it connects by itself. */
+/** Options of the client, and whether it connects by itself. */
 export interface ClientOptions extends SharedClientOptions {
   /** `ws://HOST/_arp/v1`, or `http://HOST` with the prefix of a mount. */
   url: string;
-  /** The session; a new value turns to it. Without it the server makes a new one. */
+  /** Id of the session; a new value switches to that session. Without it the server creates a new session. */
   sessionId?: string | null | undefined;
 }
 
-/** Another value of one of these takes another client; the others count when it is made. */
+/** Options that lead to a new client when they change. Changes of the other options have no effect. */
 const IDENTITY = ["url", "transport", "maxReconnectAttempts", "WebSocket", "fetch", "storage", "schedule"] as const;
 
 const CALLBACKS = {
@@ -36,8 +36,8 @@ interface Made {
 }
 
 /**
- * A client that connects when the component is there and disconnects when it has gone; `null` on
- * the server and where `options` is.
+ * Return a client that connects when the component is mounted and disconnects when it is unmounted. Return `null` on
+ * the server and if `options` is `null`.
  */
 export function useClient(options: ClientOptions | null, callbacks: ArpClientCallbacks = {}): ArpClient | null {
   const latest = useLatest({ options, callbacks });
@@ -75,7 +75,7 @@ export function useClient(options: ClientOptions | null, callbacks: ArpClientCal
   return client;
 }
 
-/** Callbacks that call those that are given now. */
+/** Return callbacks that call the current ones: those of the latest render. */
 function relay(now: () => ArpClientCallbacks): ArpClientCallbacks {
   const names = Object.keys(CALLBACKS) as (keyof ArpClientCallbacks)[];
   const call = (name: keyof ArpClientCallbacks) => {
@@ -84,7 +84,7 @@ function relay(now: () => ArpClientCallbacks): ArpClientCallbacks {
   return Object.fromEntries(names.map((name) => [name, call(name)]));
 }
 
-/** Options of the client alone, without those that are `undefined`. */
+/** Return the options of the core's client, without those that are `undefined`. */
 function present({ autoConnect: _, ...options }: ClientOptions): ArpClientOptions {
   return defined(options) as ArpClientOptions;
 }

@@ -11,20 +11,21 @@ export interface Sessions extends SessionActions {
 }
 
 /**
- * What a list of chats needs. Nothing here rejects: what went wrong is in `sessionsError`.
+ * Return the list of chats and its actions. The actions never reject; an error is in `sessionsError`.
  *
- * @param left Called when the chat that is open has been deleted.
+ * @param open Id of the open chat.
+ * @param onOpenDeleted Called when the open chat was deleted.
  */
-export function useSessions(api: SessionAPI | null, open: string | null, left: () => void): Sessions {
+export function useSessions(api: SessionAPI | null, open: string | null, onOpenDeleted: () => void): Sessions {
   const [list] = useState(() => new SessionList());
   const { sessions, error } = useCell(list.cell, NO_SESSIONS);
   useEffect(() => () => list.ignorePending(), [list, api]);
   const loadSessions = useCallback(() => list.load(api), [list, api]);
   const deleteSession = useCallback(
     async (id: string) => {
-      if ((await list.delete(api, id)) && id === open) left();
+      if ((await list.delete(api, id)) && id === open) onOpenDeleted();
     },
-    [list, api, open, left],
+    [list, api, open, onOpenDeleted],
   );
   return { sessions, sessionsError: error, loadSessions, deleteSession };
 }

@@ -1,4 +1,4 @@
-/** Surfaces, popups and overlays, for applications that place them by themselves. */
+/** Surfaces, popups and overlays, for applications that place them themselves. */
 
 import type { ArpClient, Component, Wire } from "@agent-rendering/core";
 import { useMemo } from "react";
@@ -8,25 +8,25 @@ import { useCell } from "./cell.js";
 import { useArpClient } from "./context.js";
 
 export interface UseArpSurfaceReturn extends SurfaceActions {
-  /** What shows on it, for `<ArpRenderer>`; empty when it is closed. */
+  /** Components of the surface, for `<ArpRenderer>`; empty when it is closed. */
   components: readonly Component[];
-  /** Title, role and place; `undefined` of a toplevel without a title, and of one that is closed. */
+  /** Title, role and position; `undefined` if the surface has no description or is closed. */
   info: Wire.SurfaceInfo | undefined;
 }
 
-/** The surfaces besides `main` on which something shows, without popups and overlays. */
+/** Return the names of the non-empty surfaces besides `main`, without popups and overlays. */
 export function useArpSurfaceNames(client?: ArpClient | null): readonly string[] {
   const shared = useArpClient();
   return useCell((client === undefined ? shared : client)?.store.surfaceNames ?? NO_NAMES_CELL, NO_NAMES);
 }
 
-/** The popups and overlays on which something shows; there are some only for a client with the feature `overlays`. */
+/** Return the names of the non-empty popups and overlays; the client needs the feature `overlays`. */
 export function useArpPopupNames(client?: ArpClient | null): readonly string[] {
   const shared = useArpClient();
   return useCell((client === undefined ? shared : client)?.store.popupNames ?? NO_NAMES_CELL, NO_NAMES);
 }
 
-/** One surface, popup or overlay; drawn again only when something on it changes. */
+/** Return one surface, popup or overlay. The component is rendered again only when something on it changes. */
 export function useArpSurface(name: string, client?: ArpClient | null): UseArpSurfaceReturn {
   const shared = useArpClient();
   const used = client === undefined ? shared : client;

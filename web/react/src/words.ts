@@ -1,4 +1,4 @@
-/** What is drawn outside of a whole chat needs besides its data: words, theme, where answers go. */
+/** Context of elements that are drawn outside of a whole chat: texts, theme, and the receiver of answers. */
 
 import { translator, type Strings, type Translator } from "@agent-rendering/core/strings";
 import type { ArpContext } from "@agent-rendering/elements/components";
@@ -12,7 +12,7 @@ import {
   type Words,
 } from "../../bindings/src/element_context.js";
 
-/** A context for elements; the same object until something in it changes. */
+/** Return a context for elements; the same object until something in it changes. */
 export function useElementContext({
   client,
   registry,
@@ -29,16 +29,17 @@ export function useElementContext({
   );
 }
 
-/** English until another language has been loaded. */
+/** Return a translator; it is English until another language is loaded. */
 function useTranslator(locale: string | undefined, strings: Partial<Strings> | undefined): Translator {
   const [table, setTable] = useState<Words>(ENGLISH);
   useEffect(() => {
-    let isWanted = true;
+    // A slow language must not replace a newer choice that has loaded first.
+    let isCurrent = true;
     void loadWords(locale).then((found) => {
-      if (isWanted) setTable(found);
+      if (isCurrent) setTable(found);
     });
     return () => {
-      isWanted = false;
+      isCurrent = false;
     };
   }, [locale]);
   return useMemo(() => translator(table[0], { ...table[1], ...strings }), [table, strings]);

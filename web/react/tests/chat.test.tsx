@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** `<ArpChat>`: what it passes on of the element's. */
+/** `<ArpChat>`: properties and events of the element. */
 
 import type { FeedbackSource } from "@agent-rendering/elements";
 import { expect, test, vi } from "vitest";
@@ -9,13 +9,13 @@ import { mount, report, welcome, WORLD } from "./mounting.js";
 
 const asked: unknown[] = [];
 
-/** The server's lists are empty, and it takes feedback. */
+/** Simulate a server with empty lists that accepts feedback. */
 async function fetch(url: string, { body }: RequestInit = {}): Promise<Response> {
   asked.push([url, ...(body ? [JSON.parse(body as string)] : [])]);
   return new Response(url.includes("/_api/feedback/") ? "{}" : "[]");
 }
 
-/** A chat with one answer; returns its place. */
+/** Draw a chat with one answer; return its node. */
 async function rated(props: ArpChatProps): Promise<HTMLElement> {
   const { node } = await mount(<ArpChat {...WORLD} fetch={fetch as never} {...props} />);
   await welcome();
@@ -24,14 +24,14 @@ async function rated(props: ArpChatProps): Promise<HTMLElement> {
   return node;
 }
 
-/** The thumbs once they are drawn. */
+/** Return the rating buttons when they are drawn. */
 async function thumbsOf(count: number): Promise<HTMLButtonElement[]> {
   const thumbs = () => [...document.querySelectorAll<HTMLButtonElement>("arp-rating [aria-pressed]")];
   await vi.waitFor(() => expect(thumbs().length).toBe(count));
   return thumbs();
 }
 
-test("a thumb goes to the server of the chat, then to onFeedback", async () => {
+test("a rating is sent to the server of the chat, then reported by onFeedback", async () => {
   const onFeedback = vi.fn();
   await rated({ onFeedback });
   const [up] = await thumbsOf(2);
@@ -42,7 +42,7 @@ test("a thumb goes to the server of the chat, then to onFeedback", async () => {
   expect(asked).toContainEqual([path, { turn_id: "t1", rating: "up", comment: "" }]);
 });
 
-test("without anyone who wants feedback there are no thumbs; an object keeps it elsewhere", async () => {
+test("without onFeedback there are no rating buttons; an object stores the ratings itself", async () => {
   expect((await rated({})).querySelector("arp-rating")).toBeNull();
   const source: FeedbackSource = {
     of: async () => ({ rating: "down", comment: "long" }),
@@ -57,7 +57,7 @@ test("without anyone who wants feedback there are no thumbs; an object keeps it 
   await vi.waitFor(() => expect(document.querySelector<HTMLInputElement>("arp-rating input")?.value).toBe("long"));
 });
 
-test("signIn says how somebody signs in", async () => {
+test("signIn shows the way to sign in", async () => {
   const signIn = { text: "Ask Ann.", href: "/login" };
   const { node } = await mount(<ArpChat {...WORLD} fetch={fetch as never} signIn={signIn} />);
   expect(node.querySelector("arp-chat")).toHaveProperty("signIn", signIn);

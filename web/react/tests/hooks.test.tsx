@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Hooks: one connection for as long as a component is there, and no drawing without need. */
+/** Hooks: one connection while a component is mounted, and no unnecessary rendering. */
 
 import { act, memo, StrictMode, useEffect, type ReactElement } from "react";
 import { expect, test, vi } from "vitest";
@@ -46,7 +46,7 @@ function Chat(props: { url?: string }): ReactElement {
 
 const lines = (node: HTMLElement) => [...node.querySelectorAll("li")].map((line) => line.textContent);
 
-test("it connects when it is there, sends what it is, and disconnects when it has gone", async () => {
+test("a client connects on mount, describes itself, and disconnects on unmount", async () => {
   const { node, unmount } = await mount(<Connection />);
   expect([node.textContent, arp.client?.connected, arp.state.capabilities]).toEqual(["offline", false, null]);
   await welcome();
@@ -72,7 +72,7 @@ test("a double mount of strict mode makes one socket", async () => {
   expect(FakeSocket.made.map(({ closed }) => closed)).toEqual([true]);
 });
 
-test("the client is there from the first drawing and stays the same", async () => {
+test("the client exists from the first render and stays the same", async () => {
   const seen = new Set<unknown>();
   const Watching = () => {
     seen.add(useArp({ ...WORLD, sessionId: "s", token: () => "inline" }).client);
@@ -84,7 +84,7 @@ test("the client is there from the first drawing and stays the same", async () =
   expect([seen.size, seen.has(null)]).toEqual([1, false]);
 });
 
-test("without autoConnect it waits for connect", async () => {
+test("without autoConnect the client waits for connect", async () => {
   await mount(<Connection autoConnect={false} />);
   expect(FakeSocket.made).toHaveLength(0);
   await act(async () => arp.connect());
@@ -92,7 +92,7 @@ test("without autoConnect it waits for connect", async () => {
   expect(arp.state.connected).toBe(true);
 });
 
-test("another address takes another client, another session the same one", async () => {
+test("another address creates a new client, another session keeps it", async () => {
   const { show } = await mount(<Connection />);
   await welcome();
   const [first] = FakeSocket.made;
@@ -107,7 +107,7 @@ test("another address takes another client, another session the same one", async
   ]);
 });
 
-test("callbacks are those of the newest drawing", async () => {
+test("callbacks are those of the latest render", async () => {
   const received: string[] = [];
   const { show } = await mount(<Connection onDelta={(text) => received.push(`first ${text}`)} />);
   await welcome();
@@ -116,7 +116,7 @@ test("callbacks are those of the newest drawing", async () => {
   expect([received, FakeSocket.made.length]).toEqual([["second a"], 1]);
 });
 
-test("a chat shows what is sent and answered", async () => {
+test("a chat has the sent messages and the answers", async () => {
   const { node } = await mount(<Chat />);
   await welcome();
   expect([chat.isConnected, chat.sessionId, chat.isStreaming]).toEqual([true, "s", false]);
@@ -130,7 +130,7 @@ test("a chat shows what is sent and answered", async () => {
   expect(chat.isStreaming).toBe(false);
 });
 
-test("answers, stop and files go out", async () => {
+test("answers, stop and files are sent", async () => {
   await mount(<Chat />);
   await welcome();
   await report(
@@ -148,7 +148,7 @@ test("answers, stop and files go out", async () => {
   ]);
 });
 
-test("W83: a message is drawn again only when its own data changes", async () => {
+test("W83: a message is rendered again only when its own data changes", async () => {
   const drawn = new Map<string, number>();
   const Line = memo(function Line({ message: { content, role } }: { message: ChatMessage }) {
     useEffect(() => void drawn.set(role + content.slice(0, 1), (drawn.get(role + content.slice(0, 1)) ?? 0) + 1));
@@ -163,7 +163,7 @@ test("W83: a message is drawn again only when its own data changes", async () =>
   expect(drawn.get("assistanta")).toBe(10);
 });
 
-test("W83: a turn is drawn again only when something in it changes", async () => {
+test("W83: a turn is rendered again only when something in it changes", async () => {
   const drawn: string[] = [];
   const Turn = ({ id }: { id: string }) => {
     const turn = useArpTurn(id);
@@ -183,7 +183,7 @@ test("W83: a turn is drawn again only when something in it changes", async () =>
   expect(drawn).toEqual(["t2", "t2", "t2", "t2", "t2"]);
 });
 
-test("a provider gives its client, its state and own components to all below", async () => {
+test("a provider gives its client, state and custom components to all components below", async () => {
   const Own = () => null;
   let seen!: ReturnType<typeof useArpContext>;
   const Below = () => {
@@ -203,7 +203,7 @@ test("a provider gives its client, its state and own components to all below", a
   expect(FakeSocket.made).toHaveLength(1);
 });
 
-test("a provider of the draft's shape provides what it is given", async () => {
+test("a provider in the draft's form provides the given values", async () => {
   let seen!: ReturnType<typeof useArpContext>;
   const Below = () => {
     seen = useArpContext();
@@ -218,7 +218,7 @@ test("a provider of the draft's shape provides what it is given", async () => {
   expect([seen.connected, seen.capabilities, seen.client]).toEqual([true, capabilities, null]);
 });
 
-test("the list of chats: had, deleted, and why not", async () => {
+test("chats are listed and deleted, and an error is reported", async () => {
   const requested: string[] = [];
   let isDown = false;
   const fetch = vi.fn(async (url: string, init?: RequestInit) => {
@@ -244,7 +244,7 @@ test("the list of chats: had, deleted, and why not", async () => {
   expect([chat.sessions.length, chat.sessionsError?.message]).toEqual([1, "TypeError: no network"]);
 });
 
-test("an old client is let go when the address changes, with its messages", async () => {
+test("the old client and its messages are released when the address changes", async () => {
   const { node, show } = await mount(<Chat />);
   await welcome();
   await report(input(1, "Hi"));
@@ -254,7 +254,7 @@ test("an old client is let go when the address changes, with its messages", asyn
   expect(FakeSocket.made[0]?.closed).toBe(true);
 });
 
-test("a permission of a turn that a restart cut off is there, and can be granted", async () => {
+test("a permission of a turn that ended in a restart is listed and can be granted", async () => {
   await mount(<Chat />);
   await welcome();
   await report(

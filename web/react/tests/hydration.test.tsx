@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** What came from a server is taken over without a word, and then becomes elements. */
+/** Markup of a server is hydrated without a warning, and then replaced by elements. */
 
 import { StrictMode } from "react";
 import { renderToString } from "react-dom/server";
@@ -25,7 +25,7 @@ const page = (
   </StrictMode>
 );
 
-test("W86: hydration has no warning, and the chat is there afterwards", async () => {
+test("W86: hydration has no warning, and the chat is drawn afterwards", async () => {
   const complaints = vi.spyOn(console, "error");
   const markup = renderToString(page);
   expect(markup).toContain("arp-shell");

@@ -1,4 +1,4 @@
-/** React in a document that tests look at. */
+/** React in a document, for tests. */
 
 import { act, type ReactNode } from "react";
 import { createRoot, hydrateRoot, type Root } from "react-dom/client";
@@ -15,7 +15,7 @@ export interface Mounted {
   unmount(): Promise<void>;
 }
 
-/** Draws into a new node of the document. */
+/** Render into a new node of the document. */
 export async function mount(children: ReactNode, markup?: string): Promise<Mounted> {
   const node = document.createElement("div");
   if (markup !== undefined) node.innerHTML = markup;
@@ -33,17 +33,17 @@ export async function mount(children: ReactNode, markup?: string): Promise<Mount
   };
 }
 
-/** Lets a socket tell something, and React draw it. */
+/** Deliver messages from a socket, and wait until React has rendered. */
 export async function report(...messages: object[]): Promise<void> {
   await act(async () => FakeSocket.last.notify(...messages));
 }
 
-/** Lets the newest socket connect. */
+/** Connect the newest socket. */
 export async function welcome(session: object = {}): Promise<void> {
   await act(async () => FakeSocket.last.welcome(session));
 }
 
-/** What every client of a test is made with: sockets of the test, frames at once. */
+/** Options of every client in a test: sockets of the test, and no waiting for frames. */
 export const WORLD = {
   url: "http://agent.example",
   storage: null,

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Components of the application's own in the places that the elements leave for them. */
+/** Custom components in the places that the elements create for them. */
 
 import type { Component } from "@agent-rendering/core";
 import { act, createContext, useContext, useState } from "react";
@@ -36,7 +36,7 @@ function Map(props: ArpComponentProps & { city: string }) {
 
 const own = { "x-acme-map": Map };
 
-/** Until elements have drawn, and portals in them. */
+/** Wait until the elements are drawn, and the portals inside them. */
 async function drawn(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await act(async () => Promise.resolve());
 }
@@ -47,13 +47,13 @@ async function shown(children: React.ReactNode): Promise<Mounted> {
   return mounted;
 }
 
-test("a renderer draws the application's component with the agent's props", async () => {
+test("a renderer draws a custom component with the agent's props", async () => {
   const { node } = await shown(<ArpRenderer component={map("Ulm")} components={own} />);
   expect(node.querySelector("button")?.textContent).toBe("ULM 0");
   expect([given.component.id, given._restored]).toEqual(["m", false]);
 });
 
-test("below an element it is in a place, keeps its state through changes, and goes", async () => {
+test("inside an element a custom component is in a place, keeps its state through changes, and is removed", async () => {
   const { node, show } = await shown(<ArpRenderer component={grouped(map("Ulm"))} components={own} />);
   const button = node.querySelector<HTMLElement>("arp-component button");
   expect(button?.textContent).toBe("ULM 0");
@@ -66,7 +66,7 @@ test("below an element it is in a place, keeps its state through changes, and go
   expect(node.querySelector("arp-place")).toBeNull();
 });
 
-test("React's context reaches into places", async () => {
+test("React's context works in places", async () => {
   const Colour = createContext("none");
   const Painted = () => <i>{useContext(Colour)}</i>;
   const { node } = await shown(
@@ -79,7 +79,7 @@ test("React's context reaches into places", async () => {
   expect(node.querySelector("i")?.textContent).toBe("red");
 });
 
-test("W84: one that throws shows the error card, and comes back with the next version", async () => {
+test("W84: a component that throws shows the error card, and is drawn again with its next version", async () => {
   const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const both = (city: unknown) => (
     <>
@@ -96,7 +96,7 @@ test("W84: one that throws shows the error card, and comes back with the next ve
   silent.mockRestore();
 });
 
-test("W78: props cannot be markup, handlers, or what React means by a name", async () => {
+test("W78: props cannot be markup, handlers, or names with a meaning in React", async () => {
   const Spread = (props: object) => (
     <div
       {...Object.fromEntries(
@@ -121,7 +121,7 @@ test("W78: props cannot be markup, handlers, or what React means by a name", asy
   expect(node.innerHTML).toBe('<div city="Ulm" title="T"></div>');
 });
 
-test("it answers, acts and says through the client", async () => {
+test("a component sends answers, actions and texts through the client", async () => {
   const Asking = (props: ArpComponentProps) => {
     given = props as typeof given;
     return null;
@@ -172,7 +172,7 @@ test("without a client an answer goes to onInput as a text", async () => {
   expect(received).toEqual(["yes"]);
 });
 
-test("a component of the catalog is no override of itself", async () => {
+test("a built-in component does not replace itself", async () => {
   const { node } = await shown(
     <ArpRenderer
       component={{ id: "t", type: "table", props: { headers: [], rows: [] } }}
@@ -203,7 +203,7 @@ test("a message is drawn from a turn, and from the draft's fields", async () => 
   expect(element.turn.output.map(({ type }) => type)).toEqual(["text", "x-acme-map"]);
 });
 
-test("a place outlives changes of the conversation", async () => {
+test("a place stays through changes of the conversation", async () => {
   const { node } = await shown(
     <ArpProvider {...WORLD} components={own}>
       <ArpRenderer component={grouped(map("Ulm"))} />
@@ -215,7 +215,7 @@ test("a place outlives changes of the conversation", async () => {
   expect(node.querySelectorAll("button").length).toBe(1);
 });
 
-test("renderMarkdown draws what is sent in place of our Markdown", async () => {
+test("renderMarkdown replaces the built-in Markdown", async () => {
   const { node } = await shown(
     <ArpMessage id="m" content="So it is." renderMarkdown={(content) => <u>{content}</u>} />,
   );

@@ -1,4 +1,4 @@
-/** On a server: nothing touches a window, and what is sent says what it can without scripts. */
+/** Rendering on a server: `window` is not used, and the markup has the content that needs no scripts. */
 
 import { renderToString } from "react-dom/server";
 import { afterEach, expect, test, vi } from "vitest";
@@ -21,11 +21,11 @@ afterEach(() => {
   expect(complaints.mock.calls).toEqual([]);
 });
 
-test("there is no document here", () => {
+test("there is no document", () => {
   expect([typeof document, typeof window]).toEqual(["undefined", "undefined"]);
 });
 
-test("W86: a chat is its heading and suggestions", () => {
+test("W86: a chat is rendered as its heading and suggestions", () => {
   const chat = (
     <ArpChat
       url="/"
@@ -41,7 +41,7 @@ test("W86: a chat is its heading and suggestions", () => {
   );
 });
 
-test("W86: a message is its text, a component its place", () => {
+test("W86: a message is rendered as its text, a component as an empty host", () => {
   expect(renderToString(<ArpMessage id="m" role="user" content="Hi <b>" />)).toBe(
     '<div class="arp-message-host arp-message--user"><p class="arp-shell">Hi &lt;b&gt;</p></div>',
   );
@@ -51,7 +51,7 @@ test("W86: a message is its text, a component its place", () => {
   expect(renderToString(<Table headers={["a"]} rows={[]} />)).toBe('<div class="arp-component-host"></div>');
 });
 
-test("W86: hooks give what a client is before it connects", () => {
+test("W86: hooks return the state before connecting", () => {
   const Reading = () => {
     const { client, state, status } = useArp({ url: "/", sessionId: "s" });
     const chat = useArpChat({ url: "/" });
@@ -76,7 +76,7 @@ test("W86: hooks give what a client is before it connects", () => {
   ).toBe("[null,false,&quot;idle&quot;,0,null,null,0,null]");
 });
 
-test("W86: an own component is drawn on the server", () => {
+test("W86: a custom component is drawn on the server", () => {
   const Map = ({ city }: { city: string }) => <b>{city}</b>;
   const shown = (
     <ArpRenderer
@@ -87,7 +87,7 @@ test("W86: an own component is drawn on the server", () => {
   expect(renderToString(shown)).toBe("<b>Ulm</b>");
 });
 
-test("W86: the panel of tools", () => {
+test("W86: the activity panel is drawn on the server", () => {
   const card = {
     name: "query",
     displayName: "Query",

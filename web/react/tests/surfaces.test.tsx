@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Surfaces that an application places by itself. */
+/** Surfaces that an application places itself. */
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -75,7 +75,7 @@ test("a surface and a popup are listed and drawn where the application wants the
   expect([names(), side.components, side.info]).toEqual(["|pop", [], undefined]);
 });
 
-test("what the user does with a surface goes to the agent", async () => {
+test("actions of the user on a surface are sent to the agent", async () => {
   await shown();
   await report({ type: "hello", v: 1, capabilities: { components: [], features: ["resume", "overlays"] } });
   const sent = () => FakeSocket.last.sent.at(-1);
@@ -93,7 +93,7 @@ test("what the user does with a surface goes to the agent", async () => {
   expect(sent()).toMatchObject({ input_type: "action", surface: "side", data: { action: "arp.close" } });
 });
 
-test("without a client there is nothing on a surface", async () => {
+test("without a client a surface is empty", async () => {
   const { node } = await mount(<Side />);
   side.close();
   expect([node.querySelector("aside")?.children.length, side.components]).toEqual([0, []]);

@@ -1,17 +1,17 @@
-/** What tools do, in a panel beside the chat. `<ArpChat>` shows it in the conversation itself. */
+/** The tool calls of an answer, in a panel beside the chat. `<ArpChat>` shows them in the conversation instead. */
 
 import type { ToolCardState } from "@agent-rendering/core/chat";
 import { translator, type Translator } from "@agent-rendering/core/strings";
 import { defineComponent, h, type PropType } from "vue";
 import { TOOL_STATE_TEXTS } from "../../bindings/src/chat.js";
 
-/** The tools of an answer with their state; nothing while there are none. */
+/** List of the tool calls with their states; empty while there are none. */
 export const ArpActivityPanel = defineComponent({
   name: "ArpActivityPanel",
   props: {
     toolCards: { type: Array as PropType<ToolCardState[]>, required: true },
     open: { type: Boolean, default: false },
-    /** Returns the words; English if absent. */
+    /** Translator; English if absent. */
     t: { type: Function as PropType<Translator>, default: () => translator("en") },
   },
   emits: { toggle: () => true },

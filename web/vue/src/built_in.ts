@@ -5,7 +5,7 @@ import { defineComponent, getCurrentInstance, h, useId, type DefineComponent } f
 import { BUILT_IN, builtInName, isAgentsProp, type BuiltInProps } from "../../bindings/src/built_in.js";
 import { ArpRenderer } from "./renderer.js";
 
-/** Return a component of a type: its props are all that it is given, in either spelling of a name. */
+/** Return a Vue component that draws its attributes as a component of a type. Names may use `-` instead of `_`. */
 export function builtIn<Type extends keyof CoreProps>(type: Type): DefineComponent<BuiltInProps<Type>> {
   const component = defineComponent({
     name: builtInName(type),

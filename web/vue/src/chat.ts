@@ -1,4 +1,4 @@
-/** A whole chat: `<arp-chat>` with a client, and components of the application's own in its places. */
+/** A whole chat: `<arp-chat>` with a client and custom components. */
 
 import type { ArpClient, ArpClientCallbacks, Component, ErrorPayload, Json } from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
@@ -30,40 +30,40 @@ export const ArpChat = defineComponent({
     url: { type: String, ...absent },
     sessionId: { type: String as PropType<string | null>, ...absent },
     token: { type: [String, Function] as PropType<ClientOptions["token"]>, ...absent },
-    /** A client of your own, or without it and `url` the nearest provider's. */
+    /** An existing client. Without it and without `url`, the client of the nearest provider is used. */
     client: { type: Object as PropType<ArpClient | null>, ...absent },
     callbacks: { type: Object as PropType<ArpClientCallbacks>, ...absent },
     autoConnect: { type: Boolean, default: true },
-    /** The other options of a client. */
+    /** Further options of the client. */
     options: { type: Object as PropType<Partial<ClientOptions>>, ...absent },
-    /** Of the welcome; the server's if absent. */
+    /** Title of the welcome; the server's if absent. */
     title: { type: String, ...absent },
     description: { type: String, ...absent },
     suggestions: { type: Array as PropType<readonly string[]>, ...absent },
-    /** `system` (the default, also `auto`) follows the reader's. */
+    /** Theme; `system` (the default) and `auto` follow the setting of the user's system. */
     theme: { type: String as PropType<Theme>, ...absent },
-    /** Any CSS colour; text on it follows. */
+    /** Accent, any CSS colour. The colour of text on it is chosen for contrast. */
     accentColor: { type: String, ...absent },
-    /** Address of a picture of this page's own server, or a short text. */
+    /** Address of a picture on this page's own server, or a short text. */
     logo: { type: String, ...absent },
-    /** Beside what the agent says; as `logo`. */
+    /** Picture beside the agent's messages; the same kinds of values as `logo`. */
     avatar: { type: String, ...absent },
-    /** Other keys than ours: `{stop: "Control+.", previous: null}`. */
+    /** Keys that replace the default ones, such as `{stop: "Control+.", previous: null}`. */
     keys: { type: Object as PropType<Partial<ChatKeys>>, ...absent },
-    /** Your own components by type, also in place of ours. */
+    /** Custom components by type; they may replace built-in ones. */
     components: { type: Object as PropType<ArpComponents>, ...absent },
     locale: { type: String, ...absent },
-    /** Texts in place of ours. */
+    /** Texts that replace the built-in ones. */
     strings: { type: Object as PropType<Partial<Strings>>, ...absent },
-    /** Of the message box. */
+    /** Placeholder of the message box. */
     placeholder: { type: String, ...absent },
-    /** Whether readers rate answers (default: if something listens to `feedback`); an object keeps the ratings in place of the server. */
+    /** Whether users can rate answers (default: if `feedback` has a listener); an object stores the ratings itself. */
     feedback: { type: [Boolean, Object] as PropType<FeedbackSource | boolean>, ...absent },
-    /** How somebody signs in whom the server does not let in. */
+    /** Way to sign in, for users that the server refuses. */
     signIn: { type: Object as PropType<SignIn | null>, ...absent },
-    /** Shows what tools do. */
+    /** Whether tool calls and thinking are shown. */
     showActivityPanel: { type: Boolean, default: true },
-    // Options of the draft that the client finds out by itself.
+    // Options of the draft that have no effect, because the client gets these values from the server.
     apiBaseUrl: { type: String, ...absent },
     chatParam: { type: String, ...absent },
     sseFallbackPath: { type: String, ...absent },
@@ -83,19 +83,21 @@ export const ArpChat = defineComponent({
     const components = useComponents(() => props.components);
     const own = computed(() => ownOf(components.value));
     const isOwn = () => props.client === undefined && props.url !== undefined;
-    const made = useClient(
+    const ownClient = useClient(
       () => (isOwn() ? (offering(clientOptions(props), own.value) as ClientOptions) : null),
       props.callbacks,
     );
-    const client = computed(() => (isOwn() ? made.value : props.client === undefined ? shared.value : props.client));
+    const client = computed(() =>
+      isOwn() ? ownClient.value : props.client === undefined ? shared.value : props.client,
+    );
     const { registry, teleports } = useOwnComponents(() => own.value);
     const element = shallowRef<ArpChatElement | null>(null);
     const isBrowser = useBrowser();
-    const isHeard = getCurrentInstance()?.vnode.props?.onFeedback !== undefined;
+    const hasFeedbackListener = getCurrentInstance()?.vnode.props?.onFeedback !== undefined;
     const properties = computed(() => ({
       ...chatProperties(props),
       client: client.value,
-      feedback: props.feedback ?? isHeard,
+      feedback: props.feedback ?? hasFeedbackListener,
       components: registry.value,
     }));
     expose({
@@ -114,18 +116,18 @@ export const ArpChat = defineComponent({
       onArpFeedback: ({ detail }: CustomEvent) => emit("feedback", detail.turnId, detail.rating, detail.comment),
       onArpAction: ({ detail }: CustomEvent) => emit("action", detail.component, detail.name, detail.payload),
     };
-    const taken = (node: HTMLElement | null) => (element.value = node as ArpChatElement | null);
+    const elementRef = (node: HTMLElement | null) => (element.value = node as ArpChatElement | null);
     return () =>
       h("div", { class: "arp-host", style: { height: "100%" } }, [
         isBrowser.value && client.value !== null
-          ? h(CustomElement, { key: "chat", tag: "arp-chat", properties: properties.value, taken, ...on })
+          ? h(CustomElement, { key: "chat", tag: "arp-chat", properties: properties.value, elementRef, ...on })
           : shell(props),
         ...teleports(),
       ]);
   },
 });
 
-/** What is there until elements can be drawn, and for readers without scripts. */
+/** Content until elements can be drawn, and for browsers without scripts. */
 function shell({ title, description, suggestions = [] }: ChatAppearance) {
   return h("section", { key: "shell", class: "arp arp-shell", "aria-busy": "true" }, [
     title === undefined ? null : h("h2", title),

@@ -1,4 +1,4 @@
-/** Components of the application's own: what they get, where they stand, and what they may break. */
+/** Custom components: their props, their places inside the elements, and a boundary for their errors. */
 
 import type { Component as ArpComponent } from "@agent-rendering/core";
 import { drawingProps } from "@agent-rendering/core/chat";
@@ -24,7 +24,7 @@ import { answerText, ownProps, registryOf, typesKey } from "../../bindings/src/o
 import { useCell } from "./cell.js";
 import type { ArpComponents } from "./provide.js";
 
-/** A registry for the elements, and what is to be drawn in their places. */
+/** Return a registry for the elements, and the teleports that fill the places which the elements create. */
 export function useOwnComponents(components: () => ArpComponents): {
   registry: ComputedRef<Components>;
   teleports: () => VNode[];
@@ -42,7 +42,7 @@ function teleport({ key, node, component, context }: Place, components: ArpCompo
   return [h(Teleport, { to: node, key }, [h(OwnComponent, { own, component, context })])];
 }
 
-/** One component of the application's own; what throws inside shows one error card until its next version. */
+/** One custom component. If it throws, an error card is shown until a new version of the component arrives. */
 export const OwnComponent = defineComponent({
   name: "ArpOwnComponent",
   inheritAttrs: false,
@@ -67,31 +67,31 @@ export const OwnComponent = defineComponent({
       const { own, component, context, onText } = props;
       if (!isLoaded.value) return h(own);
       if (failure.value !== null) return h(Failure, { component, context, cause: failure.value.cause });
-      return h(own, givenTo(own, component, context, onText));
+      return h(own, propsFor(own, component, context, onText));
     };
   },
 });
 
-/** What Vue keeps of a component that is loaded when it is wanted. */
+/** Internal fields of Vue's async components. */
 interface Async {
   readonly __asyncLoader?: () => Promise<Component>;
   readonly __asyncResolved?: Component;
 }
 
-/** Whether a component is here; until then nobody knows what it declares. */
+/** Return whether a component is loaded. Before that, the props that it declares are unknown. */
 function useLoaded(own: () => Component): Readonly<Ref<boolean>> {
   const isLoaded = ref(true);
-  const look = (component: Component) => {
+  const check = (component: Component) => {
     const { __asyncLoader: load, __asyncResolved: resolved } = component as Async;
     isLoaded.value = load === undefined || resolved !== undefined;
-    // A failure to load shows where the component is drawn.
+    // If loading fails, Vue shows the failure where the component is drawn.
     if (!isLoaded.value)
       void load?.().then(
-        () => look(own()),
+        () => check(own()),
         () => undefined,
       );
   };
-  watch(own, look, { immediate: true });
+  watch(own, check, { immediate: true });
   return isLoaded;
 }
 
@@ -111,10 +111,10 @@ const Failure = defineComponent({
 });
 
 /**
- * What a component is given. Only what it declares: an undeclared prop would fall through to its
- * root element, where the agent's `style` or `onclick` would take effect.
+ * Return the props and listeners of a custom component, only those that it declares. An undeclared prop would fall
+ * through to the root element of the component, where the agent's `style` or `onclick` would take effect.
  */
-function givenTo(
+function propsFor(
   own: Component,
   component: ArpComponent,
   context: ArpContext,
@@ -122,7 +122,7 @@ function givenTo(
 ): object {
   const ours = ownProps(component, context);
   const onInput = (text: unknown) => {
-    if (typeof text !== "string") return; // an `input` event of the DOM, which bubbles here
+    if (typeof text !== "string") return; // a bubbling `input` event of the DOM
     if (onText) onText(text);
     else answerText(component, context, text);
   };
@@ -145,7 +145,7 @@ interface Declaring {
   readonly mixins?: Component[];
 }
 
-/** The names that a component declares; `null` where all it gets is its own business: a bare function, one of ours. */
+/** Return the names that a component declares, or `null` if it handles all: a plain function or a built-in one. */
 function declared(own: Component, kind: "props" | "emits"): Set<string> | null {
   const options = ((own as Async).__asyncResolved ?? own) as Declaring;
   const names = options[kind];

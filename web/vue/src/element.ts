@@ -1,15 +1,15 @@
-/** Custom elements from Vue: their properties, and whether they can be drawn yet. */
+/** Custom elements in Vue: their properties, and whether they can be drawn yet. */
 
 import { defineComponent, h, onMounted, ref, shallowRef, watch, type PropType, type Ref } from "vue";
 import { setProperties, type Properties } from "../../bindings/src/element.js";
 
-/** A custom element that Vue leaves the inside of alone. `properties` are set as properties, never as attributes. */
+/** A custom element. Vue does not touch its children. `properties` are set as properties, never as attributes. */
 export const CustomElement = defineComponent({
   name: "ArpCustomElement",
   props: {
     tag: { type: String, required: true },
     properties: { type: Object as PropType<Properties>, required: true },
-    taken: { type: Function as PropType<(element: HTMLElement | null) => void>, default: undefined },
+    elementRef: { type: Function as PropType<(element: HTMLElement | null) => void>, default: undefined },
   },
   setup(props) {
     const element = shallowRef<HTMLElement | null>(null);
@@ -17,18 +17,18 @@ export const CustomElement = defineComponent({
       if (element.value) setProperties(element.value, props.properties);
     };
     watch(() => props.properties, set, { flush: "post" });
-    const take = (node: unknown) => {
+    const setElement = (node: unknown) => {
       const found = node as HTMLElement | null;
       if (found === element.value) return;
       element.value = found;
       set();
-      props.taken?.(found);
+      props.elementRef?.(found);
     };
-    return () => h(props.tag, { ref: take });
+    return () => h(props.tag, { ref: setElement });
   },
 });
 
-/** Whether this is drawn in a browser and not over what a server sent: then elements can be. */
+/** Return whether elements can be drawn: in a browser, after hydration. */
 export function useBrowser(): Readonly<Ref<boolean>> {
   const isBrowser = ref(false);
   onMounted(() => {

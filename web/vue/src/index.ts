@@ -1,4 +1,4 @@
-/** The Agent Rendering Protocol for Vue: see README.md. */
+/** The Agent Rendering Protocol for Vue; see README.md. */
 
 export { useArp } from "./use_arp.js";
 export type { UseArpOptions, UseArpReturn } from "./use_arp.js";

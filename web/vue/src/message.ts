@@ -1,4 +1,4 @@
-/** One turn, or one message of the draft's shape: `<arp-message>`. */
+/** One turn, or one message in the draft's form, drawn with `<arp-message>`. */
 
 import type { ArpClient, ErrorPayload, ToolRenderEvent, TurnState } from "@agent-rendering/core";
 import type { MessagePart } from "@agent-rendering/core/chat";
@@ -14,12 +14,12 @@ import { useElementContext } from "./words.js";
 
 const absent = { default: undefined } as const;
 
-/** Drawn again only when its own data changes: `<ArpMessage v-bind="message" />`, or `:turn`. */
+/** Draws `v-bind="message"` or `:turn`. It is rendered again only when its own data changes. */
 export const ArpMessage = defineComponent({
   name: "ArpMessage",
   inheritAttrs: false,
   props: {
-    /** A turn, as `useArpTurn` gives it. */
+    /** A turn, as `useArpTurn` returns it. */
     turn: { type: Object as PropType<TurnState>, ...absent },
     id: { type: String, ...absent },
     role: { type: String as PropType<"user" | "assistant">, default: "assistant" },
@@ -29,19 +29,19 @@ export const ArpMessage = defineComponent({
     parts: { type: Array as PropType<readonly MessagePart[]>, ...absent },
     status: { type: String as PropType<TurnState["status"]>, ...absent },
     error: { type: Object as PropType<ErrorPayload>, ...absent },
-    /** Nothing in it can be answered. */
+    /** Whether its questions can no longer be answered. */
     restored: { type: Boolean, default: false },
-    /** The nearest provider's if absent. */
+    /** Client; that of the nearest provider if absent. */
     client: { type: Object as PropType<ArpClient | null>, ...absent },
     components: { type: Object as PropType<ArpComponents>, ...absent },
     theme: { type: String as PropType<"light" | "dark" | "system" | "auto">, ...absent },
     locale: { type: String, ...absent },
     strings: { type: Object as PropType<Partial<Strings>>, ...absent },
-    /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
+    /** Picture beside the agent's message: an address on this page's own server, or a short text. */
     avatar: { type: String, default: "" },
   },
   emits: {
-    /** An answer as a text, where there is no client. */
+    /** An answer as a text, if there is no client. */
     input: (_text: string) => true,
   },
   setup(props, { emit }) {

@@ -1,4 +1,4 @@
-/** What components below a provider share: the client, and components of the application's own. */
+/** Injected values of the components below a provider: the client and the custom components. */
 
 import { type ArpCapabilities, type ArpClient, type Status, type TurnState } from "@agent-rendering/core";
 import {
@@ -18,13 +18,13 @@ import type { OwnComponentProps } from "../../bindings/src/own_components.js";
 import { capabilitiesOf, IDLE_CELL } from "../../bindings/src/status.js";
 import { useCell } from "./cell.js";
 
-/** Props that a component of your own gets besides the agent's; declare those that you want. */
+/** Props of a custom component in addition to the agent's. Vue passes only those that the component declares. */
 export interface ArpComponentProps extends OwnComponentProps {}
 
-/** Components of your own by type. They may emit `input` with a text, `answer` with a value, `action` with a name. */
+/** Custom components by type. They may emit `input` with a text, `answer` with a value, `action` with a name. */
 export type ArpComponents = { readonly [type: string]: Component };
 
-// The draft's keys; what is after them may be a ref: read it with `unref`.
+// Keys of the draft. A value may be a ref: read it with `unref`.
 export const ArpComponentsKey: InjectionKey<MaybeRef<ArpComponents>> = Symbol("arp-components");
 export const ArpConnectedKey: InjectionKey<MaybeRef<boolean>> = Symbol("arp-connected");
 export const ArpCapabilitiesKey: InjectionKey<MaybeRef<ArpCapabilities | null>> = Symbol("arp-capabilities");
@@ -32,7 +32,7 @@ export const ArpClientKey: InjectionKey<MaybeRef<ArpClient | null>> = Symbol("ar
 
 const NO_COMPONENTS: ArpComponents = {};
 
-/** Provides a client, its state, and own components to all below. */
+/** Provide a client, its state and custom components to all components below. */
 export function provideArp(
   client: MaybeRefOrGetter<ArpClient | null>,
   components: MaybeRefOrGetter<ArpComponents | undefined>,
@@ -56,13 +56,13 @@ export function provideArp(
   );
 }
 
-/** The client of the nearest provider; `null` on the server. */
+/** Return the client of the nearest provider; `null` on the server. */
 export function useArpClient(): ComputedRef<ArpClient | null> {
   const shared = inject(ArpClientKey, null);
   return computed(() => toValue(shared));
 }
 
-/** Own components of the nearest provider, with those of `more` over them. */
+/** Return the custom components of the nearest provider; those of `more` replace them. */
 export function useComponents(more: () => ArpComponents | undefined): ComputedRef<ArpComponents> {
   const shared = inject(ArpComponentsKey, NO_COMPONENTS);
   return computed(() => ({ ...toValue(shared), ...more() }));
@@ -70,17 +70,17 @@ export function useComponents(more: () => ArpComponents | undefined): ComputedRe
 
 type Given = MaybeRefOrGetter<ArpClient | null>;
 
-/** The connection and the session, of a client or of the nearest provider's. */
+/** Return the status of connection and session, by default of the nearest provider's client. */
 export function useArpStatus(client: Given = useArpClient()): Readonly<ShallowRef<Status>> {
   return useCell(() => toValue(client)?.store.status ?? IDLE_CELL);
 }
 
-/** Ids of the turns, oldest first. */
+/** Return the ids of the turns, oldest first. */
 export function useArpTurnIds(client: Given = useArpClient()): Readonly<ShallowRef<readonly string[]>> {
   return useCell(() => toValue(client)?.store.turnIds ?? NO_IDS);
 }
 
-/** One turn; another value only when something in it changes. */
+/** Return one turn. The value changes only when something in the turn changes. */
 export function useArpTurn(
   id: MaybeRefOrGetter<string>,
   client: Given = useArpClient(),

@@ -1,4 +1,4 @@
-/** Provides a client, and own components, to all below. */
+/** A component that provides a client and custom components to all components below. */
 
 import type { ArpClient, ArpClientCallbacks } from "@agent-rendering/core";
 import { computed, defineComponent, type PropType } from "vue";
@@ -8,11 +8,11 @@ import { useClient, type ClientOptions } from "./use_client.js";
 
 const absent = { default: undefined } as const;
 
-/** With `client`, or with `url` and the other options of a client in `options`. */
+/** Provides `client`, or a client that is created for `url` with further `options`. */
 export const ArpProvider = defineComponent({
   name: "ArpProvider",
   props: {
-    /** A client of your own; you connect it. */
+    /** An existing client, which the application connects. */
     client: { type: Object as PropType<ArpClient | null>, ...absent },
     url: { type: String, ...absent },
     sessionId: { type: String as PropType<string | null>, ...absent },

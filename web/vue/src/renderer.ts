@@ -1,4 +1,4 @@
-/** One component, of any type. */
+/** One component of any type. */
 
 import type { ArpClient, Component, ToolRenderEvent } from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
@@ -13,17 +13,17 @@ import { useElementContext } from "./words.js";
 
 const absent = { default: undefined } as const;
 
-/** Draws a component: with yours if there is one of its type, else with ours. */
+/** Draws a component with the custom component of its type, or else with the built-in one. */
 export const ArpRenderer = defineComponent({
   name: "ArpRenderer",
   inheritAttrs: false,
   props: {
     component: { type: Object as PropType<Component>, ...absent },
-    /** The draft's view of a component. */
+    /** A component in the draft's form. */
     event: { type: Object as PropType<Pick<ToolRenderEvent, "component" | "props">>, ...absent },
-    /** Your own, beside the nearest provider's. */
+    /** Custom components by type, in addition to those of the nearest provider. */
     components: { type: Object as PropType<ArpComponents>, ...absent },
-    /** It can no longer be answered. */
+    /** Whether the component can no longer be answered. */
     restored: { type: Boolean, default: false },
     client: { type: Object as PropType<ArpClient | null>, ...absent },
     theme: { type: String as PropType<"light" | "dark" | "system" | "auto">, ...absent },
@@ -31,7 +31,7 @@ export const ArpRenderer = defineComponent({
     strings: { type: Object as PropType<Partial<Strings>>, ...absent },
   },
   emits: {
-    /** An answer as a text; anyone who listens takes it in place of the client. */
+    /** An answer as a text. If there is a listener, answers go to it instead of the client. */
     input: (_text: string) => true,
   },
   setup(props, { emit }) {

@@ -1,4 +1,4 @@
-/** The connection alone, for applications that draw everything by themselves. */
+/** Connection only, for applications that draw everything themselves. */
 
 import type { ArpCapabilities, ArpClient, ArpClientCallbacks, Status } from "@agent-rendering/core";
 import { computed, type Ref, type ShallowRef } from "vue";
@@ -10,17 +10,17 @@ export interface UseArpOptions extends ClientOptions {}
 
 export interface UseArpReturn {
   connected: Readonly<Ref<boolean>>;
-  /** `null` until the agent side has sent it. */
+  /** Capabilities of the agent side; `null` until it has sent them. */
   capabilities: Readonly<Ref<ArpCapabilities | null>>;
-  /** The whole of the connection: phase, tries, reason, session. */
+  /** Complete state of the connection: phase, attempts, reason, session. */
   status: Readonly<ShallowRef<Status>>;
-  /** There from the setup in a browser; `null` on the server. */
+  /** Client, from the setup in a browser; `null` on the server. */
   client: Readonly<ShallowRef<ArpClient | null>>;
   connect: () => void;
   disconnect: () => void;
 }
 
-/** A client that connects when the component is there and disconnects when it has gone. */
+/** Return a client that connects when the component is mounted and disconnects when it is unmounted. */
 export function useArp(options: UseArpOptions, callbacks?: ArpClientCallbacks): UseArpReturn {
   const client = useClient(() => options, callbacks);
   const status = useArpStatus(client);

@@ -1,4 +1,4 @@
-/** A whole chat for applications with bubbles of their own. */
+/** State and actions of a chat, for applications that draw their own bubbles. */
 
 import {
   createSessionAPI,
@@ -19,31 +19,31 @@ import { useClient, type ClientOptions } from "./use_client.js";
 import { useSessions, type Sessions } from "./use_sessions.js";
 
 export interface UseArpChatOptions extends Partial<ClientOptions>, DraftOptions {
-  /** A client of your own, or without it and `url` the nearest provider's. */
+  /** An existing client. Without it and without `url`, the client of the nearest provider is used. */
   client?: MaybeRefOrGetter<ArpClient | null | undefined>;
-  /** Where the lists of chats are, if not where `url` is. */
+  /** Base address of the lists of chats, if it is not that of `url`. */
   apiBaseUrl?: string | undefined;
 }
 
 export interface UseArpChatReturn extends Sessions, ChatActions {
-  /** Each is the same object until something in it changes. */
+  /** Messages; each is the same object until something in it changes. */
   messages: Readonly<ShallowRef<ChatMessage[]>>;
-  /** An answer is being written or will be. */
+  /** Whether an answer is being written or expected. */
   isStreaming: Readonly<Ref<boolean>>;
   isConnected: Readonly<Ref<boolean>>;
-  /** The tools of the newest turn that used some. */
+  /** Tool calls of the newest turn that has any. */
   toolCards: Readonly<ShallowRef<ToolCardState[]>>;
   runningToolCount: Readonly<Ref<number>>;
-  /** The tools that wait for permission; answer with `client.grant` and `client.deny`. */
+  /** Permission requests that wait for an answer; answer with `client.grant` and `client.deny`. */
   permissions: Readonly<ShallowRef<readonly OpenPermission[]>>;
-  /** "" until the server has named it. */
+  /** Id of the session; "" until the server has named it. */
   sessionId: Readonly<Ref<string>>;
   capabilities: Readonly<Ref<ArpCapabilities | null>>;
   status: Readonly<ShallowRef<Status>>;
   client: Readonly<Ref<ArpClient | null>>;
 }
 
-/** Messages, tools, sending, sessions: what a chat is, with nothing drawn. */
+/** Return messages, tool calls, sessions and actions of a chat. Draws nothing. */
 export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClientCallbacks): UseArpChatReturn {
   const shared = useArpClient();
   const isOwn = () => toValue(options.client) === undefined && toValue(options.url) !== undefined;
@@ -76,7 +76,7 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
   };
 }
 
-/** The options that are the client's; read each time, so that props are followed. */
+/** Return the options of the client. They are read each time, so that changes of reactive options take effect. */
 function clientOptions({ client: _, apiBaseUrl: __, ...rest }: UseArpChatOptions): ClientOptions {
   return rest as ClientOptions;
 }

@@ -1,4 +1,4 @@
-/** One client for as long as a component is there. */
+/** A client with the lifetime of a component. */
 
 import { ArpClient, type ArpClientCallbacks, type ArpClientOptions } from "@agent-rendering/core";
 import {
@@ -13,17 +13,17 @@ import {
 } from "vue";
 import { defined, type SharedClientOptions } from "../../bindings/src/client_options.js";
 
-/** What a client is made with, and whether it connects by itself. */
+/** Options of the client, and whether it connects by itself. */
 export interface ClientOptions extends SharedClientOptions {
-  /** `ws://HOST/_arp/v1`, or `http://HOST` with the prefix of a mount; another one takes another client. */
+  /** `ws://HOST/_arp/v1`, or `http://HOST` with the prefix of a mount; a new value creates a new client. */
   url: MaybeRefOrGetter<string>;
-  /** The session; a new value turns to it. Without it the server makes a new one. */
+  /** Id of the session; a new value switches to that session. Without it the server creates a new session. */
   sessionId?: MaybeRefOrGetter<string | null | undefined>;
 }
 
 /**
- * A client that connects when the component is there and disconnects when it has gone; `null` on
- * the server and while `options` gives `null`. Outside of a component it connects at once.
+ * Return a client that connects when the component is mounted and disconnects when it is unmounted. It is `null` on the
+ * server and while `options` returns `null`. Outside of a component it connects immediately.
  */
 export function useClient(
   options: () => ClientOptions | null,
@@ -39,26 +39,26 @@ export function useClient(
     return url === null ? null : new ArpClient(resolved(options() as ClientOptions, url, session()), callbacks);
   };
   const client = shallowRef(make());
-  let isThere = false;
-  const come = () => {
-    isThere = true;
+  let isMounted = false;
+  const mount = () => {
+    isMounted = true;
     if (options()?.autoConnect ?? true) client.value?.connect();
   };
   watch([address, () => options()?.transport], () => {
     client.value?.disconnect();
     client.value = make();
-    if (isThere) come();
+    if (isMounted) mount();
   });
   watch(session, (id) => {
     if (id !== undefined) client.value?.setSessionId(id);
   });
-  if (getCurrentInstance()) onMounted(come);
-  else come();
+  if (getCurrentInstance()) onMounted(mount);
+  else mount();
   onScopeDispose(() => client.value?.disconnect());
   return client;
 }
 
-/** Options without those that are `undefined`. */
+/** Return the options of the core's client, without those that are `undefined`. */
 function resolved(options: ClientOptions, url: string, session: string | null | undefined): ArpClientOptions {
   const { autoConnect: _, token: __, ...rest } = options;
   const token = () => (typeof options.token === "function" ? options.token() : (options.token ?? null));

@@ -11,14 +11,15 @@ export interface Sessions extends SessionActions {
 }
 
 /**
- * What a list of chats needs. Nothing here rejects: what went wrong is in `sessionsError`.
+ * Return the list of chats and its actions. The actions never reject; an error is in `sessionsError`.
  *
- * @param left Called when the chat that is open has been deleted.
+ * @param open Returns the id of the open chat.
+ * @param onOpenDeleted Called when the open chat was deleted.
  */
 export function useSessions(
   api: Readonly<Ref<SessionAPI | null>>,
   open: () => string | null,
-  left: () => void,
+  onOpenDeleted: () => void,
 ): Sessions {
   const list = new SessionList();
   const { get, subscribe } = list.cell;
@@ -29,7 +30,7 @@ export function useSessions(
     sessionsError: useCell({ get: () => get().error, subscribe }),
     loadSessions: () => list.load(api.value),
     deleteSession: async (id) => {
-      if ((await list.delete(api.value, id)) && id === open()) left();
+      if ((await list.delete(api.value, id)) && id === open()) onOpenDeleted();
     },
   };
 }

@@ -1,4 +1,4 @@
-/** What is drawn outside of a whole chat needs besides its data: words, theme, where answers go. */
+/** Context of elements that are drawn outside of a whole chat: texts, theme, and the receiver of answers. */
 
 import { translator } from "@agent-rendering/core/strings";
 import type { ArpContext } from "@agent-rendering/elements/components";
@@ -12,13 +12,14 @@ import {
   type Words,
 } from "../../bindings/src/element_context.js";
 
-/** A context for elements; the same object until something in it changes. */
+/** Return a context for elements; the same object until something in it changes. */
 export function useElementContext(given: () => ElementContextOptions): ComputedRef<ArpContext> {
   const table = shallowRef<Words>(ENGLISH);
   const isDark = ref(false);
   const load = async () => {
     const { locale } = given();
     const found = await loadWords(locale);
+    // A slow language must not replace a newer choice that has loaded first.
     if (given().locale === locale) table.value = found;
   };
   onMounted(() => {

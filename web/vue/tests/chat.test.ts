@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** `<ArpChat>`: what it passes on of the element's. */
+/** `<ArpChat>`: properties and events of the element. */
 
 import type { FeedbackSource } from "@agent-rendering/elements";
 import { h } from "vue";
@@ -12,7 +12,7 @@ const { url, ...world } = WORLD;
 
 const asked: unknown[] = [];
 
-/** The server's lists are empty, and it takes feedback. */
+/** Simulate a server with empty lists that accepts feedback. */
 async function fetch(url: string, { body }: RequestInit = {}): Promise<Response> {
   asked.push([url, ...(body ? [JSON.parse(body as string)] : [])]);
   return new Response(url.includes("/_api/feedback/") ? "{}" : "[]");
@@ -20,7 +20,7 @@ async function fetch(url: string, { body }: RequestInit = {}): Promise<Response>
 
 const options = { ...world, fetch: fetch as never };
 
-/** A chat with one answer; returns its place. */
+/** Draw a chat with one answer; return its node. */
 async function rated(props: object): Promise<HTMLElement> {
   const { node } = await mount(component(() => () => h(ArpChat, { url, options, ...props })));
   await welcome();
@@ -29,14 +29,14 @@ async function rated(props: object): Promise<HTMLElement> {
   return node;
 }
 
-/** The thumbs once they are drawn. */
+/** Return the rating buttons when they are drawn. */
 async function thumbsOf(count: number): Promise<HTMLButtonElement[]> {
   const thumbs = () => [...document.querySelectorAll<HTMLButtonElement>("arp-rating [aria-pressed]")];
   await vi.waitFor(() => expect(thumbs().length).toBe(count));
   return thumbs();
 }
 
-test("a thumb goes to the server of the chat, then to who listens", async () => {
+test("a rating is sent to the server of the chat, then reported to the listener", async () => {
   const onFeedback = vi.fn();
   await rated({ onFeedback });
   const [up] = await thumbsOf(2);
@@ -47,7 +47,7 @@ test("a thumb goes to the server of the chat, then to who listens", async () => 
   expect(asked).toContainEqual([path, { turn_id: "t1", rating: "up", comment: "" }]);
 });
 
-test("without anyone who wants feedback there are no thumbs; an object keeps it elsewhere", async () => {
+test("without a listener there are no rating buttons; an object stores the ratings itself", async () => {
   expect((await rated({})).querySelector("arp-rating")).toBeNull();
   const source: FeedbackSource = {
     of: async () => ({ rating: "down", comment: "long" }),
@@ -62,7 +62,7 @@ test("without anyone who wants feedback there are no thumbs; an object keeps it 
   await vi.waitFor(() => expect(document.querySelector<HTMLInputElement>("arp-rating input")?.value).toBe("long"));
 });
 
-test("signIn says how somebody signs in", async () => {
+test("signIn shows the way to sign in", async () => {
   const signIn = { text: "Ask Ann.", href: "/login" };
   const { node } = await mount(component(() => () => h(ArpChat, { url, options, signIn })));
   expect(node.querySelector("arp-chat")).toHaveProperty("signIn", signIn);

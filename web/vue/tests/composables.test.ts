@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Composables: one connection for as long as a component is there, and no drawing without need. */
+/** Composables: one connection while a component is mounted, and no unnecessary rendering. */
 
 import { defineComponent, effectScope, h, inject, nextTick, onUpdated, ref, unref, type PropType } from "vue";
 import { expect, test, vi } from "vitest";
@@ -42,7 +42,7 @@ const Chat = component(() => {
 
 const lines = (node: HTMLElement) => [...node.querySelectorAll("li")].map((line) => line.textContent);
 
-test("it connects when it is there, sends what it is, and disconnects when it has gone", async () => {
+test("a client connects on mount, describes itself, and disconnects on unmount", async () => {
   const { node, unmount } = await mount(Connection);
   expect([node.textContent, arp.client.value?.connected, arp.capabilities.value]).toEqual(["offline", false, null]);
   await welcome();
@@ -55,7 +55,7 @@ test("it connects when it is there, sends what it is, and disconnects when it ha
   expect(FakeSocket.last.closed).toBe(true);
 });
 
-test("the address and the session may be refs: another address takes another client, another session the same", async () => {
+test("the address and the session may be refs: another address creates a new client, another session keeps it", async () => {
   const url = ref("http://agent.example");
   const sessionId = ref("s");
   await mount(
@@ -80,7 +80,7 @@ test("the address and the session may be refs: another address takes another cli
   expect(arp.connected.value).toBe(true);
 });
 
-test("without autoConnect it waits for connect", async () => {
+test("without autoConnect the client waits for connect", async () => {
   await mount(
     component(() => {
       arp = useArp({ ...WORLD, sessionId: "s", autoConnect: false });
@@ -96,7 +96,7 @@ test("without autoConnect it waits for connect", async () => {
   expect(arp.connected.value).toBe(false);
 });
 
-test("outside of a component it lives as long as its scope", async () => {
+test("outside of a component a client lives as long as its scope", async () => {
   const scope = effectScope();
   scope.run(() => (arp = useArp({ ...WORLD, sessionId: "s" })));
   await drawn();
@@ -106,7 +106,7 @@ test("outside of a component it lives as long as its scope", async () => {
   expect(FakeSocket.last.closed).toBe(true);
 });
 
-test("a chat shows what is sent and answered", async () => {
+test("a chat has the sent messages and the answers", async () => {
   const { node } = await mount(Chat);
   await welcome();
   expect([chat.isConnected.value, chat.sessionId.value, chat.isStreaming.value]).toEqual([true, "s", false]);
@@ -121,7 +121,7 @@ test("a chat shows what is sent and answered", async () => {
   expect(chat.isStreaming.value).toBe(false);
 });
 
-test("W83: a message is drawn again only when its own data changes", async () => {
+test("W83: a message is rendered again only when its own data changes", async () => {
   const updates: string[] = [];
   const Line = defineComponent({
     props: { message: { type: Object as PropType<ChatMessage>, required: true } },
@@ -166,7 +166,7 @@ test("W83: a turn changes only when something in it does", async () => {
   expect(updates).toEqual(["t2", "t2"]);
 });
 
-test("a provider gives its client, its state and own components to all below", async () => {
+test("a provider gives its client, state and custom components to all components below", async () => {
   const Own = component(() => () => null);
   let seen: unknown[] = [];
   const Below = component(() => {
@@ -196,7 +196,7 @@ test("a provider gives its client, its state and own components to all below", a
   expect(FakeSocket.last.of("hello")[0]?.capabilities?.components).toMatchObject({ table: 1, "x-acme-map": 1 });
 });
 
-test("the list of chats: had, deleted, and why not", async () => {
+test("chats are listed and deleted, and an error is reported", async () => {
   const requested: string[] = [];
   let isDown = false;
   const fetch = vi.fn(async (url: string, init?: RequestInit) => {
@@ -222,7 +222,7 @@ test("the list of chats: had, deleted, and why not", async () => {
   expect([chat.sessions.value.length, chat.sessionsError.value?.message]).toEqual([1, "TypeError: no network"]);
 });
 
-test("a permission of a turn that a restart cut off is there, and can be granted", async () => {
+test("a permission of a turn that ended in a restart is listed and can be granted", async () => {
   await mount(Chat);
   await welcome();
   await report(

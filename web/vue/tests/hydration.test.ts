@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** What came from a server is taken over without a word, and then becomes elements. */
+/** Markup of a server is hydrated without a warning, and then replaced by elements. */
 
 import { createSSRApp, h } from "vue";
 import { renderToString } from "vue/server-renderer";
@@ -23,7 +23,7 @@ const page = component(
     ]),
 );
 
-test("W86: hydration has no warning, and the chat is there afterwards", async () => {
+test("W86: hydration has no warning, and the chat is drawn afterwards", async () => {
   const complaints = [vi.spyOn(console, "error"), vi.spyOn(console, "warn")];
   const markup = await renderToString(createSSRApp(page));
   expect(markup).toContain("arp-shell");

@@ -1,4 +1,4 @@
-/** Vue in a document that tests look at. */
+/** Vue in a document, for tests. */
 
 import { createApp, createSSRApp, defineComponent, nextTick, type App, type Component } from "vue";
 import { afterEach } from "vitest";
@@ -11,7 +11,7 @@ export interface Mounted {
   unmount(): void;
 }
 
-/** Draws into a new node of the document; over `markup` that came from a server. */
+/** Mount in a new node of the document, over `markup` from a server if it is given. */
 export async function mount(root: Component, markup?: string): Promise<Mounted> {
   const node = document.createElement("div");
   if (markup !== undefined) node.innerHTML = markup;
@@ -23,12 +23,12 @@ export async function mount(root: Component, markup?: string): Promise<Mounted> 
   return { node, unmount: () => app.unmount() };
 }
 
-/** A component that is its setup and a template function. */
+/** Return a component with this setup; it returns the render function. */
 export function component(setup: () => () => unknown): Component {
   return defineComponent({ setup: setup as never });
 }
 
-/** Until Vue, elements, and what is in their places have drawn. */
+/** Wait until Vue, the elements, and the components in their places are drawn. */
 export async function drawn(): Promise<void> {
   for (let turn = 0; turn < 8; turn += 1) await nextTick();
 }
@@ -43,7 +43,7 @@ export async function welcome(session: object = {}): Promise<void> {
   await drawn();
 }
 
-/** What every client of a test is made with: sockets of the test, frames at once. */
+/** Options of every client in a test: sockets of the test, and no waiting for frames. */
 export const WORLD = {
   url: "http://agent.example",
   storage: null,

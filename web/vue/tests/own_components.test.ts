@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-/** Components of the application's own in the places that the elements leave for them. */
+/** Custom components in the places that the elements create for them. */
 
 import type { Component as ArpComponent } from "@agent-rendering/core";
 import { defineAsyncComponent, defineComponent, h, inject, provide, ref, shallowRef, type Component } from "vue";
@@ -27,7 +27,7 @@ const own = { "x-acme-map": Map };
 
 const shown = (props: object): Promise<Mounted> => mount(component(() => () => h(ArpRenderer, props)));
 
-/** A renderer whose component the test changes. */
+/** Draw a renderer with a component that the test can change. */
 async function changing(
   first: ArpComponent,
   components: Record<string, Component>,
@@ -48,12 +48,12 @@ async function changing(
   ];
 }
 
-test("a renderer draws the application's component with the agent's props", async () => {
+test("a renderer draws a custom component with the agent's props", async () => {
   const { node } = await shown({ component: map("Ulm"), components: own });
   expect(node.querySelector("button")?.textContent).toBe("ULM 0");
 });
 
-test("below an element it is in a place, keeps its state through changes, and goes", async () => {
+test("inside an element a custom component is in a place, keeps its state through changes, and is removed", async () => {
   const [{ node }, change] = await changing(below(map("Ulm")), own);
   const button = node.querySelector<HTMLElement>("arp-component button");
   expect(button?.textContent).toBe("ULM 0");
@@ -64,7 +64,7 @@ test("below an element it is in a place, keeps its state through changes, and go
   expect(node.querySelector("arp-place")).toBeNull();
 });
 
-test("what is provided reaches into places", async () => {
+test("provided values can be injected in places", async () => {
   const Painted = component(() => {
     const colour = inject("colour", "none");
     return () => h("i", colour);
@@ -81,7 +81,7 @@ test("what is provided reaches into places", async () => {
   expect(node.querySelector("arp-place i")?.textContent).toBe("red");
 });
 
-test("W84: one that throws shows the error card, and comes back with the next version", async () => {
+test("W84: a component that throws shows the error card, and is drawn again with its next version", async () => {
   const quiet = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   const [{ node }, change] = await changing(below(map(7)), own);
   expect(node.querySelector(".arp-failure")?.textContent).toContain("This could not be shown.");
@@ -120,7 +120,7 @@ test.each([
   expect(node.innerHTML).toBe(expected);
 });
 
-test("it answers, acts and says through the client", async () => {
+test("a component sends answers, actions and texts through the client", async () => {
   let emitted!: (name: "input" | "answer" | "action", ...given: unknown[]) => void;
   const Asking = defineComponent({
     props: { title: { type: String, default: "" } },
@@ -150,7 +150,7 @@ test("it answers, acts and says through the client", async () => {
   ]);
 });
 
-test("anyone who listens to input takes answers as texts", async () => {
+test("a listener for input receives answers as texts instead of the client", async () => {
   const received: string[] = [];
   const Asking = defineComponent({
     emits: ["input"],
@@ -167,7 +167,7 @@ test("anyone who listens to input takes answers as texts", async () => {
   expect(received).toEqual(["yes"]);
 });
 
-test("a component of the catalog is no override of itself, and may replace another type", async () => {
+test("a built-in component does not replace itself, but may replace another type", async () => {
   const table = { id: "t", type: "table", props: { headers: [], rows: [] } };
   const { node } = await shown({ component: table, components: DEFAULT_COMPONENTS });
   expect(node.querySelectorAll("arp-component, arp-place").length).toBe(1);

@@ -1,4 +1,4 @@
-/** On a server: nothing touches a window, and what is sent says what it can without scripts. */
+/** Rendering on a server: `window` is not used, and the markup has the content that needs no scripts. */
 
 import { createSSRApp, h, type Component } from "vue";
 import { renderToString } from "vue/server-renderer";
@@ -25,11 +25,11 @@ afterEach(() => {
   expect(complaints.mock.calls).toEqual([]);
 });
 
-test("there is no document here", () => {
+test("there is no document", () => {
   expect([typeof document, typeof window]).toEqual(["undefined", "undefined"]);
 });
 
-test("W86: a chat is its heading and suggestions", async () => {
+test("W86: a chat is rendered as its heading and suggestions", async () => {
   const chat = component(
     () => () =>
       h(ArpChat, {
@@ -45,7 +45,7 @@ test("W86: a chat is its heading and suggestions", async () => {
   );
 });
 
-test("W86: a message is its text, a component its place", async () => {
+test("W86: a message is rendered as its text, a component as an empty host", async () => {
   const shown = component(() => () => [
     h(ArpMessage, { id: "m", role: "user", content: "Hi <b>" }),
     h(ArpRenderer, { component: { id: "t", type: "table", props: {} } }),
@@ -56,7 +56,7 @@ test("W86: a message is its text, a component its place", async () => {
   );
 });
 
-test("W86: composables give what a client is before it connects", async () => {
+test("W86: composables return the state before connecting", async () => {
   const Reading = component(() => {
     const { client, connected, status } = useArp({ url: "/", sessionId: "s" });
     const chat = useArpChat({ url: "/" });
@@ -77,7 +77,7 @@ test("W86: composables give what a client is before it connects", async () => {
   expect((await render(page)).replaceAll(/<!--[^>]*-->/g, "")).toBe("[null,false,&quot;idle&quot;,0,null,0,null]");
 });
 
-test("W86: an own component is drawn on the server", async () => {
+test("W86: a custom component is drawn on the server", async () => {
   const Map = { props: ["city"], render: ({ city }: { city: string }) => h("b", city) } as Component;
   const page = component(
     () => () =>
@@ -89,7 +89,7 @@ test("W86: an own component is drawn on the server", async () => {
   expect(await render(page)).toBe("<b>Ulm</b>");
 });
 
-test("W86: the panel of tools", async () => {
+test("W86: the activity panel is drawn on the server", async () => {
   const card = {
     name: "query",
     displayName: "Query",

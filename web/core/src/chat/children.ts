@@ -1,8 +1,8 @@
-/** The tree of components below a component. */
+/** Child components of a component. */
 
 import type { Component } from "../protocol/generated/wire.js";
 
-/** The components within a component, of whatever type. */
+/** Return the child components of a component of any type; malformed children are left out. */
 export function childrenOf({ props }: Component): Component[] {
   const { children, tabs, left, right } = props as { [name: string]: unknown };
   const items = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

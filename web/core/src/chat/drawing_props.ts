@@ -1,9 +1,9 @@
-/** What a component of an application's own gets as properties, from what the agent side sent. */
+/** Properties of a custom component, filtered from the props that the agent side sent. */
 
 import { questionState } from "../protocol/answers.js";
 import type { Component } from "../protocol/generated/wire.js";
 
-/** Names that mean something to React, Vue or the DOM itself, wherever they are passed on; in small letters. */
+/** Names with a meaning in React, Vue or the DOM, in lower case. */
 const NEVER = new Set([
   "__proto__",
   "constructor",
@@ -25,8 +25,8 @@ const NEVER = new Set([
 ]);
 
 /**
- * The agent's props without those that could do something by their name: no handler, no markup. HTML knows
- * no capitals, so `ONCLICK` is a handler too; and Vue sets `.x` as a property, `^x` as an attribute.
+ * Return the agent's props without names that have an effect of their own, such as event handlers and markup. HTML
+ * ignores case, so `ONCLICK` is a handler too. Vue sets `.x` as a property and `^x` as an attribute.
  */
 export function drawingProps({ props }: Component): Record<string, unknown> {
   const safe = Object.entries(props).filter(([name, value]) => {
@@ -37,7 +37,7 @@ export function drawingProps({ props }: Component): Record<string, unknown> {
   return Object.fromEntries(safe);
 }
 
-/** Returns whether a component is a question that can no longer be answered. */
+/** Return whether a component is a question that can no longer be answered. */
 export function isClosed(component: Component): boolean {
   return (questionState(component) ?? "open") !== "open";
 }

@@ -1,12 +1,12 @@
-/** What the elements draw. */
+/** Component types that the elements draw. */
 
 import { VERSIONS } from "../protocol/generated/tables.js";
 
-/** What an answer rests on: an experiment, so not of the catalog. */
+/** Type of the sources of an answer. It is an experiment, so it is not in the catalog. */
 export const SOURCES = "x-arp-sources";
 
-/** Who speaks from here on in a turn: an experiment too. */
+/** Type of the name of an author, for everything after it in a turn. It is an experiment too. */
 export const AUTHOR = "x-arp-author";
 
-/** What the elements draw, with the newest versions: the catalog and the experiments. */
+/** Component types that the elements draw, with their newest versions: the catalog and the experiments. */
 export const DRAWN: { readonly [type: string]: number } = { ...VERSIONS, [SOURCES]: 1, [AUTHOR]: 1 };

@@ -1,20 +1,23 @@
-/** Turns that the connection did not send, loaded page by page: those before its first, and those of gaps. */
+/** Turns that the connection did not send, loaded page by page: turns before its first one, and turns in gaps. */
 
 import type { ArpClient } from "../client/client.js";
 import type { Status } from "../client/store.js";
 import type { TurnState } from "../protocol/screen.js";
 
-/** One page of older turns; as many as the connection sends, of a server that does not say how many are older. */
+/**
+ * Number of turns in a page. It is also the number of turns that a connection sends: if the server does not say how
+ * many turns are older, a session with fewer turns has no older ones.
+ */
 export const PAGE_TURNS = 50;
 const MOST_PER_PAGE = 200;
 
-/** A place before a turn where others are left out. */
+/** A gap before a turn, where other turns are left out. */
 export class HistoryGap {
-  /** Those that were loaded, oldest first. */
+  /** Loaded turns of the gap, oldest first. */
   turns: readonly TurnState[] = [];
   loading = false;
   readonly #before: string;
-  /** How many there are; `null` where the server does not say. */
+  /** Number of turns in the gap; `null` if the server does not send it. */
   readonly #count: number | null;
   #hasMore: boolean;
   readonly #changed: () => void;
@@ -26,15 +29,15 @@ export class HistoryGap {
     this.#changed = changed;
   }
 
-  /** Whether there may be more. */
+  /** Whether there may be more turns to load. */
   get wanted(): boolean {
     return this.#hasMore;
   }
 
   /**
-   * Loads one page; what fails may be asked for again.
+   * Load one page. After a failure it can be called again.
    *
-   * @param about Is called when it is there, before it shows.
+   * @param about Called when the page has arrived, before it is shown.
    */
   async load(client: ArpClient, limit = PAGE_TURNS, about: () => void = () => undefined): Promise<void> {
     const { sessionId } = client;
@@ -49,13 +52,14 @@ export class HistoryGap {
       this.turns = [...turns, ...this.turns];
       this.#hasMore = turns.length >= most && this.turns.length < (this.#count ?? Infinity);
     } catch {
-      // The button is still there.
+      // The gap still has turns to load, so the button stays and the user can try again.
     } finally {
       this.loading = false;
       this.#changed();
     }
   }
 
+  /** Load all turns of the gap; stop at the first page that fails. */
   async all(client: ArpClient): Promise<void> {
     for (let before = -1; this.#hasMore && before !== this.turns.length;) {
       before = this.turns.length;
@@ -64,9 +68,9 @@ export class HistoryGap {
   }
 }
 
-/** The gaps of the conversation that shows. */
+/** The gaps of the displayed conversation. */
 export class HistoryPages {
-  /** Before the first turn of the connection; `null` while there is none. */
+  /** Gap before the first turn of the connection; `null` while there are no turns. */
   top: HistoryGap | null = null;
   #inner: ReadonlyMap<string, HistoryGap> = new Map();
   #first: string | null = null;
@@ -77,12 +81,12 @@ export class HistoryPages {
     this.#changed = changed;
   }
 
-  /** The gap before a turn that is not the first. */
+  /** Return the gap before a turn other than the first. */
   before(id: string): HistoryGap | undefined {
     return this.#inner.get(id);
   }
 
-  /** What was loaded and what `turnOf` returns, in order. */
+  /** Return the loaded turns and the results of `turnOf`, in order. */
   among<T>(ids: readonly string[], turnOf: (id: string) => T): (T | TurnState)[] {
     return [...(this.top?.turns ?? []), ...ids.flatMap((id) => [...(this.before(id)?.turns ?? []), turnOf(id)])];
   }
@@ -91,7 +95,7 @@ export class HistoryPages {
     this.check([], {});
   }
 
-  /** Looks at the turns of the connection: with another first one, or other gaps, it is another screen. */
+  /** Start over if the connection has another first turn or other gaps than at the last call: its screen is new. */
   check(ids: readonly string[], { older = null, gaps }: Pick<Status, "older" | "gaps">): void {
     const first = ids[0] ?? null;
     if (first === this.#first && gaps === this.#gaps) return;
@@ -104,6 +108,7 @@ export class HistoryPages {
     );
   }
 
+  /** Load the turns of all gaps. */
   async all(client: ArpClient): Promise<void> {
     for (const gap of [this.top, ...this.#inner.values()]) await gap?.all(client);
   }

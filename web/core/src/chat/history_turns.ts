@@ -1,11 +1,11 @@
-/** Turns older than those of the connection, from the history over HTTP. */
+/** Turns from the history over HTTP, which are older than those of the connection. */
 
 import type { ArpClient } from "../client/client.js";
 import type { Component, JsonObject } from "../protocol/generated/wire.js";
 import type { Mark, ToolRun, TurnState } from "../protocol/screen.js";
 import type { HistoryMessage } from "../sessions/session_types.js";
 
-/** The turns before one, oldest first. Rejects with `ArpError`. */
+/** Return turns before another turn, oldest first. Rejects with `ArpError`. */
 export async function olderTurns(
   client: ArpClient,
   sessionId: string,
@@ -15,7 +15,10 @@ export async function olderTurns(
   return turnsOf(await client.sessions.history(sessionId, { before, limit }));
 }
 
-/** Messages by pairs as turns, in the order in which it happened; of a server that does not send it, the text first. */
+/**
+ * Combine the messages of user and agent into turns. The output is in chronological order; if the server does not send
+ * the order (`parts`), the text comes first.
+ */
 export function turnsOf(messages: readonly HistoryMessage[]): TurnState[] {
   const turns = new Map<string, TurnState>();
   for (const message of messages) {
@@ -81,7 +84,10 @@ function withAnswer(turn: TurnState, message: HistoryMessage): TurnState {
   };
 }
 
-/** What a turn showed, and how its parts are called here: an id that is free again may be another's by now. */
+/**
+ * Return the output of a turn, and the new ids of its components by their old ids. They need new ids, because an old id
+ * may belong to another component by now.
+ */
 function outputOf(
   turnId: string,
   { content, ui_events: events = [], parts }: HistoryMessage,
@@ -100,7 +106,7 @@ function outputOf(
   });
   if (parts === undefined)
     return [[...(content === "" ? [] : [textPart(`${turnId}/1`, content)]), ...shown.values()], named];
-  const characters = Array.from(content); // they are counted as Unicode has them
+  const characters = Array.from(content); // `parts` counts Unicode characters, not UTF-16 units
   const output = parts.flatMap(({ id, characters: count }): Component[] => {
     const component = shown.get(id);
     if (count === undefined) return component ? [component] : [];

@@ -1,6 +1,6 @@
 /**
- * A turn as messages of two who talk: what applications draw that bring their own bubbles. Names
- * and fields of the draft's packages, with more beside them.
+ * A turn as messages of user and assistant, for applications that draw their own bubbles. Names and fields are
+ * those of the draft's packages, with additions.
  */
 
 import type { ToolRenderEvent } from "../protocol/draft_types.js";
@@ -9,44 +9,47 @@ import type { Outgoing, SendPhase } from "../client/outbox.js";
 import type { Mark, ToolRun, TurnState, TurnStatus } from "../protocol/screen.js";
 import { storyOf } from "../protocol/story.js";
 
-/** A stretch of a message, in the order in which it is to be read. */
+/** One part of a message, in reading order. */
 export type MessagePart =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "component"; readonly component: Component }
   | { readonly kind: "tool"; readonly tool: ToolRun }
   | { readonly kind: "thinking"; readonly text: string };
 
-/** One message of one side. The same object until something in it changes. */
+/** One message of the user or the assistant: the same object until something in it changes. */
 export interface ChatMessage {
   id: string;
   role: "user" | "assistant";
-  /** All its text, without what is between. */
+  /** All text of the message, without components and tools. */
   content: string;
-  /** Names of its files, with commas between. */
+  /** Names of its files, separated by commas. */
   file?: string;
-  /** The program that sent it, where nobody typed it. */
+  /** Name of the program that sent it, if it was not the user. */
   origin?: string | null | undefined;
-  /** Its components, in the form of the draft. */
+  /** Components of the message, in the form of the draft. */
   uiEvents?: ToolRenderEvent[];
-  /** It was there already when the session was opened. */
+  /** Whether the message already existed when the session was opened. */
   restored?: boolean;
-  /** `null` while the agent side has not taken it. */
+  /** Id of the turn; `null` until the agent side has accepted the message. */
   turnId: string | null;
   /** Text, components and tools in order. */
   parts: readonly MessagePart[];
-  /** When it was sent, and of the agent's last of a turn, when that ended; RFC 3339, where the agent side says. */
+  /**
+   * Time, RFC 3339, if the agent side sends it: when a user's message was sent, or when the turn ended for the last
+   * message of the assistant in it.
+   */
   at?: string | null | undefined;
-  /** Of the agent's: the status of its turn. */
+  /** Assistant only: status of the turn. */
   status?: TurnStatus | null;
-  /** Of the user's, until the agent side echoes it. */
+  /** User only: phase of sending, until the agent side echoes the message. */
   sending?: SendPhase;
-  /** Why it could not be sent, or what went wrong in the turn. */
+  /** Reason why it could not be sent, or the error of the turn. */
   error?: ErrorPayload;
 }
 
 type Building = { parts: MessagePart[]; error?: ErrorPayload };
 
-/** The messages of a turn; `restored` is copied to each of them. */
+/** Return the messages of a turn; `restored` is copied to each of them. */
 export function messagesOf(turn: TurnState, restored: boolean): ChatMessage[] {
   const messages: ChatMessage[] = [];
   let open: Building | null = null;
@@ -92,6 +95,7 @@ export function messagesOf(turn: TurnState, restored: boolean): ChatMessage[] {
       }
     }
   }
+  // An empty message of the assistant shows that an answer is coming.
   const isBusy = turn.status === "running" || turn.status === "waiting";
   if (open === null && isBusy && messages.at(-1)?.role !== "assistant") open = { parts: [] };
   close();
@@ -100,17 +104,17 @@ export function messagesOf(turn: TurnState, restored: boolean): ChatMessage[] {
   return messages;
 }
 
-/** Inputs that the agent side has not echoed yet; `null` for what is no text. */
+/** Return the message of an input that is not echoed yet, or `null` if the input is not a message. */
 export function outgoingMessage({ id, message, files, phase, error }: Outgoing): ChatMessage | null {
   if (!isMessage(message)) return null;
   const names = files.map(({ file }) => file.name);
   return { ...userContent(message.data, names), id, turnId: null, sending: phase, ...(error && { error }) };
 }
 
-/** The least that a message is: the draft's fields, or more of them. */
+/** A message with at least the required fields of the draft. */
 export type SpokenMessage = Pick<ChatMessage, "role" | "content"> & Partial<ChatMessage>;
 
-/** A message as a turn, for what draws turns. It keeps its components, so `===` shows what changed. */
+/** Return a message as a turn, for code that draws turns. Components stay the same objects, so `===` finds changes. */
 export function turnOf(message: SpokenMessage, id = message.id ?? "message"): TurnState {
   const { role, content, error, at } = message;
   const turn = { ...EMPTY, id, status: message.status ?? null, final: message.status !== "running", at };
@@ -163,7 +167,7 @@ function textPart(id: string, content: string): Component {
   return { id, type: "text", props: { content } };
 }
 
-/** A message in the form of the draft: its text, then its components. */
+/** Return the parts of a message in the form of the draft: its text, then its components. */
 function draftParts({ content, uiEvents = [] }: SpokenMessage): MessagePart[] {
   const shown = uiEvents.map(({ component: type, props }, number): MessagePart => {
     return { kind: "component", component: { id: `ui${number}`, type, props: props as JsonObject } };
@@ -189,7 +193,7 @@ function answer(turn: TurnState, number: number, { parts, error }: Building, res
   };
 }
 
-/** Whether an input is a message of the conversation; answers are shown in their component. */
+/** Return whether an input is a message of the conversation. Answers are shown in the component that they answer. */
 function isMessage(input: { input_type: string; source_component?: string | null; data: JsonObject }): boolean {
   return input.source_component == null && ["text", "file", "voice"].includes(input.input_type);
 }

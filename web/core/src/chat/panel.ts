@@ -1,4 +1,4 @@
-/** The surfaces that show beside the conversation, as one value that changes only when something on them does. */
+/** The surfaces beside the conversation, as one value that changes only when something on them changes. */
 
 import type { Cell } from "../client/cells.js";
 import type { ArpClient } from "../client/client.js";
@@ -15,14 +15,14 @@ export interface PanelSurface {
   readonly components: readonly Component[];
 }
 
-/** What a side panel shows. */
+/** Content of a side panel. */
 export interface PanelContent {
   readonly sessionId: string | null;
-  /** In the order of their names. */
+  /** Surfaces, sorted by name. */
   readonly surfaces: readonly PanelSurface[];
 }
 
-/** Returns the cell of what a side panel shows for a client. It recomputes when a surface or the status changes. */
+/** Return the cell of a side panel's content. It is computed again when a surface or the status changes. */
 export function panelOf({ store }: ArpClient): Cell<PanelContent> {
   let content: PanelContent = { sessionId: null, surfaces: [] };
   const get = () => {
@@ -40,8 +40,8 @@ export function panelOf({ store }: ArpClient): Cell<PanelContent> {
 }
 
 /**
- * Returns the ids of all components of a panel, and for each open question its id with `?`: compared with an earlier
- * set, they say whether something is new to the user.
+ * Return the ids of all components of a panel, and for each open question additionally its id with `?`. An id that an
+ * earlier set does not contain belongs to something that is new to the user.
  */
 export function idsIn({ surfaces }: PanelContent): Set<string> {
   return new Set(surfaces.flatMap(({ components }) => components.flatMap(idsOf)));

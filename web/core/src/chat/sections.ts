@@ -6,7 +6,7 @@ import { storyOf } from "../protocol/story.js";
 import { childrenOf } from "./children.js";
 import { AUTHOR } from "./drawn.js";
 
-/** A tool call, or a stretch of thinking. */
+/** A tool call, or the thinking of a turn. */
 export type Step =
   | { readonly kind: "tool"; readonly key: string; readonly run: ToolRun; readonly number: number }
   | { readonly kind: "thinking"; readonly key: string; readonly text: string };
@@ -19,7 +19,7 @@ export type Block =
 
 export type Section =
   | { readonly kind: "said"; readonly key: string; readonly input: InputEcho; readonly first: boolean }
-  /** Output of one author: one that the agent has named, or the agent itself (`null`). */
+  /** Output of one author; `author` is the name that the agent has set, or `null` for the agent itself. */
   | {
       readonly kind: "answer";
       readonly key: string;
@@ -28,8 +28,10 @@ export type Section =
     };
 
 /**
- * Everything of a turn in its order, with its activity or without; keys stay the same while the turn grows. What follows
- * the name of another author is a section of its own, unless authors are drawn as any other component.
+ * Return the content of a turn in order; keys stay the same while the turn grows.
+ *
+ * @param withActivity Whether tools and thinking are included.
+ * @param byAuthor Whether the name of another author begins a new section; otherwise it is a component like any other.
  */
 export function sectionsOf(turn: TurnState, withActivity = true, byAuthor = true): Section[] {
   const sections: Section[] = [];
@@ -88,21 +90,21 @@ export function sectionsOf(turn: TurnState, withActivity = true, byAuthor = true
           (other) =>
             (other.debug == null) !== (error.debug == null) && other.code === error.code && other.error === error.error,
         );
-        // Details of an error that is sent besides are shown with that one.
+        // The agent side sends the details for developers as a second error. Both are shown as one.
         if (twin === undefined || error.debug == null)
           add({ kind: "error", key: `error:${number}`, error, details: error.debug ?? twin?.debug ?? null });
         break;
       }
     }
   }
-  // Who has said nothing has no section, but whoever is about to speak.
+  // A section without output is left out, except the last one of a turn that still runs: its author is about to write.
   return sections.filter(
     (section, at) =>
       section.kind === "said" || section.blocks.length > 0 || (at === sections.length - 1 && !turn.final),
   );
 }
 
-/** Whether a turn differs from what it was only in its last text part, and nothing is inside or after that. */
+/** Return whether a turn differs from its old state only in its last text part, with no mark in or after that part. */
 export function isGrown(old: TurnState | undefined, turn: TurnState): boolean {
   if (old === undefined) return false;
   const { id, output, marks } = turn;
@@ -119,7 +121,7 @@ export function isGrown(old: TurnState | undefined, turn: TurnState): boolean {
   );
 }
 
-/** Whether a question of the same turn shows this answer itself. */
+/** Return whether an input is an answer that a question of the same turn already shows. */
 function isShownElsewhere({ source_component: source }: InputEcho, { output }: TurnState): boolean {
   if (source == null) return false;
   const holds = (component: Component | undefined): boolean =>
@@ -127,7 +129,7 @@ function isShownElsewhere({ source_component: source }: InputEcho, { output }: T
   return output.some(holds);
 }
 
-/** The text of a turn, without its components, for screen readers and lists. */
+/** Return the text of a turn without its components, for screen readers and lists. */
 export function plainTextOf({ id, output }: TurnState): string {
   return output
     .filter((component) => isTextPart(component, id))

@@ -1,20 +1,20 @@
-/** How long the tools and the thinking of a turn take, as seen here; what the agent side says comes first. */
+/** Durations of tools and thinking, measured by this renderer. If the agent side sends a duration, use that instead. */
 
 import type { TurnState } from "../protocol/screen.js";
 
-/** When a step began and ended, in ms since the epoch. */
+/** Start and end of a step, in ms since the epoch. */
 export interface StepSpan {
   readonly since: number;
   /** `null` while the step continues. */
   readonly until: number | null;
 }
 
-/** Measures the steps of one turn that are seen to begin. */
+/** Measures the steps of one turn while they run. */
 export class StepSpans {
   readonly #spans = new Map<string, { since: number; until: number | null }>();
   #turn = "";
 
-  /** Records which steps began and ended since the last time; another turn begins with none. */
+  /** Record which steps began and ended since the last call. A turn with another id discards all spans. */
   record({ id, tools, thinking, final, output }: TurnState, now = Date.now()): void {
     if (this.#turn !== id) this.#spans.clear();
     this.#turn = id;
@@ -22,7 +22,7 @@ export class StepSpans {
     this.#record("thinking", thinking !== "" && output.length === 0 && tools.length === 0 && !final, now);
   }
 
-  /** Returns the span of the step with this key (`Step.key`); `undefined` if its beginning was not seen. */
+  /** Return the span of the step with this key (`Step.key`), or `undefined` if the step was never seen running. */
   of(key: string): StepSpan | undefined {
     return this.#spans.get(key);
   }

@@ -1,6 +1,6 @@
 /**
- * What chat hooks of any framework watch: cells over a client, made of its turns. A message is the
- * same object until something in it changes, so a view redraws only the ones that changed.
+ * Cells for the chat hooks of any framework, computed from the turns of a client. A message is the same object
+ * until something in it changes, so a view redraws only the messages that changed.
  */
 
 import type { Cell } from "../client/cells.js";
@@ -10,17 +10,17 @@ import type { ArpClient } from "../client/client.js";
 import type { Outgoing } from "../client/outbox.js";
 import type { ToolRun, TurnState } from "../protocol/screen.js";
 
-/** One use of a tool, as the draft's packages show it. */
+/** One tool call, in the form of the draft's packages. */
 export interface ToolCardState {
   name: string;
   displayName: string;
   status: "running" | "done" | "failed";
-  /** When it was first seen here, in ms since the epoch. */
+  /** Time when this renderer first saw it, in ms since the epoch. */
   startTime: number;
-  /** How long it took, if the agent side says so or both ends were seen here. */
+  /** Duration, such as `1.2s`, if the agent side sends it or this renderer saw start and end. */
   elapsed?: string;
   callId: string;
-  /** All that is known of it: its arguments, how far it is, its result. */
+  /** The tool call with its arguments, progress and result. */
   run?: ToolRun;
 }
 
@@ -33,19 +33,19 @@ const QUIET: readonly never[] = [];
 
 /** Cells of one client's chat. */
 export class ChatView {
-  /** In the order in which they are to be read; what is not sent yet comes last. */
+  /** Messages in reading order; messages that are not echoed yet come last. */
   readonly messages: Cell<ChatMessage[]>;
-  /** The tools of the newest turn that used some. */
+  /** Tool calls of the newest turn that has any. */
   readonly tools: Cell<ToolCardState[]>;
-  /** Whether an answer is being written or will be: then there is something to stop. */
+  /** Whether an answer is being written or expected, so that it can be stopped. */
   readonly isStreaming: Cell<boolean>;
   readonly #client: ArpClient;
   readonly #now: () => number;
   readonly #turns = new Map<string, Seen>();
   readonly #outgoing = new WeakMap<Outgoing, ChatMessage | null>();
-  /** When each use of a tool was first seen, and how long it then took. */
+  /** Start and duration of each tool call as seen here, in ms, by call id. */
   readonly #spans = new Map<string, { readonly startTime: number; took?: number }>();
-  /** Turns that were over when their session was opened. */
+  /** Ids of the turns that had ended when the session was opened. */
   readonly #restored = new Set<string>();
   #session: string | null = null;
   #isOpened = false;
@@ -53,7 +53,7 @@ export class ChatView {
   #tools: ToolCardState[] = [];
   #toolRuns: readonly ToolRun[] = QUIET;
 
-  /** `now` returns ms since the epoch. */
+  /** @param now Returns the time in ms since the epoch. */
   constructor(client: ArpClient, now: () => number = Date.now) {
     this.#client = client;
     this.#now = now;
@@ -75,7 +75,7 @@ export class ChatView {
     return (this.#messages = sameList(this.#messages, messages) as ChatMessage[]);
   }
 
-  /** Notes what is there when a session has been opened, and forgets the one before. */
+  /** Record the turns that exist when a session is opened, and forget those of the previous session. */
   #open(): void {
     const { store } = this.#client;
     const { sessionId, loading } = store.status.get();
@@ -86,7 +86,7 @@ export class ChatView {
     if (this.#isOpened) return;
     for (const id of store.turnIds.get()) {
       const turn = store.turn(id).get();
-      if (turn?.final && turn.status !== "waiting") this.#restored.add(id); // what waits can still be answered
+      if (turn?.final && turn.status !== "waiting") this.#restored.add(id); // a waiting turn can still be answered
     }
     this.#isOpened = !loading;
   }
@@ -146,7 +146,7 @@ export class ChatView {
   }
 }
 
-/** The name of a tool as people read it: `render_sales_chart` is "Sales Chart". */
+/** Return the name of a tool for display: `render_sales_chart` becomes "Sales Chart". */
 export function toolTitle(name: string): string {
   const words = name
     .replace(/^render_/, "")
@@ -155,7 +155,7 @@ export function toolTitle(name: string): string {
   return words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(" ");
 }
 
-/** New messages, with the old object for each that is the same. */
+/** Return the new messages, with the old object for each message that did not change. */
 function kept(messages: readonly ChatMessage[], old: readonly ChatMessage[]): readonly ChatMessage[] {
   const before = new Map(old.map((message) => [message.id, message]));
   return messages.map((message) => {

@@ -1,7 +1,7 @@
 /**
- * Functions that a client calls as things happen, for programs that append to what they show. What
- * a snapshot brings is not reported by them: it is in the store. A callback that throws is
- * reported, and the next is called all the same.
+ * Functions that a client calls when a message arrives, for programs that append to their output. The content
+ * of a snapshot calls only `onMessage`: it is in the store. If a callback throws, the error is reported and the
+ * following callbacks are still called.
  */
 
 import { guarded } from "./cells.js";
@@ -19,33 +19,34 @@ import type {
 } from "../protocol/generated/wire.js";
 
 export interface ArpClientCallbacks {
-  /** At every connection that has a session; `session` is `null` on a server of the draft. */
+  /** Called when a connection has a session; `session` is `null` on a server of the draft. */
   onConnect?: (capabilities: ArpCapabilities, session: SessionReady | null) => void;
-  /** A connection that had a session is over; the client comes back by itself, if it can. */
+  /** Called when a connection that had a session has ended; the client reconnects by itself, if it can. */
   onDisconnect?: () => void;
-  /** Text of the answer, as it comes; not what the agent thinks. */
+  /** Called with streamed text of the answer, without the agent's thinking. */
   onDelta?: (text: string, turnId: string | null) => void;
   onThinking?: (text: string, turnId: string | null) => void;
-  /** A tool's name, and its arguments as a JSON string. */
+  /** Called with the name of a tool that starts, and its arguments as a JSON string. */
   onToolStart?: (tool: string, args: string, callId: string) => void;
-  /** How far a tool is; the newest replaces the one before. */
+  /** Called with the progress of a tool; it replaces the previous one. */
   onToolProgress?: (callId: string, progress: ToolProgressPayload) => void;
-  /** `end` has the beginning of the result, where the whole is, and how long the tool ran. */
+  /** `end` has the beginning of the result, a reference to the full result, and the duration. */
   onToolEnd?: (tool: string, ok: boolean, callId: string, error: string | null, end: ToolEndPayload) => void;
-  /** One component that is shown or replaced; at its commit. */
+  /** Called for each component that a commit adds or replaces. */
   onRender?: (event: ToolRenderEvent, component: Component) => void;
   onError?: (error: string, payload: ErrorPayload) => void;
-  /** A turn's output is complete. */
+  /** Called when the output of a turn is complete. */
   onDone?: (turnId: string | null, commit: Commit) => void;
-  /** Every message of the agent side, when it has been applied. */
+  /** Called for every message of the agent side, after it is applied; also for those of a snapshot. */
   onMessage?: (message: AgentMessage) => void;
 }
 
-/** Calls the callbacks that a message is for. */
+/** Calls the callbacks for each message. */
 export class Calls {
   readonly #callbacks: ArpClientCallbacks;
   #isOnline = false;
   #inSnapshot = false;
+  /** Renders that wait for their commit. */
   #held: Render[] = [];
 
   constructor(callbacks: ArpClientCallbacks) {
@@ -71,6 +72,7 @@ export class Calls {
 
   receive(message: AgentMessage): void {
     guarded(this.#callbacks.onMessage, message);
+    // Deltas of a snapshot would append the whole conversation again. Its last commit is the one with a `seq`.
     if (!this.#inSnapshot) this.#notify(message, (message as { turn_id?: string | null }).turn_id ?? null);
     else if (message.type === "commit") this.#inSnapshot = message.seq == null;
   }

@@ -1,24 +1,24 @@
 /**
- * Values that can be watched. Changes are gathered and reported together, once, when the scheduler says
- * so: for screens that is the next animation frame, so that however many deltas come between two
- * frames, each listener is notified once. `get` always returns the newest value.
+ * Observable values. Changes are collected and reported together when the scheduler calls `flush`. For a
+ * screen this is the next animation frame, so each listener is notified once per frame, however many deltas
+ * arrive between two frames. `get` always returns the newest value.
  */
 
-/** One value and who watches it; fits `useSyncExternalStore` and `shallowRef` as it is. */
+/** One observable value. It fits `useSyncExternalStore` and `shallowRef` as it is. */
 export interface Cell<T> {
-  /** The newest value; the same object until something in it changes. */
+  /** Return the newest value: the same object until something in it changes. */
   get(): T;
-  /** Is notified of changes, once for all that came since; returns a function that stops it. */
+  /** Call a listener once for all changes since the last call; return a function that unsubscribes it. */
   subscribe(listener: () => void): () => void;
 }
 
-/** Is called after changes, with the names of the cells that changed. */
+/** Called after changes, with the names of the changed cells. */
 export type Listener = (changed: ReadonlySet<string>) => void;
 
 /** Calls `flush` once, soon. */
 export type Schedule = (flush: () => void) => void;
 
-/** Which cells changed, and which listeners to notify. */
+/** Names of the cells that changed, and the listeners to notify. */
 export class Changes {
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #cells = new Map<string, Cell<unknown>>();
@@ -27,13 +27,13 @@ export class Changes {
   readonly #schedule: Schedule;
   readonly #flushed: () => void;
 
-  /** `flushed` is called when all were notified. */
+  /** @param flushed Called when all listeners are notified. */
   constructor(schedule: Schedule, flushed: () => void = () => undefined) {
     this.#schedule = schedule;
     this.#flushed = flushed;
   }
 
-  /** The cell of this name; the same one each time. */
+  /** Return the cell with this name: the same object each time. */
   cell<T>(name: string, get: () => T): Cell<T> {
     let cell = this.#cells.get(name);
     if (cell === undefined) {
@@ -43,12 +43,12 @@ export class Changes {
     return cell as Cell<T>;
   }
 
-  /** The names of all cells that were asked for. */
+  /** Names of all cells that were requested. */
   get names(): Iterable<string> {
     return this.#cells.keys();
   }
 
-  /** Takes note that cells changed. */
+  /** Record that cells changed. */
   mark(names: Iterable<string>): void {
     for (const name of names) this.#changed.add(name);
     if (this.#scheduled || this.#changed.size === 0) return;
@@ -56,11 +56,12 @@ export class Changes {
     this.#schedule(() => this.flush());
   }
 
-  /** Notifies all listeners now of what has gathered. */
+  /** Notify all listeners of the collected changes now. */
   flush(): void {
     this.#scheduled = false;
     const changed = this.#changed;
     if (changed.size === 0) return;
+    // A listener may cause further changes. They belong to the next flush and must not be lost here.
     this.#changed = new Set();
     for (const name of [...changed, "*"]) {
       for (const listener of [...(this.#listeners.get(name) ?? [])]) guarded(listener, changed);
@@ -68,11 +69,11 @@ export class Changes {
     this.#flushed();
   }
 
-  /** Notifies a listener of changes of one cell, `*` means any; returns a function that stops it. */
+  /** Notify a listener of changes of one cell (`*` means any); return a function that unsubscribes it. */
   subscribe(name: string, listener: Listener): () => void {
     const group = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, group);
-    const own: Listener = (changed) => listener(changed); // the same function may listen twice
+    const own: Listener = (changed) => listener(changed); // the same function may subscribe twice
     group.add(own);
     return () => {
       group.delete(own);
@@ -81,7 +82,7 @@ export class Changes {
   }
 }
 
-/** Calls what an application gave us; what it throws is reported and stops nothing here. */
+/** Call a function of the application, if there is one. Report its error instead of throwing it. */
 export function guarded<A extends unknown[]>(call: ((...given: A) => void) | undefined, ...given: A): void {
   try {
     call?.(...given);
@@ -91,14 +92,14 @@ export function guarded<A extends unknown[]>(call: ((...given: A) => void) | und
 }
 
 /**
- * At the next animation frame; in a hidden tab, where none come, and outside of browsers, after a
- * short while.
+ * Call `flush` in the next animation frame, and after 100 ms at the latest, because a hidden tab has no frames.
+ * Outside of browsers call it after a timeout of 0 ms.
  */
 export function nextFrame(flush: () => void): void {
   const { requestAnimationFrame: frame } = globalThis as Partial<typeof globalThis>;
   const once = () => {
     if (!timer) return;
-    clearTimeout(timer); // one for each frame would cost as much as what it is for
+    clearTimeout(timer); // a timer left to expire for each frame would cost as much as the flush itself
     timer = undefined;
     flush();
   };

@@ -1,9 +1,9 @@
 /**
- * The client: one renderer on one session, for as long as it is wanted.
+ * The client: one renderer on one session.
  *
- * It brings the parts together: frames from the driver go to the connection, which keeps the
- * screen; inputs go through the outbox, which keeps them until the agent side echoes them; the
- * store notifies its watchers; callbacks are called as things happen.
+ * It connects the parts. The driver passes frames to the connection, which updates the screen. Inputs go to the
+ * outbox, which keeps them until the agent side echoes them. The store notifies its subscribers. Callbacks are
+ * called for each message.
  */
 
 import { parseAddress, type Address } from "../transport/address.js";
@@ -40,33 +40,33 @@ import { ArpError, type SessionAPI } from "../sessions/session_types.js";
 import { createSessionAPI } from "../sessions/sessions.js";
 import { onWake } from "../transport/wake.js";
 
-/** What goes with an input. */
+/** Options of an input. */
 export interface SendOptions {
-  /** The component that it answers. */
+  /** Id of the component that the input answers. */
   source?: string | null;
   surface?: string;
-  /** Files, which go over HTTP; `part` names the field of a form. */
+  /** Files, which are sent over HTTP; `part` names the field of a form. */
   files?: readonly (File | Attachment)[];
-  /** An id of yours; the same one twice is one input. */
+  /** Id of the input, chosen by the caller. Two inputs with the same id count as one. */
   id?: string;
-  /** The turn that it replaces. */
+  /** Id of the turn that the input replaces. */
   edits?: string | null;
 }
 
-/** How to turn to another session. */
+/** Options for switching to another session. */
 export interface TurnOptions {
-  /** The agent of a session that is made, `null` for the app's first; as before if absent. */
+  /** Name of the agent of a new session; `null` for the app's first agent. Unchanged if absent. */
   workflow?: string | null | undefined;
-  /** What shows stays until the other session has loaded, for a second at most: no empty screen between. */
+  /** Whether the old screen stays until the other session has loaded (one second at most); otherwise it is empty. */
   keep?: boolean;
 }
 
-/** How a component shows: as its type, as something simpler, or not at all. */
+/** How a component is shown: natively, as its fallback, or not at all because drawing failed. */
 export type Presented = NonNullable<RendererAck["presented"]>[string];
 
 type Waiter = (turnId: string | null, error?: ErrorPayload) => void;
 
-/** Coming back would meet the same answer. */
+/** Codes of errors that a reconnect would meet again. */
 const FATAL = new Set<number>([
   VERSION_MISMATCH,
   SESSION_NOT_FOUND,
@@ -74,19 +74,19 @@ const FATAL = new Set<number>([
   UNAUTHENTICATED,
   PERMISSION_DENIED,
 ]);
-/** A server that has said hello and leaves ours without an answer for so long knows the draft alone. */
+/** Time after which a server that has sent its hello, but no answer to ours, counts as a server of the draft. */
 const DRAFT_AFTER_MS = 1000;
 const RETRY_UPLOAD_MS = 3000;
-/** What showed before stays for so long while another session loads. */
+/** Longest time that the old screen stays while another session loads. */
 const KEEP_MS = 1000;
-/** Room for the session, which joins an input when it is sent. */
+/** Reserve for the session id, which is added to an input when it is sent. */
 const ROOM_BYTES = 256;
 
-/** A renderer without a screen of its own. */
+/** A renderer that draws nothing: the application draws what the store contains. */
 export class ArpClient {
-  /** What to watch. */
+  /** Observable state. */
   readonly store: Store;
-  /** Lists over HTTP, from the same server with the same token. */
+  /** Lists of sessions over HTTP, from the same server with the same token. */
   readonly sessions: SessionAPI;
   readonly address: Address;
   readonly #options: Resolved;
@@ -98,14 +98,15 @@ export class ArpClient {
   readonly #uploads = new Map<string, AbortController>();
   #status: Status | null = null;
   #stopListening: (() => void) | null = null;
-  /** What shows in place of a session that has not loaded yet. */
+  /** Screen that is shown until another session has loaded; `null` if the session's own screen is shown. */
   #kept: Screen | null = null;
   #keeping: ReturnType<typeof setTimeout> | undefined;
   #assuming: ReturnType<typeof setTimeout> | undefined;
   #committed = 0;
   #acknowledged = 0;
-  /** How components show that were not always drawn as what they are, and which of it the server has not been sent. */
+  /** How components are shown, by id, if that was ever different from `native`. */
   readonly #presented = new Map<string, Presented>();
+  /** Ids in `#presented` that the server was not sent yet. */
   #unreported = new Set<string>();
 
   constructor(options: string | ArpClientOptions, callbacks: ArpClientCallbacks = {}) {
@@ -144,22 +145,22 @@ export class ArpClient {
 
   // -- reading -----------------------------------------------------------------------------------
 
-  /** Whether there is a connection, and the server has answered with the session. */
+  /** Whether there is a connection and the server has opened the session. */
   get connected(): boolean {
     return this.#driver.isWelcome;
   }
 
-  /** What the agent side can do; `null` until its hello. */
+  /** Capabilities of the agent side; `null` until its hello. */
   get capabilities(): AgentCapabilities | null {
     return this.#connection.agent?.capabilities ?? null;
   }
 
-  /** The session; `null` until the server has named it. */
+  /** Id of the session; `null` until the server has named it. */
   get sessionId(): string | null {
     return this.#connection.sessionId;
   }
 
-  /** What shows now; `store` is for those who watch. */
+  /** The current screen; use `store` to observe changes. */
   get screen(): Screen {
     return this.#kept ?? this.#connection.screen;
   }
@@ -167,15 +168,15 @@ export class ArpClient {
   // -- the connection ----------------------------------------------------------------------------
 
   /**
-   * Connects, and from then on comes back by itself. While it waits to come back, or after a
-   * refusal, it tries at once; while there is a connection this does nothing.
+   * Connect, and reconnect from then on after each lost connection. While the client waits to reconnect, or after a
+   * refusal, try immediately. Do nothing while there is a connection.
    */
   connect(): void {
     this.#stopListening ??= onWake(this.#driver);
     this.#driver.connect();
   }
 
-  /** Ends the connection. What is not sent yet is kept for the next one. */
+  /** Close the connection. Inputs that are not sent yet are kept for the next connection. */
   disconnect(): void {
     this.#stopListening?.();
     this.#stopListening = null;
@@ -185,8 +186,8 @@ export class ArpClient {
   }
 
   /**
-   * Turns to another session; `null` begins a new one. The screen is empty until it has loaded, unless `keep` says
-   * otherwise. A connection that is there stays, where the server can do that.
+   * Switch to another session; `null` begins a new one. The screen is empty until the session has loaded, unless
+   * `keep` is set. An existing connection stays open if the server supports it.
    */
   setSessionId(sessionId: string | null, { workflow, keep = false }: TurnOptions = {}): void {
     if (sessionId === this.sessionId && sessionId !== null) return;
@@ -200,8 +201,8 @@ export class ArpClient {
     this.#driver.turn(!this.#connection.isDraft);
   }
 
-  // -- what the user does ------------------------------------------------------------------------
-  // Each returns the input's id. While there is no connection it waits, also over a reload.
+  // -- actions of the user -----------------------------------------------------------------------
+  // Each method returns the id of the input. Without a connection the input waits; it survives a reload.
 
   sendText(text: string, options: SendOptions = {}): string {
     const isFile = options.files !== undefined && options.files.length > 0;
@@ -209,7 +210,7 @@ export class ArpClient {
   }
 
   sendAction(componentId: string, action: string, payload?: unknown, options: SendOptions = {}): string {
-    const data = { action, payload } as JsonObject; // what is undefined is not sent
+    const data = { action, payload } as JsonObject; // fields that are undefined are not sent
     return this.send("action", data, componentId === "" ? options : { ...options, source: componentId });
   }
 
@@ -217,62 +218,63 @@ export class ArpClient {
     return this.send("form_submit", { fields, action } as JsonObject, options);
   }
 
-  /** Answers a question, unless an answer is on its way; see `answerOfValue` for the value. */
+  /** Answer a question, unless an answer is already in `outgoing`; see `answerOfValue` for the value. */
   answer(component: Component, value: Json, options: SendOptions = {}): string {
     return this.#answer(component, ...answerOfValue(component, value), options);
   }
 
-  /** Declines to answer a question that lets people do so (`can_decline`), unless an answer is on its way. */
+  /** Decline to answer a question with `can_decline`, unless an answer is already in `outgoing`. */
   decline(component: Component, options: SendOptions = {}): string {
     return this.#answer(component, "action", { action: "decline" }, options);
   }
 
-  /** Closes a surface, a popup or an overlay, for every renderer. */
+  /** Close a surface, popup or overlay, for every renderer. */
   closeSurface(surface: string): string {
     return this.send("action", { action: "arp.close" }, { surface });
   }
 
-  /** Tells the agent that the user turned to a surface or away from it, or its size. Lost while there is no connection. */
+  /** Report the focus or the size of a surface to the agent. Without a connection nothing is sent, not even later. */
   tellOfSurface(surface: string, what: "focus" | "unfocus" | "resize", data: JsonObject = {}): void {
     if (!this.connected || !this.capabilities?.features?.includes("overlays")) return;
     this.#driver.send({ type: "input", v: 1, input_type: what, data, surface, session_id: this.sessionId } as Input);
   }
 
-  /** Stops a turn: the one that runs, if none is named. A queued one is removed from the queue. */
+  /** Stop a turn, by default the running one. A queued turn is removed from the queue. */
   stop(turnId?: string): string {
     return this.#command("cancel", turnId);
   }
 
-  /** Replaces the input that began a turn; a queued turn keeps its place. */
+  /** Replace the input that began a turn. A queued turn keeps its position. */
   edit(turnId: string, text: string, options: SendOptions = {}): string {
     return this.sendText(text, { ...options, edits: turnId });
   }
 
-  /** Has the input of a turn answered again, as another version of the turn. */
+  /** Ask the agent to answer the input of a turn again, as another version of the turn. */
   regenerate(turnId: string): string {
     return this.#command("regenerate", turnId);
   }
 
-  /** Shows a version of a turn, and what followed it. */
+  /** Switch to another version of a turn and to the turns that followed it. */
   showVersion(turnId: string): string {
     return this.#command("branch", turnId);
   }
 
-  /** Moves a turn to the front of the queue. */
+  /** Move a turn to the front of the queue. */
   promote(turnId: string): string {
     return this.#command("promote", turnId);
   }
 
-  /** Resumes the queue, which is paused since a turn failed. */
+  /** Resume the queue, which pauses when a turn fails. */
   goOn(): string {
     return this.#command("continue");
   }
 
   /**
-   * Allows a tool that asks for permission; `session`: what the question names, also from now on.
+   * Allow the tool call of a permission request.
    *
-   * @param asked The permission as it was shown: an answer to another input is refused.
-   * @param updatedInput What is allowed instead of what was shown, if the permission is editable.
+   * @param scope `once` allows this call; `session` also allows the later calls that the request describes.
+   * @param asked The permission as it was shown. If the tool's input has changed since, the server refuses the answer.
+   * @param updatedInput Input that is allowed instead of the shown one, if the permission is editable.
    */
   grant(
     component: Component,
@@ -283,28 +285,29 @@ export class ArpClient {
     return this.#decide(component, "confirm", { scope, digest: asked?.digest, updated_input: updatedInput }, asked);
   }
 
-  /** Denies a tool that asks for permission, and says why. */
+  /** Deny the tool call of a permission request, with a reason for the agent. */
   deny(component: Component, reason = "", asked?: Permission): string {
     return this.#decide(component, "deny", { reason, digest: asked?.digest }, asked);
   }
 
   #command(name: string, turn_id?: string): string {
     const data = { action: `arp.${name}`, payload: { turn_id } };
-    return this.send("action", data as JsonObject); // what is undefined is not sent
+    return this.send("action", data as JsonObject); // fields that are undefined are not sent
   }
 
   #decide(component: Component, action: string, payload: Record<string, unknown>, asked?: Permission): string {
-    const data = { action, payload } as JsonObject; // what is undefined is not sent
+    const data = { action, payload } as JsonObject; // fields that are undefined are not sent
     return this.#answer(component, "action", data, asked ? { surface: asked.surface ?? "main" } : {});
   }
 
   #answer({ id: source }: Component, inputType: InputType, data: JsonObject, options: SendOptions): string {
+    // A double click must not answer twice: the second answer would be refused.
     const pending = answerTo(this.#outbox.items, source, options.surface);
     const surface = this.#connection.screen.find(source)?.surface ?? "main";
     return pending?.id ?? this.send(inputType, data, { surface, ...options, source });
   }
 
-  /** Records how a component shows; the agent is sent it where that is not as its type (`turn.shown_as`). */
+  /** Record how a component is shown. The agent learns of everything that is or was not `native` (`turn.shown_as`). */
   presented(componentId: string, how: Presented): void {
     if ((this.#presented.get(componentId) ?? "native") === how) return;
     this.#presented.set(componentId, how);
@@ -312,7 +315,7 @@ export class ArpClient {
     this.#unreported.add(componentId);
   }
 
-  /** Sends any input. */
+  /** Send an input of any type. */
   send(inputType: InputType, data: JsonObject, options: SendOptions = {}): string {
     const { source = null, surface = "main", files = [], id = newId(), edits = null } = options;
     const message: Input = {
@@ -325,6 +328,7 @@ export class ArpClient {
       id,
       edits,
     };
+    // The input belongs to the new session: shown on the old screen, it would look like part of the old session.
     if (this.#kept) this.#keep(null);
     this.#outbox.add(id, message, files.map(attachment));
     const tooLong = this.#tooLong(message);
@@ -333,7 +337,7 @@ export class ArpClient {
     return id;
   }
 
-  /** Waits until the agent side has stored an input; returns the turn that it began or answered. */
+  /** Wait until the agent side has stored an input. Resolve to the id of the turn that it began or answered. */
   acknowledged(id: string): Promise<string | null> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = (turnId, error) => (error ? reject(new ArpError(error)) : resolve(turnId));
@@ -343,7 +347,7 @@ export class ArpClient {
     });
   }
 
-  /** Sends a refused input again, with a new id. */
+  /** Send a refused input again, with a new id. */
   resend(id: string): string | null {
     if (this.#outbox.get(id)?.phase !== "refused") return null;
     const { message, files } = this.discard(id) as Outgoing;
@@ -351,7 +355,7 @@ export class ArpClient {
     return this.send(input_type, data, { source, edits, surface, files });
   }
 
-  /** Takes back an input that has not been sent yet, or was refused; returns it. */
+  /** Remove an input that is not accepted yet, or was refused; return it. */
   discard(id: string): Outgoing | null {
     const item = this.#outbox.get(id);
     if (item === undefined || item.phase === "accepted") return null;
@@ -363,11 +367,13 @@ export class ArpClient {
   // -- frames ------------------------------------------------------------------------------------
 
   #receive(text: unknown): void {
-    this.#take(this.#connection.receive(text));
+    this.#applied(this.#connection.receive(text));
   }
 
-  #take(messages: readonly AgentMessage[]): void {
+  /** Update everything besides the screen after messages were applied to it. */
+  #applied(messages: readonly AgentMessage[]): void {
     const { isDraft, isUndecided } = this.#connection;
+    // A server of the draft never sends `session`, so its first message opens the session.
     if (isDraft && !isUndecided && !this.connected) {
       this.#connection.sessionId ??= newId();
       this.#welcome(null);
@@ -384,7 +390,7 @@ export class ArpClient {
     switch (message.type) {
       case "hello":
         if (this.#connection.isUndecided)
-          this.#assuming = setTimeout(() => this.#take(this.#connection.assumeDraft()), DRAFT_AFTER_MS);
+          this.#assuming = setTimeout(() => this.#applied(this.#connection.assumeDraft()), DRAFT_AFTER_MS);
         this.#changed();
         break;
       case "session":
@@ -404,7 +410,7 @@ export class ArpClient {
         this.store.mark("commit");
         break;
       case "error":
-        this.#wrong(message.payload, message.session_id == null);
+        this.#handleError(message.payload, message.session_id == null);
         break;
       case "commands":
         this.#changed();
@@ -428,15 +434,16 @@ export class ArpClient {
     this.#pump();
   }
 
-  /** An error: of an input, of our hello, of what we could not read, or for people. */
-  #wrong(payload: ErrorPayload, isOutside: boolean): void {
+  /** Handle an error: of an input, of our hello, of a frame that we could not read, or of the conversation. */
+  #handleError(payload: ErrorPayload, isOutside: boolean): void {
     if (payload.id != null) {
       this.#refused(payload.id, payload);
     } else if (!this.connected) {
       const isFatal = FATAL.has(payload.code) && !payload.retryable;
       this.#driver.lose({ reason: payload.error, ...(isFatal && { refusal: payload }) });
     } else if (isOutside && this.#connection.isDesynchronised && !this.#connection.isDraft) {
-      this.#driver.lose({ reason: payload.error }); // astray: the next hello brings a snapshot
+      // We are out of step, and nothing on this link restores our position: the next hello asks for a snapshot.
+      this.#driver.lose({ reason: payload.error });
     }
   }
 
@@ -450,8 +457,9 @@ export class ArpClient {
     this.#waiters.delete(id);
   }
 
-  // -- out ---------------------------------------------------------------------------------------
+  // -- sending -----------------------------------------------------------------------------------
 
+  /** Send all waiting inputs, if there is a connection. */
   #pump(): void {
     if (!this.connected) return;
     for (const { id, message, files } of this.#outbox.takeWaiting()) {
@@ -474,7 +482,7 @@ export class ArpClient {
       const url = this.address.input;
       frame = await upload({ url, token: await token(), message, files, signal, progress }, fetcher);
     } catch {
-      // The network failed: tried again below.
+      // The network failed: the upload is tried again below.
     }
     this.#uploads.delete(id);
     if (frame !== null && !abort.signal.aborted) {
@@ -485,6 +493,10 @@ export class ArpClient {
     if (!abort.signal.aborted) setTimeout(() => this.#pump(), RETRY_UPLOAD_MS);
   }
 
+  /**
+   * Return an error text if an input exceeds the server's size limit. A much larger one would close the connection with
+   * code 1009 at each attempt, so it must not be sent.
+   */
   #tooLong(message: Input): string | null {
     const limit = this.capabilities?.limits?.max_message_bytes;
     const size = new TextEncoder().encode(JSON.stringify(message)).length + ROOM_BYTES;
@@ -492,7 +504,7 @@ export class ArpClient {
     return `${size} bytes; the server takes ${limit}`;
   }
 
-  /** Reports how far this screen has come, once it shows, and how. */
+  /** Report to the agent side which commit is displayed, and how components are shown. */
   #displayed(): void {
     const isNews = this.#committed > this.#acknowledged || this.#unreported.size > 0;
     if (!isNews || !this.#driver.isSocket || !this.capabilities?.features?.includes("frame-ack")) return;
@@ -503,7 +515,7 @@ export class ArpClient {
     this.#unreported.clear();
   }
 
-  /** Shows a screen in place of the session's, or no longer one. */
+  /** Show a screen instead of the session's own; `null` shows the session's own again. */
   #keep(screen: Screen | null): void {
     clearTimeout(this.#keeping);
     this.#kept = screen;
@@ -518,7 +530,7 @@ export class ArpClient {
     clearTimeout(this.#assuming);
     this.#outbox.rewind();
     this.#acknowledged = 0;
-    this.#unreported = new Set(this.#presented.keys()); // the next connection knows nothing of it
+    this.#unreported = new Set(this.#presented.keys()); // the server forgets the reports of a closed connection
     this.#calls.offline();
   }
 

@@ -1,16 +1,16 @@
 /**
- * A renderer's end of one session, without I/O: frames in, messages out, and the screen kept.
+ * A renderer's end of one session, without I/O: frames in, messages out, and the state of the screen.
  *
- * Theory of operation. One object outlives many links. `hello` is the first message of each: it
- * names the last place that was applied, so that the agent side sends what was missed, or a
- * snapshot. A snapshot is built on a screen aside, which takes the old one's place at the commit
- * that carries its `seq`; until then the old one shows. A catch-up has no places until its
- * last commit: between, this renderer has no place (`epoch` is `null`), so that a link that is lost
- * just then is followed by a snapshot. The same where something came that cannot be applied. What
- * has a place that was applied already came twice and is ignored.
- * A server that knows the v0.1 draft alone answers our hello with an error, or not at all: then `DraftTurns`
- * makes what is missing.
- * Source: protocol.md 2.3.
+ * Theory of operation. One object outlives many links. `hello` is the first message on each link. It names
+ * the last applied position (`epoch` and `seq`), so that the agent side sends the missed messages, or a snapshot.
+ * A snapshot is built on a second screen. It replaces the visible one at the commit that carries a `seq`; until
+ * then the old screen stays visible. Messages of a catch-up carry no `seq` before its last commit. Until that
+ * commit this renderer has no position (`epoch` is `null`): if the link is lost meanwhile, the next one begins with
+ * a snapshot. The same happens after a message that cannot be applied. A message with an already applied `seq` is a
+ * duplicate and is ignored.
+ *
+ * A server that only knows the v0.1 draft answers our hello with an error, or not at all. `DraftTurns` then
+ * creates the messages that such a server does not send. Source: protocol.md 2.3.
  */
 
 import { NO_CODE } from "../protocol/draft_fields.js";
@@ -27,7 +27,7 @@ import type {
 import { Screen } from "../protocol/screen.js";
 import { readFrame } from "../protocol/shape.js";
 
-/** These have no place of their own: applied twice, they show twice. */
+/** Types that are shown twice if they are applied twice. A repetition without a `seq` cannot be detected. */
 const SHOWN_ONCE = ["delta", "tool_start", "commit", "input", "surface"];
 
 interface Addressed {
@@ -37,18 +37,20 @@ interface Addressed {
 /** Speaks the session dialect for one renderer on one session. */
 export class RendererConnection {
   screen = new Screen();
-  /** Of the session's log; `null` while this screen has no place in it. */
+  /** Epoch of the session's log; `null` while this screen has no position in the log. */
   epoch: string | null = null;
-  /** The last place applied. */
+  /** Last applied sequence number. */
   seq = 0;
-  /** What came before the screen that shows: how many turns it does not have. */
+  /** The `session` message that began this screen. It says how many turns the screen does not have. */
   declare ready: SessionReady | undefined;
   agent: AgentHello | null = null;
   sessionId: string | null;
   #hello: RendererHello;
+  /** Screen that a snapshot is built on; `null` unless a snapshot is arriving. */
   #aside: Screen | null = null;
+  /** Value of `epoch` from the next message with a `seq`; `null` if nothing on this link can restore the position. */
   #nextEpoch: string | null = null;
-  /** Nothing on this link has shown yet whether the agent side knows our hello. */
+  /** Whether it is still unknown on this link if the agent side understands our hello. */
   isUndecided = true;
   #isDraft = false;
   #draft = new DraftTurns();
@@ -58,22 +60,22 @@ export class RendererConnection {
     this.sessionId = hello.session_id ?? null;
   }
 
-  /** True until the screen shows the session: before the first answer, and during a snapshot. */
+  /** True until the screen shows the session: before the first answer and during a snapshot. */
   get loading(): boolean {
     return this.#aside !== null || (this.isDesynchronised && !this.isDraft);
   }
 
-  /** Whether the screen has no place, and nothing that comes on this link restores it. */
+  /** Whether the screen has no position in the log, and no message on this link can restore it. */
   get isDesynchronised(): boolean {
     return this.epoch === null && this.#nextEpoch === null;
   }
 
-  /** Whether the agent side knows the draft alone: it answers no hello, and acknowledges nothing. */
+  /** Whether the agent side only knows the draft: it does not answer a hello or acknowledge an input. */
   get isDraft(): boolean {
     return this.#isDraft;
   }
 
-  /** The first message of a link; what is pending of the one before is dropped. */
+  /** Begin a link: drop the pending changes of the previous one, and return the first message to send. */
   hello(): RendererHello {
     this.#aside = null;
     this.#nextEpoch = this.epoch;
@@ -83,7 +85,7 @@ export class RendererConnection {
     return { ...this.#hello, session_id, resume: epoch === null ? null : { epoch, seq } };
   }
 
-  /** Turns to another session, with an empty screen; the next `hello` says so, on this link or another. */
+  /** Switch to another session, with an empty screen. The next `hello`, on this link or another, asks for it. */
   turnTo(sessionId: string | null, workflow?: string | null): void {
     if (workflow !== undefined) this.#hello = { ...this.#hello, workflow };
     this.sessionId = sessionId;
@@ -95,19 +97,21 @@ export class RendererConnection {
     this.seq = 0;
   }
 
-  /** Applies and returns what shows an input that was sent to a server of the draft; of others nothing. */
+  /** Apply and return the messages that show a sent input, if the server only knows the draft: others echo it. */
   echo(input: Input): AgentMessage[] {
     return this.#isDraft ? this.#applied(this.#draft.begin(input)) : [];
   }
 
   /**
-   * Takes one frame, applies it to the screen, and returns its messages in order. A message of an
-   * unknown type is ignored. A frame that cannot be read becomes an `error`, and so does,
-   * after it, a commit that cannot be applied. Never throws.
+   * Receive one frame: apply it to the screen and return its messages in order. Never throws.
+   *
+   * A message of an unknown type is ignored. A frame that cannot be read becomes an `error`. A commit that cannot be
+   * applied is followed by an `error`.
    */
   receive(frame: unknown): AgentMessage[] {
     const { messages, fault, type } = readFrame(frame);
     if (fault !== null) {
+      // The lost frame may have changed the screen. Without a position, the next link begins with a snapshot.
       this.#desynchronise();
       this.#miss(type);
       return [local(INVALID_MESSAGE, fault)];
@@ -133,18 +137,19 @@ export class RendererConnection {
     return out;
   }
 
-  /** A message with those that a server of the draft does not send. */
+  /** Return a message, with those that a server of the draft does not send. */
   #placed(message: AgentMessage): readonly AgentMessage[] {
     if (message.type === "session") this.isUndecided = this.#isDraft = false;
     else if (message.type === "hello") this.isUndecided &&= !message.capabilities.features?.includes("resume");
     else if (this.isUndecided && isOfDraft(message)) {
       const begun = this.#beginDraft();
-      return message.type === "error" ? begun : [...begun, ...this.#draft.placed(message)]; // no input was sent before
+      // No input was sent yet, so an error is the answer to our hello and not an error of the conversation.
+      return message.type === "error" ? begun : [...begun, ...this.#draft.placed(message)];
     }
     return this.#isDraft ? this.#draft.placed(message) : [message];
   }
 
-  /** Begins the session, if the agent side has said hello and leaves ours without an answer. */
+  /** Begin a session of the draft, if the agent side has sent its hello but no answer to ours. */
   assumeDraft(): AgentMessage[] {
     return this.isUndecided && this.agent ? this.#applied(this.#beginDraft()) : [];
   }
@@ -158,7 +163,8 @@ export class RendererConnection {
 
   #cameBefore(message: AgentMessage): boolean {
     if (message.type === "session") return false;
-    // Between a further hello and its `session` the session before is still sent.
+    // After a second hello on the same link, messages of the previous session arrive until the new `session`. They
+    // would appear on the screen of the new one.
     if (this.ready === undefined && this.agent && !this.isDraft && (message as Addressed).session_id != null)
       return true;
     if (!("seq" in message) || message.seq == null) return false;
@@ -169,7 +175,11 @@ export class RendererConnection {
     this.epoch = this.#nextEpoch = null;
   }
 
-  /** Takes care that nothing of a commit shows of which something is missing. */
+  /**
+   * Discard the pending changes if a lost message may belong to their commit: a part of a commit must not be shown.
+   *
+   * @param type Type of the lost message; `null` if it is unknown.
+   */
   #miss(type: string | null): void {
     const screen = this.#aside ?? this.screen;
     if (type === "commit") screen.dropPending();
@@ -186,6 +196,7 @@ export class RendererConnection {
   #session(ready: SessionReady): void {
     const { epoch, seq, resume } = ready;
     this.sessionId = ready.session_id;
+    // A replay continues the screen; every other answer begins a new one.
     if (resume === "replay" && epoch === this.epoch) return;
     this.ready = ready;
     this.#aside = new Screen();
@@ -193,12 +204,13 @@ export class RendererConnection {
     this.epoch = null;
     this.#nextEpoch = epoch;
     if (resume === "new") this.#swap(seq);
-    else if (resume === "replay") this.#swap(0); // of all that there is: we named no place
+    else if (resume === "replay") this.#swap(0); // we named no position, so all messages of the session follow
   }
 
   #show(message: Exclude<AgentMessage, { type: "hello" | "session" | "ack" | "ping" | "pong" }>): string | null {
     const { type, seq, turn_id } = message;
     const refused = (this.#aside ?? this.screen).apply(message);
+    // These only take effect with their commit, which carries the `seq`.
     if (type === "render" || type === "patch") return refused;
     if (this.#aside !== null) {
       if (seq != null && type === "commit") this.#swap(seq);
@@ -206,12 +218,14 @@ export class RendererConnection {
       this.seq = Math.max(this.seq, seq);
       this.epoch ??= this.#nextEpoch;
     } else if (SHOWN_ONCE.includes(type) || (type === "error" && turn_id != null && message.payload.debug == null)) {
+      // A catch-up after a lost link would repeat this message. Without a position the next link gets a snapshot.
       this.#nextEpoch = this.epoch ?? this.#nextEpoch;
       this.epoch = null;
     }
     return refused;
   }
 
+  /** Make the second screen the visible one. */
   #swap(seq: number): void {
     (this.#aside as Screen).inherit(this.screen);
     this.screen = this.#aside as Screen;
@@ -221,7 +235,7 @@ export class RendererConnection {
   }
 }
 
-/** Whether a message in place of a `session` shows that the server knows the draft alone. */
+/** Return whether a message that arrives instead of `session` shows that the server only knows the draft. */
 function isOfDraft(message: AgentMessage): boolean {
   if (message.type === "error") return message.payload.code === NO_CODE;
   return (
@@ -230,7 +244,7 @@ function isOfDraft(message: AgentMessage): boolean {
   );
 }
 
-/** An error that this side makes; it has no `session_id`. */
+/** Return an error of this side. It has no `session_id`, unlike errors of a session. */
 function local(code: number, error: string): AgentMessage {
   return { type: "error", v: 1, payload: { error, code } };
 }

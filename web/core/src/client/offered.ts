@@ -1,17 +1,17 @@
-/** What a user may do, by what the agent side has announced; a server of the draft announces less. Source: protocol.md 2.2. */
+/** Actions that the agent side offers to the user; a server of the draft announces fewer. Source: protocol.md 2.2. */
 
 import type { AgentCapabilities } from "../protocol/generated/wire.js";
 
 export interface Offered {
-  /** Say and answer something: not where a recording is shown. */
+  /** Sending messages and answers; not offered while a recording is shown. */
   readonly input: boolean;
-  /** Stop a turn, edit it, have it answered again: turns are an addition to the draft, as `resume` is. */
+  /** Stopping, editing and regenerating a turn. Like the feature `resume`, turns are not part of the draft. */
   readonly turns: boolean;
-  /** Send files. */
+  /** Sending files. */
   readonly files: boolean;
 }
 
-/** Before the agent side has said anything, all of it. */
+/** Return what the agent side offers; everything until its capabilities are known. */
 export function offered(capabilities: AgentCapabilities | null | undefined): Offered {
   const has = (name: string) => !capabilities || (capabilities.features ?? []).includes(name);
   return { input: has("input") || !has("resume"), turns: has("resume"), files: has("file-upload") };

@@ -8,37 +8,37 @@ import type { Surroundings } from "../transport/link.js";
 import type { Storage } from "./outbox.js";
 
 export interface ArpClientOptions {
-  /** `ws://HOST/_arp/v1`, or `http://HOST` with the prefix of a mount; in a page also relative. */
+  /** `ws://HOST/_arp/v1`, or `http://HOST` with the prefix of a mount; in a page it may be relative. */
   url: string;
-  /** The session; without it the server makes a new one. */
+  /** Id of the session; without it the server creates a new session. */
   sessionId?: string | null;
-  /** The agent of a session that is made, where an app has several; else its first. */
+  /** Name of the agent for a new session; the app's first agent if absent. */
   workflow?: string | null;
-  /** Tries in a row that the server did not answer before it gives up; without it, it does not. */
+  /** Number of failed attempts in a row after which the client stops reconnecting; unlimited if absent. */
   maxReconnectAttempts?: number;
-  /** Takes this transport alone; else WebSocket, and server-sent events where that fails. */
+  /** The only transport to use. By default WebSocket, and server-sent events if that fails. */
   transport?: Transport | "auto";
   token?: string | null | (() => string | null | Promise<string | null>);
-  /** What this renderer draws: types, with the versions that it knows. All of the catalog if absent. */
+  /** Component types that this renderer draws, with the newest known version of each; the whole catalog if absent. */
   components?: { [type: string]: number };
   limits?: RendererLimits;
   viewport?: Viewport;
   locale?: string;
   timeZone?: string;
   theme?: string;
-  /** What it can do besides: with `line-pause` the queue is paused after a turn that failed, until `goOn()` or the next message. */
+  /** Additional features. With `line-pause` the queue pauses after a failed turn until `goOn()` or the next message. */
   features?: readonly string[];
-  /** Keeps unsent inputs over a reload; the tab's own storage if absent. */
+  /** Storage for unsent inputs, so that they survive a reload; the tab's `sessionStorage` if absent. */
   storage?: Storage | null;
-  /** When listeners are notified: at the next animation frame if absent. */
+  /** Schedules the notification of listeners; in the next animation frame if absent. */
   schedule?: Schedule;
   WebSocket?: Surroundings["WebSocket"];
   fetch?: typeof fetch;
-  /** A random number from 0 to 1, for the waits between tries. */
+  /** Returns a random number from 0 to 1, for the delays between attempts. */
   random?: () => number;
 }
 
-/** Options with nothing left open. */
+/** Options with all defaults filled in. */
 export interface Resolved extends Surroundings {
   readonly url: string;
   readonly sessionId: string | null;
@@ -66,7 +66,7 @@ const FEATURES = [
   "ping",
 ];
 
-/** Fills in the defaults. */
+/** Return the options with their defaults filled in. */
 export function resolveOptions(given: string | ArpClientOptions): Resolved {
   const options = typeof given === "string" ? { url: given } : given;
   const { url, sessionId = null, maxReconnectAttempts = Infinity, transport = "auto", token = null } = options;
@@ -86,12 +86,12 @@ export function resolveOptions(given: string | ArpClientOptions): Resolved {
   };
 }
 
-/** What this renderer is. */
+/** Return the first message of this renderer. */
 export function rendererHello({ renderer, sessionId }: Resolved): RendererHello {
   const { components = VERSIONS, features = [], workflow, limits, viewport, theme, locale, timeZone } = renderer;
-  // What the browser has to be asked for costs as much as drawing a page.
+  // Creating a DateTimeFormat takes as long as drawing a page, so it is created only if something is missing.
   const own = locale && timeZone ? renderer : Intl.DateTimeFormat().resolvedOptions();
-  // What is undefined is not sent.
+  // Fields that are undefined are not sent.
   return {
     type: "hello",
     v: 1,
@@ -105,7 +105,7 @@ export function rendererHello({ renderer, sessionId }: Resolved): RendererHello 
   } as RendererHello;
 }
 
-/** This tab's storage; `null` where there is none or it is forbidden. */
+/** Return the storage of this tab, or `null` if there is none or access is forbidden. */
 function tabStorage(): Storage | null {
   try {
     return (globalThis as { sessionStorage?: Storage }).sessionStorage ?? null;

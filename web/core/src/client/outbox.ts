@@ -1,11 +1,11 @@
 /**
- * Inputs that the agent side has not echoed yet, kept over a reload.
+ * Inputs that the agent side has not echoed yet. They survive a reload.
  *
- * Theory of operation. Each input has one id for its whole life and is sent again with it after
- * every reconnect, so it takes effect once. An item goes waiting → sent → accepted and leaves when
- * its echo comes; a lost connection puts `sent` back to `waiting`; a refusal keeps it as `refused`
- * until somebody decides. What is not accepted survives a reload, except files. Source:
- * protocol.md 2.2.
+ * Theory of operation. Each input keeps one id. It is sent again with the same id after every reconnect, so it
+ * takes effect once. The phase of an item changes from `waiting` to `sent` to `accepted`, and the echo removes
+ * the item. A lost connection changes `sent` back to `waiting`. A refused item stays as `refused` until the
+ * user resends or discards it. Items that are not accepted survive a reload, except those with files.
+ * Source: protocol.md 2.2.
  */
 
 import { SILENT } from "../protocol/answers.js";
@@ -13,31 +13,31 @@ import type { ErrorPayload, Input } from "../protocol/generated/wire.js";
 
 export type SendPhase = "waiting" | "sent" | "accepted" | "refused";
 
-/** A file that goes with an input; `part` is `file`, or `fields.NAME` for a field of a form. */
+/** A file of an input; `part` is `file`, or `fields.NAME` for a field of a form. */
 export interface Attachment {
   readonly part: string;
   readonly file: File;
 }
 
-/** One input on its way. */
+/** One input that is not echoed yet. */
 export interface Outgoing {
   readonly id: string;
   readonly message: Input;
   readonly files: readonly Attachment[];
   readonly phase: SendPhase;
-  /** Of its files, from 0 to 1. */
+  /** Uploaded part of its files, from 0 to 1. */
   readonly progress: number;
   readonly error: ErrorPayload | null;
 }
 
-/** The part of Web Storage that is used. */
+/** The used part of the Web Storage interface. */
 export interface Storage {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
   removeItem(key: string): void;
 }
 
-/** Returns the answer to a component that is on its way: on the named surface, or on any. */
+/** Return the unacknowledged answer to a component, on the named surface or on any. */
 export function answerTo(items: readonly Outgoing[], componentId: string, surface?: string): Outgoing | undefined {
   return items.find(
     ({ message, phase }) =>
@@ -47,16 +47,19 @@ export function answerTo(items: readonly Outgoing[], componentId: string, surfac
   );
 }
 
-/** The inputs of one session. */
+/** Outgoing inputs of one session. */
 export class Outbox {
-  /** Oldest first; a new array at each change. */
+  /** Items, oldest first; a new array after each change. */
   items: readonly Outgoing[] = [];
   readonly #storage: Storage | null;
   readonly #prefix: string;
   readonly #changed: () => void;
   #key: string;
 
-  /** `prefix` distinguishes servers; `changed` is called after each change. */
+  /**
+   * @param prefix Distinguishes servers in the storage.
+   * @param changed Called after each change.
+   */
   constructor(storage: Storage | null, prefix: string, changed: () => void) {
     this.#storage = storage;
     this.#prefix = `arp.outbox.${prefix}.`;
@@ -65,10 +68,10 @@ export class Outbox {
   }
 
   /**
-   * Takes the inputs that are kept for a session.
+   * Switch to the stored inputs of a session.
    *
-   * @param sessionId `null` = one that the server has not named yet.
-   * @param isNamed Whether the server named it: what had no session yet moves to it.
+   * @param sessionId Id of the session; `null` until the server has named it.
+   * @param isNamed Whether the server has just named the session. Inputs without a session then move to it.
    */
   open(sessionId: string | null, isNamed: boolean): void {
     const key = this.#prefix + (sessionId ?? "");
@@ -80,17 +83,17 @@ export class Outbox {
     this.#set([...kept, ...here]);
   }
 
-  /** The item with this id, if it is still here. */
+  /** Return the item with this id, if there is one. */
   get(id: string): Outgoing | undefined {
     return this.items.find((item) => item.id === id);
   }
 
-  /** Adds an input at the end. */
+  /** Add an input at the end. */
   add(id: string, message: Input, files: readonly Attachment[] = []): void {
     this.#set([...this.items, { id, message, files, phase: "waiting", progress: 0, error: null }]);
   }
 
-  /** The items to send now, oldest first; they count as sent. */
+  /** Return the items to send now, oldest first, and mark them as sent. */
   takeWaiting(): readonly Outgoing[] {
     const waiting = this.items.filter(({ phase }) => phase === "waiting");
     if (waiting.length > 0) {
@@ -99,8 +102,9 @@ export class Outbox {
     return waiting;
   }
 
-  /** After a lost connection: what was sent without an answer waits again. */
+  /** Mark sent items without an answer as waiting again, after a lost connection. */
   rewind(): void {
+    // Files go over HTTP, independently of this connection: `client.ts` retries the upload itself.
     this.#set(
       this.items.map((item) =>
         item.phase === "sent" && item.files.length === 0 ? { ...item, phase: "waiting" } : item,
@@ -108,28 +112,29 @@ export class Outbox {
     );
   }
 
-  /** The agent side has it. */
+  /** Record that the agent side has stored an input. */
   accepted(id: string): void {
     const item = this.get(id);
     if (item === undefined) return;
     const { input_type, data } = item.message;
+    // These inputs are never echoed: as accepted items they would stay for ever.
     const isSilent = SILENT.includes(input_type) || String(data.action).startsWith("arp.");
     if (isSilent) this.remove(id);
     else this.change(id, { phase: "accepted", progress: 1 });
   }
 
-  /** Changes an item, if it is here. */
+  /** Change an item, if it exists. */
   change(id: string, change: Partial<Outgoing>): void {
     if (this.get(id) === undefined) return;
     this.#set(this.items.map((item) => (item.id === id ? { ...item, ...change } : item)));
   }
 
-  /** Removes an item: its echo has come, or the user discarded it. */
+  /** Remove an item, because its echo has arrived or the user has discarded it. */
   remove(id: string): void {
     if (this.get(id) !== undefined) this.#set(this.items.filter((item) => item.id !== id));
   }
 
-  /** After a snapshot: what was accepted before is in it, or is too old to show. */
+  /** Remove the accepted items after a snapshot. It contains them, or they are older than its first turn. */
   dropAccepted(): void {
     this.#set(this.items.filter(({ phase }) => phase !== "accepted"));
   }
@@ -145,11 +150,11 @@ export class Outbox {
       if (kept.length > 0) this.#storage?.setItem(this.#key, JSON.stringify(kept));
       else this.#storage?.removeItem(this.#key);
     } catch {
-      // Full or forbidden: what is here lasts until the reload.
+      // The storage is full or forbidden: the items last until the page is reloaded.
     }
   }
 
-  /** What was kept; whatever was sent before the reload is sent again. */
+  /** Return the stored items. Items that were sent before the reload are waiting again. */
   #read(): Outgoing[] {
     try {
       const kept = JSON.parse(this.#storage?.getItem(this.#key) ?? "[]") as Outgoing[];

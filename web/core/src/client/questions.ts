@@ -1,6 +1,6 @@
 /**
- * Which questions are open. A question is open because its component says so, whatever the status of its
- * turn: a restart of the agent side ends the turn and leaves its questions open. Source: protocol.md 2.2.
+ * Open questions. The component of a question decides whether it is open, not the status of its turn: a restart
+ * of the agent side ends the turn but leaves its questions open. Source: protocol.md 2.2.
  */
 
 import { questionState } from "../protocol/answers.js";
@@ -8,17 +8,17 @@ import type { Component, Permission } from "../protocol/generated/wire.js";
 import { answerTo, type Outgoing } from "./outbox.js";
 import type { Screen, ToolRun, TurnState } from "../protocol/screen.js";
 
-/** A tool that waits for permission. */
+/** A permission request that waits for an answer. */
 export interface OpenPermission {
   readonly turnId: string;
   readonly permission: Permission;
-  /** The `confirm` that asks. */
+  /** The `confirm` component that asks. */
   readonly component: Component;
-  /** The call of the tool; `undefined` if it does not show. */
+  /** The tool call that needs permission; `undefined` if it is not on the screen. */
   readonly run: ToolRun | undefined;
 }
 
-/** Returns the permissions of all turns that wait for an answer, oldest first, without those whose answer is on its way. */
+/** Return the open permissions of all turns, oldest first, without those with an answer in `outgoing`. */
 export function openPermissions(screen: Screen, outgoing: readonly Outgoing[] = []): OpenPermission[] {
   return screen.askingTurns.flatMap((turnId) => {
     const { permissions, tools } = screen.turn(turnId) as TurnState;

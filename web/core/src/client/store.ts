@@ -1,4 +1,4 @@
-/** What an application watches: cells over a client's screen, connection and inputs. */
+/** The cells that an application observes: a client's screen, connection and inputs. */
 
 import { Changes, type Cell, type Schedule } from "./cells.js";
 import type { LinkState } from "../transport/driver.js";
@@ -15,32 +15,32 @@ import { openPermissions, type OpenPermission } from "./questions.js";
 import { sameList, sameValues } from "../protocol/same.js";
 import type { Screen, TurnState } from "../protocol/screen.js";
 
-/** The connection and the session. */
+/** State of the connection and the session. */
 export interface Status extends LinkState {
   readonly sessionId: string | null;
   /** True until the screen shows the session. */
   readonly loading: boolean;
-  /** Whether what shows is still the session before, as `setSessionId` was asked to keep it. */
+  /** Whether the screen still shows the previous session, because `setSessionId` was called with `keep`. */
   readonly stale: boolean;
-  /** The name of the session's agent; `undefined` until the agent side sends it. */
+  /** Name of the session's agent; `undefined` until the agent side sends it. */
   readonly workflow?: string | null | undefined;
   readonly capabilities: AgentCapabilities | null;
-  /** The slash commands of the app and of the session. */
+  /** Slash commands of the app and the session. */
   readonly commands: readonly Command[];
-  /** The turn that runs, or waits for an answer; `null` if there is none. */
+  /** Id of the turn that runs or waits for an answer; `null` if there is none. */
   readonly activeTurn: string | null;
-  /** How many turns came before the first of `turnIds`; `undefined` where the agent side does not send it. */
+  /** Number of turns before the first of `turnIds`; `undefined` if the agent side does not send it. */
   readonly older?: number | null | undefined;
-  /** How many turns are left out before others of `turnIds`, by their ids. */
+  /** Number of turns that are left out before a turn of `turnIds`, by the id of that turn. */
   readonly gaps?: { readonly [turnId: string]: number } | undefined;
 }
 
-/** Where the store looks. */
+/** Functions that the store reads its values from. */
 export interface Sources {
   screen(): Screen;
   status(): Status;
   outgoing(): readonly Outgoing[];
-  /** Called when all listeners were notified. */
+  /** Called when all listeners are notified. */
   flushed(): void;
 }
 
@@ -51,17 +51,17 @@ export class Store {
   readonly turnIds: Cell<readonly string[]>;
   /** Errors that belong to no turn. */
   readonly errors: Cell<readonly ErrorPayload[]>;
-  /** The surfaces besides `main` on which something shows, without popups and overlays. */
+  /** Names of the non-empty surfaces besides `main`, without popups and overlays. */
   readonly surfaceNames: Cell<readonly string[]>;
-  /** The popups and overlays on which something shows; there are none without the feature `overlays`. */
+  /** Names of the non-empty popups and overlays; there are none without the feature `overlays`. */
   readonly popupNames: Cell<readonly string[]>;
-  /** What agents share with renderers. */
+  /** State that agents share with renderers. */
   readonly sharedState: Cell<JsonObject>;
   /** Inputs that the agent side has not echoed yet. */
   readonly outgoing: Cell<readonly Outgoing[]>;
   /**
-   * The permissions that wait for an answer, oldest first, without those whose answer is on its way. The
-   * status of their turns does not matter: a restart of the agent side ends a turn, and leaves its questions open.
+   * Permissions that wait for an answer, oldest first; a permission with an answer in `outgoing` is left out. The
+   * status of the turn does not matter: a restart of the agent side ends a turn but leaves its questions open.
    */
   readonly permissions: Cell<readonly OpenPermission[]>;
   readonly #changes: Changes;
@@ -81,24 +81,25 @@ export class Store {
     this.popupNames = cell("popups", () => sources.screen().popupNames);
     this.sharedState = cell("state", () => sources.screen().sharedState);
     this.outgoing = cell("outgoing", () => sources.outgoing());
-    // A turn that streams has no new permission, unless it is one of those that asked.
+    // A turn with a permission request is in `askingTurns`. Other turns are skipped, because a streaming turn changes
+    // in every frame.
     this.permissions = this.derived(
       () => this.#openPermissions(),
       (name) => !name.startsWith("turn:") || sources.screen().askingTurns.includes(name.slice(5)),
     );
   }
 
-  /** One turn; `undefined` while there is none of that id. */
+  /** Return the cell of one turn; its value is `undefined` while no turn has this id. */
   turn(id: string): Cell<TurnState | undefined> {
     return this.#changes.cell(`turn:${id}`, () => this.#sources.screen().turn(id));
   }
 
-  /** What shows on a surface besides `main`. */
+  /** Return the cell of the components on a surface other than `main`. */
   surface(name: string): Cell<readonly Component[]> {
     return this.#changes.cell(`surface:${name}`, () => this.#sources.screen().surface(name));
   }
 
-  /** What a surface is; `undefined` of a toplevel without a title that was only rendered to. */
+  /** Return the cell of a surface's description; its value is `undefined` for a surface that was only rendered to. */
   surfaceInfo(name: string): Cell<SurfaceInfo | undefined> {
     return this.#changes.cell(`info:${name}`, () => this.#sources.screen().surfaceInfo(name));
   }
@@ -110,10 +111,10 @@ export class Store {
   }
 
   /**
-   * Notifies a listener of changes, once for all that came since.
+   * Call a listener once for all changes since the last call; return a function that unsubscribes it.
    *
-   * @param dependsOn Returns whether the listener needs changes of this name: `status`, `outgoing`, or a `Key` of the
-   *   screen. All of them if absent.
+   * @param dependsOn Returns whether the listener depends on a changed name: `status`, `outgoing`, or a `Key` of the
+   *   screen. Every change calls the listener if it is absent.
    */
   subscribe(listener: () => void, dependsOn: (name: string) => boolean = () => true): () => void {
     return this.#changes.subscribe("*", (changed) => {
@@ -121,7 +122,7 @@ export class Store {
     });
   }
 
-  /** Returns a cell that is computed from others; `get` returns the same object until something in it changes. */
+  /** Return a cell that is computed from others. `get` must return the same object until something in it changes. */
   derived<T>(get: () => T, dependsOn: (name: string) => boolean): Cell<T> {
     return {
       get,
@@ -134,17 +135,17 @@ export class Store {
     };
   }
 
-  /** Notifies listeners now instead of at the next frame. */
+  /** Notify listeners now instead of in the next frame. */
   flush(): void {
     this.#changes.flush();
   }
 
-  /** Takes note that something changed besides the screen. */
+  /** Record a change of something other than the screen. */
   mark(...names: ("status" | "outgoing" | "commit")[]): void {
     this.#changes.mark(names);
   }
 
-  /** Takes note of what changed on the screen, also if that is another one now. */
+  /** Record what changed on the screen. If the screen was replaced, record a change of every cell. */
   look(): void {
     const screen = this.#sources.screen();
     this.#changes.mark(screen === this.#seen ? screen.dirty : this.#changes.names);
@@ -154,8 +155,8 @@ export class Store {
 }
 
 /**
- * The turn that runs or waits; queued turns, and those removed from the queue, follow it. One that was
- * cut off while it waited is over.
+ * Return the id of the turn that runs or waits. Only queued turns, and turns removed from the queue, can follow
+ * it. A waiting turn that is final was cut off and has ended.
  */
 export function activeTurn(screen: Screen): string | null {
   let found: string | null = null;
@@ -164,7 +165,7 @@ export function activeTurn(screen: Screen): string | null {
     const id = turnIds[at] as string;
     const status = screen.status(id);
     if ((status === "running" || status === "waiting") && !screen.isFinal(id)) found = id;
-    else if (status !== "queued" && status !== "cancelled") break; // one taken out of the queue is in it
+    else if (status !== "queued" && status !== "cancelled") break; // `cancelled` includes turns removed from the queue
   }
   return found;
 }

@@ -1,6 +1,6 @@
 /**
- * Inputs with files: one HTTP request each, because a socket message could not hold them. The part
- * `message` is the input as JSON. Source: protocol.md 6.
+ * Upload of inputs with files. Each input is one HTTP request, because files do not fit into a message on the
+ * socket. The part `message` of the request is the input as JSON. Source: protocol.md 6.
  */
 
 import type { Input } from "../protocol/generated/wire.js";
@@ -13,17 +13,17 @@ export interface Upload {
   readonly message: Input;
   readonly files: readonly Attachment[];
   readonly signal: AbortSignal;
-  /** How much has left, from 0 to 1. */
+  /** Called with the part that was sent, from 0 to 1. */
   progress(part: number): void;
 }
 
-/** Sends a body and reports how much was sent; returns the answer. */
+/** Sends a request and reports the part that was sent; returns the response. */
 type Send = (url: string, init: RequestInit, progress: (part: number) => void) => Promise<Response>;
 
 /**
- * Posts an input with its files.
+ * Post an input with its files. Rejects if the network fails.
  *
- * @returns The answer as a frame; `null` if it is worth trying again. Rejects if the network fails.
+ * @returns The answer as a frame; `null` if the request should be tried again.
  */
 export async function upload(
   { url, token, message, files, signal, progress }: Upload,
@@ -36,7 +36,7 @@ export async function upload(
   return answerOf(await sender(fetcher)(url, init, progress), message.id ?? null);
 }
 
-/** By XMLHttpRequest, which alone can report progress; where there is none, by `fetch`. */
+/** Return a function that sends with XMLHttpRequest, which reports progress, or with `fetch` outside of browsers. */
 function sender(fetcher: typeof fetch): Send {
   if (typeof XMLHttpRequest === "undefined") return (url, init) => fetcher(url, init);
   return (url, { method = "POST", body, headers, signal }, progress) =>

@@ -1,9 +1,9 @@
-/** Which component draws which type, for any framework. */
+/** Registry of the components that draw each type, for any framework. */
 
 import { VERSIONS } from "../protocol/generated/tables.js";
 import type { BuiltInComponentType } from "../protocol/draft_types.js";
 
-/** Maps component types to what draws them. */
+/** Maps component types to the components that draw them. */
 export interface ComponentRegistry<T = unknown> {
   register(typeName: string, component: T): void;
   unregister(typeName: string): void;
@@ -12,10 +12,10 @@ export interface ComponentRegistry<T = unknown> {
   has(typeName: string): boolean;
 }
 
-/** Every type of the catalog, in its order. */
+/** All types of the catalog, in the catalog's order. */
 export const BUILT_IN_COMPONENTS = Object.keys(VERSIONS) as readonly BuiltInComponentType[];
 
-/** Makes a registry, with some components to begin with. */
+/** Create a registry with the given components. */
 export function createComponentRegistry<T>(initial: Record<string, T> = {}): ComponentRegistry<T> {
   const known = new Map(Object.entries(initial));
   return {

@@ -1,8 +1,8 @@
-/** The draft's view of a `render`. */
+/** A `render` message in the form of the draft. */
 
 import type { ArpMessage, ToolRenderEvent } from "../protocol/draft_types.js";
 
-/** The first component of a `render` message; `null` for every other message. */
+/** Return the first component of a `render` message, or `null` for every other message. */
 export function arpMessageToToolRenderEvent(message: ArpMessage): ToolRenderEvent | null {
   const first = message.type === "render" ? message.components?.[0] : undefined;
   if (first === undefined) return null;

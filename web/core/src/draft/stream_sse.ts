@@ -1,20 +1,20 @@
 /**
- * The draft's workflow stream: one turn over server-sent events, by POST, or by GET to follow a run
- * that is under way. Source: protocol.md 6.
+ * The draft's workflow stream: one turn over server-sent events. POST begins a run, GET follows a run that is in
+ * progress. Source: protocol.md 6.
  */
 
 import type { SSECallbacks } from "./workflow_stream.js";
 
 export interface StreamSSEOptions {
-  /** Sent in place of the body, with files. */
+  /** Body of a message with files; it replaces `body`. */
   formData?: FormData;
   signal?: AbortSignal;
   headers?: Record<string, string>;
 }
 
 /**
- * Posts a message to a workflow and reports what comes. Any failure is reported by `onError`, also a
- * stream that breaks off before its end; then `onDone` follows. After an abort nothing is reported.
+ * Post a message to a workflow and report the events of the run. Every failure calls `onError`, also a stream
+ * that breaks off before its end; `onDone` follows. After an abort nothing is reported.
  */
 export async function streamSSE(
   url: string,
@@ -31,7 +31,7 @@ export async function streamSSE(
   await (await import("./workflow_stream.js")).follow(url, init, callbacks, signal);
 }
 
-/** Follows a run from its beginning; otherwise as `streamSSE`. */
+/** Report the events of an existing run from its beginning; otherwise the same as `streamSSE`. */
 export async function connectSSE(
   url: string,
   callbacks: SSECallbacks,

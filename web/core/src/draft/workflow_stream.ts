@@ -1,4 +1,4 @@
-/** The reading of the draft's workflow stream; see `stream_sse.ts`. */
+/** Reader of the draft's workflow stream; see `stream_sse.ts`. */
 
 import { guarded } from "../client/cells.js";
 import type { StepEvent, ToolRenderEvent } from "../protocol/draft_types.js";
@@ -17,16 +17,16 @@ export interface SSECallbacks {
   onDelta?: (delta: string) => void;
   onResult?: (data: unknown) => void;
   onError?: (error: string) => void;
-  /** The stream is over, well or not; called once. */
+  /** Called once when the stream has ended, also after an error. */
   onDone?: () => void;
   onToolStart?: (event: ToolEvent) => void;
   onToolEnd?: (event: ToolEvent) => void;
   onToolRender?: (event: ToolRenderEvent & { id?: string }) => void;
-  /** A component that was rendered went away. */
+  /** Called when a rendered component is removed. */
   onToolRemove?: (id: string) => void;
 }
 
-/** Makes a request, and reports the events of its stream. */
+/** Send a request and report the events of its stream. */
 export async function follow(
   url: string,
   init: RequestInit,
@@ -66,7 +66,7 @@ function notify({ event, data }: SseEvent, callbacks: SSECallbacks): void {
   try {
     payload = parseJson(data) as typeof payload;
   } catch {
-    return; // not JSON: nothing that we know
+    return; // an event that is not JSON is not part of this stream's format
   }
   if (typeof payload !== "object" || payload === null) return;
   const { run_id: runId, delta, error, id } = payload;
@@ -78,7 +78,7 @@ function notify({ event, data }: SseEvent, callbacks: SSECallbacks): void {
   else guarded(callbacks[WHOLE.get(event) as "onResult"], payload);
 }
 
-/** Events whose data is handed on as it is. */
+/** Events that pass their whole data to a callback. */
 const WHOLE = new Map<string, keyof SSECallbacks>([
   ["step", "onStep"],
   ["result", "onResult"],

@@ -362,7 +362,7 @@ export const AR: Strings = {
   },
   tool: "أداة",
   singleKeys: "تعمل المفاتيح المفردة خارج الحقول",
-  // What went wrong, by the codes of the protocol.
+  // Errors, by the codes of the protocol
   error1: "لم يعد هذا موجودًا هنا.",
   error4: "هذا أكثر مما يقبله الخادم.",
   error5: "انتهت هذه الإجابة بالفعل.",

@@ -248,7 +248,7 @@ export const DE: Strings = {
   chatsFound: { one: "{count} Chat gefunden", other: "{count} Chats gefunden" },
   tool: "Werkzeug",
   singleKeys: "Einzelne Tasten wirken außerhalb von Feldern",
-  // What went wrong, by the codes of the protocol.
+  // Errors, by the codes of the protocol
   error1: "Das gibt es hier nicht mehr.",
   error4: "Das ist mehr, als der Server annimmt.",
   error5: "Diese Antwort ist schon zu Ende.",

@@ -244,7 +244,7 @@ export const ES: Strings = {
   chatsFound: { one: "{count} chat encontrado", other: "{count} chats encontrados" },
   tool: "Herramienta",
   singleKeys: "Las teclas sueltas actúan fuera de los campos",
-  // What went wrong, by the codes of the protocol.
+  // Errors, by the codes of the protocol
   error1: "Eso ya no existe aquí.",
   error4: "Es más de lo que acepta el servidor.",
   error5: "Esa respuesta ya ha terminado.",

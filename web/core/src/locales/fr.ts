@@ -244,7 +244,7 @@ export const FR: Strings = {
   chatsFound: { one: "{count} discussion trouvée", other: "{count} discussions trouvées" },
   tool: "Outil",
   singleKeys: "Les touches seules agissent hors des champs",
-  // What went wrong, by the codes of the protocol.
+  // Errors, by the codes of the protocol
   error1: "Cela n’existe plus ici.",
   error4: "C’est plus que ce que le serveur accepte.",
   error5: "Cette réponse est déjà terminée.",

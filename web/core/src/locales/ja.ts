@@ -244,7 +244,7 @@ export const JA: Strings = {
   chatsFound: { other: "チャット{count}件" },
   tool: "ツール",
   singleKeys: "入力欄の外では1文字のキーを使う",
-  // What went wrong, by the codes of the protocol.
+  // Errors, by the codes of the protocol
   error1: "それはもうここにありません。",
   error4: "サーバーが受け付ける上限を超えています。",
   error5: "その回答はすでに終わっています。",

@@ -1,4 +1,4 @@
-/** What a table of words holds. */
+/** Types of a table of texts. */
 
 import type { EN } from "./en.js";
 
@@ -7,8 +7,8 @@ export type Plural = { readonly [category in Intl.LDMLPluralRule]?: string } & {
 
 export type StringKey = keyof typeof EN;
 
-/** Every text of one language; `{name}` is filled in, a plural chosen by `{count}`. */
+/** All texts of one language. `{name}` is a placeholder; `{count}` selects the plural. */
 export type Strings = { readonly [key in StringKey]: string | Plural } & Problems;
 
-/** What went wrong, by the codes of the protocol. English has none: so the server's own words are written. */
+/** Explanations of errors, by the codes of the protocol. English has none: the server's own texts are English. */
 export type Problems = { readonly [key in `error${number}`]?: string };

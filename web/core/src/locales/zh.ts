@@ -243,7 +243,7 @@ export const ZH: Strings = {
   chatsFound: { other: "找到 {count} 个对话" },
   tool: "工具",
   singleKeys: "在输入框之外启用单键快捷键",
-  // What went wrong, by the codes of the protocol.
+  // Errors, by the codes of the protocol
   error1: "这里已经没有它了。",
   error4: "超出了服务器能接受的范围。",
   error5: "该回答已经结束。",

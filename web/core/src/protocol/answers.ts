@@ -1,18 +1,18 @@
-/** How input components are answered. Source: protocol.md 2.2 and 3. */
+/** Answers to questions, which are components that wait for an input. Source: protocol.md 2.2 and 3. */
 
 import { ANSWER, QUESTION_STATES, QUESTIONS, VERSIONS } from "./generated/tables.js";
 import type { Component, Input, Json, JsonObject } from "./generated/wire.js";
 
 export type InputType = Input["input_type"];
 
-/** Inputs that report something. They begin no turn, and are acknowledged without an echo. */
+/** Types of inputs that only report something. They do not begin a turn, and they are acknowledged without an echo. */
 export const SILENT = ["focus", "unfocus", "resize"];
 
 export type QuestionState = "open" | "answered" | "declined" | "expired" | "cancelled";
 
 const isCustom = (type: string) => !Object.hasOwn(VERSIONS, type);
 
-/** Returns whether a component of the catalog is a question; a table is one if its rows can be selected. */
+/** Return whether a component of the catalog is a question. A table is a question if its rows can be selected. */
 export function isQuestion({ type, props }: Component): boolean {
   return type === "table"
     ? ["one", "many"].includes(props.selectable as string)
@@ -20,8 +20,8 @@ export function isQuestion({ type, props }: Component): boolean {
 }
 
 /**
- * Returns the state of a question, or `null` if the component is not a question. Only an open one can be answered. A
- * component of your own is a question if the agent side has given it a state.
+ * Return the state of a question, or `null` if the component is not a question. Only an open question can be answered.
+ * A custom component is a question if the agent side has set its state.
  */
 export function questionState(component: Component): QuestionState | null {
   const state = component.props.state as QuestionState | null | undefined;
@@ -30,12 +30,12 @@ export function questionState(component: Component): QuestionState | null {
 }
 
 /**
- * The input that answers a component.
+ * Return type and data of the input that answers a component.
  *
- * @param value Of a `form` its fields by name; of a `confirm` yes or no; of `choices` the values
- *   taken; of a `table` the numbers of the rows, from 0; of a `text-input` the text; of `tabs` the number of the tab; of a
- *   component of your own any JSON, which `turn.ask` returns.
- * @throws TypeError The component asks nothing.
+ * @param value `form`: the fields by name; `confirm`: true or false; `choices`: the selected values; `table`: the
+ *   indexes of the selected rows, from 0; `text-input`: the text; `tabs`: the index of the tab, from 0; custom
+ *   component: any JSON, which `turn.ask` returns.
+ * @throws TypeError The component is not a question.
  */
 export function answerOfValue(component: Component, value: Json): [InputType, JsonObject] {
   if (isCustom(component.type)) return ["action", { action: ANSWER, payload: value }];

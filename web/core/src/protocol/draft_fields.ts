@@ -1,12 +1,12 @@
-/** The fields that an agent side of the v0.1 draft leaves out of its messages. Source: protocol.md, differences from the draft. */
+/** Defaults for fields that the v0.1 draft leaves out. Source: protocol.md, differences from the draft. */
 
 import { isObject } from "./is_object.js";
 import type { JsonObject } from "./generated/wire.js";
 
-/** In place of the code of an error that came without one. */
+/** Code of an error that was sent without a code. */
 export const NO_CODE = 0;
 
-/** Types of the draft that belong to a session, and what they have besides. */
+/** Defaults of the draft's messages that belong to a session, by type; `session_id` is added to all of them. */
 const DEFAULTS: { readonly [type: string]: JsonObject } = {
   delta: { payload: { delta: "" } },
   tool_start: { payload: { tool: "", args: "" } },
@@ -16,7 +16,7 @@ const DEFAULTS: { readonly [type: string]: JsonObject } = {
   commit: {},
 };
 
-/** A message with what the draft leaves out; what is there stays. */
+/** Return a message with the fields that the draft leaves out; present fields stay as they are. */
 export function completed(message: JsonObject): JsonObject {
   const { type, payload, message: outside } = message;
   if (type === "hello") return filled(message, { capabilities: { components: [] } });

@@ -1,11 +1,10 @@
 /**
- * The turns of a session on a server that knows the v0.1 draft alone.
+ * Turns of a session on a server that only knows the v0.1 draft.
  *
- * Theory of operation. The draft has no turns: it echoes no input, acknowledges none, and ends its
- * stream at a question. Here each input begins a turn. What comes belongs to the oldest turn that is
- * open, and a final commit ends it. If it asked something, it is `waiting` from then on, as a turn
- * that was cut off is; the next input completes it. The rules are those of
- * `arp/protocol/draft_agent.py`.
+ * Theory of operation. The draft has no turns: it does not echo or acknowledge inputs, and it ends its
+ * stream at a question. Here each input begins a turn. A message belongs to the oldest open turn, and a
+ * final commit ends that turn. If the turn asked a question, its status is then `waiting`, and the next
+ * input completes it. The rules are those of `arp/protocol/draft_agent.py`.
  */
 
 import { isQuestion, SILENT } from "./answers.js";
@@ -18,16 +17,16 @@ const CUT_OFF = "The connection was lost before the answer was complete. Ask aga
 const IN_TURN = ["delta", "tool_start", "tool_end", "render", "patch", "commit"];
 const OURS = { v: 1, session_id: "" } as const;
 
-/** Makes the messages that such a server does not send. */
+/** Creates the messages that such a server does not send. */
 export class DraftTurns {
   #count = 0;
-  /** Turns whose final commit has not come, oldest first. */
+  /** Ids of the turns without a final commit, oldest first. */
   #open: string[] = [];
   readonly #failed = new Set<string>();
-  /** Questions without an answer, and their turns. */
+  /** Ids of the unanswered questions, with the ids of their turns. */
   readonly #asking = new Map<string, string>();
 
-  /** What ends the turns that the connection before has left open. */
+  /** Return messages that end the turns which the previous connection left open, as failed. */
   connected(): AgentMessage[] {
     const open = this.#open.splice(0);
     this.#failed.clear();
@@ -38,7 +37,7 @@ export class DraftTurns {
     ]);
   }
 
-  /** What a server of ARP 1 would send for an input. */
+  /** Begin a turn for an input; return the messages that a server of ARP 1 would send. */
   begin(input: Input): AgentMessage[] {
     const { input_type, data, source_component, surface = "main", id } = input;
     const ack = { ...OURS, type: "ack", id: String(id) } as const;
@@ -49,7 +48,7 @@ export class DraftTurns {
     return [...before, echo, status(turn_id, "running"), { ...ack, turn_id }];
   }
 
-  /** A message with the turn that it belongs to, and what shows a change of that turn. */
+  /** Return a message with the id of its turn, preceded by the message for a change of the turn's status, if any. */
   placed(message: AgentMessage): AgentMessage[] {
     const { turn_id } = message as { turn_id?: string | null };
     if (turn_id != null) return [message];
@@ -66,6 +65,7 @@ export class DraftTurns {
   #inTurn(message: AgentMessage): AgentMessage[] {
     const isCommit = message.type === "commit";
     if (isCommit && this.#open.length === 0) return [message];
+    // A server of the draft may send output without an input, such as a greeting: it gets a turn of its own.
     const out = this.#open.length === 0 ? [status(this.#new(), "running")] : [];
     const turn_id = this.#open[0] as string;
     for (const name of questionsIn(message)) this.#asking.set(name, turn_id);
@@ -83,7 +83,7 @@ export class DraftTurns {
     return id;
   }
 
-  /** What closes the question that an input answers, and completes what waited. */
+  /** Return the messages that close the question answered by an input, and complete the turns that waited. */
   #answered({ source_component: target, input_type, data }: Input, surface: string): AgentMessage[] {
     const out: AgentMessage[] = [];
     if (target != null && this.#asking.has(target)) {
@@ -107,7 +107,7 @@ function answerIn(type: Input["input_type"], { action, selected, text }: JsonObj
   return type === "selection" ? selected : type === "text" ? text : undefined;
 }
 
-/** The ids of the questions that a message shows. */
+/** Return the ids of the questions that a message adds. */
 function questionsIn(message: AgentMessage): string[] {
   if (message.type === "render") return message.components.flatMap(questions);
   if (message.type !== "patch") return [];

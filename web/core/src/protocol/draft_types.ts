@@ -1,6 +1,6 @@
 /**
- * The types and constants of the draft's client package, under its names, so that code written for
- * it compiles with the name of the package swapped. What this package itself speaks is `Wire`.
+ * Types and constants of the draft's client package, under the same names: code written for that package
+ * compiles when only the package name is changed. The types of this package's own protocol are in `Wire`.
  */
 
 import type { VERSIONS } from "./generated/tables.js";
@@ -58,7 +58,7 @@ export interface ArpHello {
   capabilities: ArpCapabilities;
 }
 
-/** What the agent side can do. */
+/** Capabilities of the agent side. */
 export interface ArpCapabilities {
   components: string[];
   features: string[];
@@ -73,7 +73,7 @@ export interface ArpInputMessage {
   data: AnyProps;
 }
 
-/** A component that a tool shows. */
+/** A component that a tool rendered. */
 export interface ToolRenderEvent {
   tool: string;
   component: string;

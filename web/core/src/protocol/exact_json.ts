@@ -1,15 +1,15 @@
 /**
- * JSON without rounding: a whole number that does not fit a number here is read as text of its digits.
- * An ARP server sends such a number as text already; files, arguments of tools and other servers may not.
+ * JSON without rounding: an integer that a JavaScript number cannot hold exactly is read as a string of its digits.
+ * An ARP server already sends such integers as strings; files, tool arguments and other servers may not.
  */
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/gs;
 const LONG = /^-?[1-9]\d{15,}$/;
 
 /**
- * Reads JSON.
+ * Parse JSON.
  *
- * @throws SyntaxError It is none.
+ * @throws SyntaxError The text is not JSON.
  */
 export function parseJson(json: string): unknown {
   return JSON.parse(

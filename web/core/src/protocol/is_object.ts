@@ -1,6 +1,6 @@
 import type { JsonObject } from "./generated/wire.js";
 
-/** Returns whether a value is a JSON object. */
+/** Return whether a value is a JSON object. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

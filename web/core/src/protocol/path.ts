@@ -1,6 +1,6 @@
 /**
- * Values inside props, by the dotted paths of patches. Nothing is changed in place: what is given
- * shares what was not touched. Source: protocol.md 4.
+ * Values inside props, addressed by the dotted paths of patches. Nothing is changed in place: a new value
+ * shares its unchanged parts with the old one. Source: protocol.md 4.
  */
 
 import type { Append, Json } from "./generated/wire.js";
@@ -10,21 +10,22 @@ import { isObject } from "./is_object.js";
 export type Path = readonly (string | number)[];
 
 /**
- * A change that does not fit what shows; its text is what did not: a path, an id. It leads to a
- * refused commit, never out of this package.
+ * A change that does not fit the current components. The message is the path or id that does not fit. It
+ * ends in a refused commit and never leaves this package.
  */
 export class Refused extends Error {}
 
 const MOST_SEGMENTS = 16;
 const MOST_CHARACTERS = 64;
 
-/** Splits the path of an op. */
+/** Split the path of an operation. Throw `Refused` if the path is not allowed. */
 export function parsePath(path: string): Path {
   const [root, ...names] = path.split(".");
   if (root !== "props" || names.length === 0 || names.length > MOST_SEGMENTS) {
     throw new Refused(path);
   }
   return names.map((name) => {
+    // Names such as `constructor` and `__proto__` would reach the prototype of an object.
     const forbidden = name === "constructor" || name === "prototype" || name.startsWith("_");
     if (forbidden || name === "" || lengthOf(name) > MOST_CHARACTERS) {
       throw new Refused(path);
@@ -35,7 +36,7 @@ export function parsePath(path: string): Path {
   });
 }
 
-/** The value with another one at a path; every step but the last must be there. */
+/** Return a copy of a value with the item at a path replaced. Every step but the last must exist. */
 export function setPath(value: Json, path: Path, next: (old: Json | undefined) => Json): Json {
   const [first, ...rest] = path as [string | number, ...(string | number)[]];
   const isLast = rest.length === 0;
@@ -52,10 +53,11 @@ export function setPath(value: Json, path: Path, next: (old: Json | undefined) =
   return { ...value, [key]: setPath(value[key] as Json, rest, next) };
 }
 
-/** The old value of an `append` with the new one after it. */
+/** Return the old value of an `append`, extended by the new one. */
 export function extended(old: Json | undefined, { value, offset, path }: Append): Json {
   if (typeof value === "string" && (old == null || typeof old === "string")) {
     const before = old ?? "";
+    // A wrong offset shows that an append was lost or came twice: the text would have a gap or a repetition.
     if (offset != null && offset !== lengthOf(before)) throw new Refused(path);
     return before + value;
   }
@@ -67,7 +69,7 @@ export function extended(old: Json | undefined, { value, offset, path }: Append)
   throw new Refused(path);
 }
 
-/** The length of a text as the wire counts it: in code points. */
+/** Return the length of a text in code points, the unit of the wire. */
 export function lengthOf(text: string): number {
   let pairs = 0;
   for (let at = 1; at < text.length; at += 1) {

@@ -1,6 +1,6 @@
-/** Keeps lists the same objects while nothing in them changes, so that their readers see no change. */
+/** Keep the old object of a list while its items are the same, so that its readers see no change. */
 
-/** Returns the list before if the new one has the same items in the same order. */
+/** Return the old list if the new one has the same items in the same order, otherwise the new one. */
 export function sameList<T>(
   before: readonly T[],
   items: readonly T[],
@@ -9,7 +9,7 @@ export function sameList<T>(
   return items.length === before.length && items.every((item, at) => isSame(item, before[at] as T)) ? before : items;
 }
 
-/** Returns whether two objects with the same keys have the same values. */
+/** Return whether two objects with the same keys have the same values. */
 export function sameValues(one: object, other: object): boolean {
   const values: unknown[] = Object.values(one);
   return sameList(values, Object.values(other)) === values;

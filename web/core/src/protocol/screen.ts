@@ -1,11 +1,11 @@
 /**
- * What a renderer shows: the conversation and the surfaces, kept from the messages alone.
+ * The state of a renderer: the conversation and the surfaces, computed from messages alone.
  *
- * Theory of operation. `delta`, tools, `turn`, `input` and `error` take effect on arrival. `render`
- * and `patch` wait for their `commit` and then apply whole or not at all. What is asked for
- * (`turn`, `surface`) are values that never change and are the same object until something in them
- * does. `dirty` names what has changed since somebody last emptied it. The rules are those of
- * `arp/protocol/screen.py`; shared cases hold both to them. Source: protocol.md 2.
+ * Theory of operation. `delta`, tool messages, `turn`, `input` and `error` take effect on arrival. `render`
+ * and `patch` wait for their `commit`. A commit applies all of them, or none if one does not fit. `turn()`
+ * and `surface()` return immutable values: the same object until something in it changes. `dirty` collects the
+ * keys of everything that changed; its reader empties it. The rules are those of `arp/protocol/screen.py`,
+ * and shared test cases check both. Source: protocol.md 2.
  */
 
 import type {
@@ -33,63 +33,63 @@ import { Change, Tree } from "./tree.js";
 
 export type TurnStatus = TurnMessage["status"];
 
-/** One use of a tool. */
+/** One tool call. */
 export interface ToolRun {
   readonly callId: string;
   readonly tool: string;
-  /** JSON, as a string. */
+  /** Arguments as a JSON string. */
   readonly args: string;
-  /** `null` while it runs. */
+  /** Whether it succeeded; `null` while it runs. */
   readonly ok: boolean | null;
   readonly error: string | null;
-  /** Its latest progress; absent when it is done. */
+  /** Last reported progress; absent after the end. */
   readonly progress?: ToolProgressPayload | null | undefined;
-  /** The beginning of what it returned, a text or JSON, cut off with `…`; absent if nothing is known of it. */
+  /** Beginning of the result, text or JSON, cut off with `…`; absent if no result was sent. */
   readonly result?: string | null | undefined;
-  /** Where the whole result is, below the server's root; absent if there is no more. */
+  /** Path of the full result below the server's root; absent if `result` is complete. */
   readonly resultRef?: string | null | undefined;
-  /** How long it ran, where the agent side says. */
+  /** Duration in milliseconds, if the agent side sends it. */
   readonly durationMs?: number | null | undefined;
 }
 
-/** The place of an input, a tool or an error, or of where thinking began. */
+/** Position in the output of an input, a tool call, an error, or the start of the thinking. */
 export interface Mark {
   readonly kind: "input" | "thinking" | "tool" | "error";
-  /** Which of its kind in this turn, from 0. */
+  /** Index among the marks of its kind in this turn, from 0. */
   readonly number: number;
-  /** The root component or text part that it follows; `null` = before all. */
+  /** Id of the root component or text part that it follows; `null` means before all output. */
   readonly component: string | null;
-  /** Unicode characters of that text part before it; `null` = all of them. */
+  /** Number of Unicode characters of that text part before it; `null` means all of them. */
   readonly characters: number | null;
 }
 
-/** One turn of the conversation, as it is now. */
+/** Current state of one turn of the conversation. */
 export interface TurnState {
   readonly id: string;
   readonly status: TurnStatus | null;
-  /** 1 = next, while queued. */
+  /** Position in the queue, 1 for the next turn; `null` unless the turn is queued. */
   readonly position: number | null;
-  /** What the user said or did: what began the turn, then answers to its questions. */
+  /** Inputs of the user: first the input that began the turn, then answers to its questions. */
   readonly inputs: readonly InputEcho[];
   /** Text parts and components in order; see `isTextPart`. */
   readonly output: readonly Component[];
   readonly tools: readonly ToolRun[];
   readonly thinking: string;
   readonly errors: readonly ErrorPayload[];
-  /** Where inputs, thinking, tools and errors are among the output; see `storyOf`. */
+  /** Positions of inputs, thinking, tools and errors in the output; see `storyOf`. */
   readonly marks: readonly Mark[];
-  /** The components by which its tools asked for permission: no other component counts as one. */
+  /** Permission requests of its tools. Only the components named here may be shown as permissions. */
   readonly permissions: readonly Permission[];
   readonly usage: JsonObject | null;
-  /** While queued: the queue is paused until somebody resumes it. */
+  /** Whether the turn is queued in a queue that is paused until it is resumed. */
   readonly paused?: boolean;
-  /** Its output is complete. */
+  /** Whether the output is complete. */
   readonly final: boolean;
-  /** When it ended, RFC 3339; absent while it is not over, or of an agent side that does not say. */
+  /** Time of its end, RFC 3339; absent before the end, and if the agent side does not send it. */
   readonly at?: string | null | undefined;
 }
 
-/** What changed: `phases` is the status of a turn, or whether it is final; `turn:ID` is anything in a turn. */
+/** Name of something that changed: `phases` for a turn's status or `final`, `turn:ID` for anything in a turn. */
 export type Key =
   | "turns"
   | "phases"
@@ -102,13 +102,14 @@ export type Key =
   | `info:${string}`;
 
 const MOST_ERRORS = 100;
-/** What may wait for its commit, in characters: a peer that never commits must not fill the memory. */
+/** Largest size in characters of changes that wait for a commit. A peer that never commits must not fill the memory. */
 const MOST_PENDING = 64 << 20;
 const NONE: readonly never[] = [];
 
+/** A turn without its output, which is in the tree of the surface `main`. */
 type Rest = Omit<TurnState, "output">;
 
-/** The place of a message's content. */
+/** Fields of a message that give its position. */
 interface Marking {
   readonly turn_id?: string | null;
   readonly behind?: OutputAnchor | null;
@@ -116,32 +117,34 @@ interface Marking {
 
 /** The state that a renderer draws. */
 export class Screen {
-  /** What has changed; anyone who reads it empties it. */
+  /** Keys of what has changed; the reader empties the set. */
   readonly dirty = new Set<Key>();
-  /** The session's own slash commands, which stand beside those of the app. */
+  /** Slash commands of the session, in addition to those of the app. */
   commands: readonly Command[] = NONE;
   #turns = new Map<string, Rest>();
+  /** Values that `turn` has returned; an entry is deleted when the turn changes. */
   #states = new Map<string, TurnState>();
   #ids: readonly string[] = NONE;
   #surfaces = new Map<string, Tree>();
   #infos = new Map<string, SurfaceInfo>();
-  /** What agents share with renderers. */
+  /** State that agents share with renderers. */
   sharedState: JsonObject = {};
   #errors: readonly ErrorPayload[] = NONE;
   #popups: readonly string[] = NONE;
   #names: readonly string[] = NONE;
   #pending: (Render | Patch)[] = [];
   #pendingSize = 0;
+  /** Whether a message before the next commit is missing. */
   #spoiled = false;
   readonly #asking = new Set<string>();
-  /** The turns that have marks after a root component. */
+  /** Ids of the turns that have marks after a root component, by the id of the component. */
   readonly #marked = new Map<string, Set<string>>();
 
   constructor() {
     this.#surface("main");
   }
 
-  /** The ids of the turns, oldest first. */
+  /** Ids of the turns, oldest first. */
   get turnIds(): readonly string[] {
     if (this.#ids.length !== this.#turns.size) this.#ids = [...this.#turns.keys()];
     return this.#ids;
@@ -152,22 +155,22 @@ export class Screen {
     return this.#errors;
   }
 
-  /** The names of the surfaces besides `main` on which something shows, without popups and overlays. */
+  /** Names of the non-empty surfaces besides `main`, without popups and overlays, sorted. */
   get surfaceNames(): readonly string[] {
     return (this.#names = sameList(this.#names, this.#shown(false).sort()));
   }
 
-  /** The names of the popups and overlays on which something shows, oldest first. */
+  /** Names of the non-empty popups and overlays, oldest first. */
   get popupNames(): readonly string[] {
     return (this.#popups = sameList(this.#popups, this.#shown(true)));
   }
 
-  /** What a surface is; `undefined` if the agent side only rendered to it: then it is a toplevel without a title. */
+  /** Return the description of a surface, or `undefined` for a toplevel without a title that was only rendered to. */
   surfaceInfo(name: string): SurfaceInfo | undefined {
     return this.#infos.get(name);
   }
 
-  /** What each surface is of which the agent side said so. */
+  /** Descriptions of the surfaces that the agent side has described, by name. */
   get described(): { readonly [name: string]: SurfaceInfo } {
     return Object.fromEntries(this.#infos);
   }
@@ -179,7 +182,7 @@ export class Screen {
     );
   }
 
-  /** A turn; `undefined` if there is none of that id. */
+  /** Return a turn, or `undefined` if no turn has this id. */
   turn(id: string): TurnState | undefined {
     const rest = this.#turns.get(id);
     let state = this.#states.get(id);
@@ -190,27 +193,31 @@ export class Screen {
     return state;
   }
 
-  /** The status of a turn, without making all of it. */
+  /** Return the status of a turn without building its state. */
   status(id: string): TurnStatus | null | undefined {
     return this.#turns.get(id)?.status;
   }
 
-  /** Whether all of a turn's output has come. */
+  /** Return whether the output of a turn is complete. */
   isFinal(id: string): boolean {
     return this.#turns.get(id)?.final ?? false;
   }
 
-  /** What shows on a surface besides `main`. */
+  /** Return the root components of a surface other than `main`. */
   surface(name: string): readonly Component[] {
     return this.#surfaces.get(name)?.output("") ?? NONE;
   }
 
-  /** The turns whose tools asked for permission, oldest first, whether that was answered or not. */
+  /** Ids of the turns with permission requests, open or answered, oldest first. */
   get askingTurns(): readonly string[] {
     return [...this.#asking];
   }
 
-  /** The component with this id, on any level, and its surface; on the named one, or the first that has it. */
+  /**
+   * Return the component with this id, on any level, and its surface.
+   *
+   * @param on Name of the surface to search; the first surface that has the component if absent.
+   */
   find(id: string, on?: string): { readonly surface: string; readonly component: Component } | undefined {
     for (const [surface, tree] of this.#surfaces) {
       if ((on ?? surface) === surface && tree.nodes.has(id)) return { surface, component: tree.whole(id) };
@@ -219,8 +226,10 @@ export class Screen {
   }
 
   /**
-   * Takes one message; what shows nothing is ignored. Returns why a commit could not be applied,
-   * if so: then nothing of it is, and this screen is not what the agent side takes it to be.
+   * Apply one message; ignore messages that change nothing on the screen.
+   *
+   * @returns `null`, or the reason why a commit was refused. Nothing of a refused commit is applied, so from then on
+   *   this screen differs from the agent side's record of it.
    */
   apply(message: AgentMessage): string | null {
     switch (message.type) {
@@ -229,6 +238,7 @@ export class Screen {
         break;
       case "render":
       case "patch":
+        // After a lost message, the rest of the commit would show a half-finished change.
         if (!this.#spoiled) this.#pending.push(message);
         break;
       case "commit":
@@ -269,6 +279,7 @@ export class Screen {
       }
       case "input":
         this.#edit(message.turn_id, ({ inputs, marks }) =>
+          // An edit replaces the input but not its mark: a new mark would move the input to the end of the turn.
           message.edited && inputs.length > 0
             ? { inputs: inputs.with(0, message) }
             : { inputs: [...inputs, message], marks: [...marks, this.#mark("input", inputs, message)] },
@@ -277,6 +288,7 @@ export class Screen {
       case "turn": {
         const { status, position = null, permission, paused = false } = message;
         if (permission) this.#asking.add(message.turn_id ?? "");
+        // A repeated request for the same component replaces the old one: otherwise the question would appear twice.
         this.#edit(message.turn_id, ({ permissions }) => ({
           status,
           position,
@@ -291,31 +303,31 @@ export class Screen {
     return null;
   }
 
-  /** Keeps the values of turns that are the same there. */
+  /** Reuse the turn objects of the previous screen that have the same content, so that their views are not redrawn. */
   inherit(before: Screen): void {
     for (const id of this.turnIds) {
-      const [was, is] = [before.turn(id), this.turn(id)];
-      if (was && printOf(was) === printOf(is as TurnState)) this.#states.set(id, was);
+      const [old, current] = [before.turn(id), this.turn(id)];
+      if (old && printOf(old) === printOf(current as TurnState)) this.#states.set(id, old);
     }
   }
 
-  /** Forgets what has come without its commit: that will not come. */
+  /** Discard the pending changes, because their commit will not arrive. */
   dropPending(): void {
     this.#pending = [];
     this.#spoiled = false;
   }
 
-  /** Takes note that something is missing before the next commit: that shows nothing then. */
+  /** Discard everything up to the next commit, because a message before it is missing. */
   spoilPending(): void {
     this.#pending = [];
     this.#spoiled = true;
   }
 
   /**
-   * Counts what waits for its commit; of too much nothing is kept or shown.
+   * Count the size of the pending changes, and discard them if they exceed the limit.
    *
-   * @param size Of the frame that was applied last.
-   * @returns Whether it is too much.
+   * @param size Size of the last applied frame, in characters.
+   * @returns Whether the limit was exceeded.
    */
   weighPending(size: number): boolean {
     this.#pendingSize = this.#pending.length > 0 ? this.#pendingSize + size : 0;
@@ -347,6 +359,7 @@ export class Screen {
       this.#infos.set(surface, payload);
       return;
     }
+    // Pending changes of a closed surface are dropped: their commit would create the surface again.
     this.#surfaces.delete(surface);
     this.#infos.delete(surface);
     this.#pending = this.#pending.filter((message) => message.surface !== surface);
@@ -367,17 +380,20 @@ export class Screen {
     return tree;
   }
 
-  /** The mark of the next of its kind: at the place that its message names, or after all. */
+  /** Return the mark of the next item of a kind: at the position that its message names, or after all output. */
   #mark(kind: Mark["kind"], before: ArrayLike<unknown>, { turn_id, behind }: Marking): Mark {
     const turnId = turn_id ?? "";
+    // In a snapshot or a catch-up, later output may already be there, so the message names its position.
     const last = (this.#surfaces.get("main") as Tree).outputs.get(turnId)?.at(-1);
     const place = behind ? { component: null, characters: null, ...behind } : this.#endOf(last);
     this.#watch(place.component, turnId);
     return { kind, number: before.length, ...place };
   }
 
-  /** The place after a root component as it is now; text may still join a text part. */
+  /** Return the position after a root component; in a text part, after its current text. */
   #endOf(id: string | null = null): Required<OutputAnchor> {
+    // A delta may extend the text part later. The mark belongs before that text, so its position
+    // includes the current length.
     const node = id !== null && (this.#surfaces.get("main") as Tree).nodes.get(id);
     const content = node && id?.includes("/") ? node.own.props.content : null;
     return { component: id, characters: typeof content === "string" ? lengthOf(content) : null };
@@ -389,7 +405,7 @@ export class Screen {
     this.#marked.set(root, turns.add(turnId));
   }
 
-  /** Moves the marks after a root component that is gone. */
+  /** Move the marks after a removed root component to its heir. */
   #inherit(root: string, heir: string | null): void {
     const place = this.#endOf(heir);
     for (const turnId of this.#marked.get(root) ?? []) {
@@ -420,6 +436,7 @@ export class Screen {
     if (target != null) tree.appendText(target, delta);
     else if (last !== undefined && partNumber(last, turnId)) tree.appendText(last, delta);
     else {
+      // A component after the last text part has closed it: the text must not move before the component.
       const id = nextPart(tree, turnId, ids);
       const change = new Change(tree);
       change.upsert({ id, type: "text", props: { content: delta, format: "markdown" } }, output);
@@ -444,6 +461,8 @@ export class Screen {
     const pending = this.#pending;
     this.dropPending();
     let refused: string | null = null;
+    // A commit may change several surfaces. Their changes are kept only when all of them fit: otherwise
+    // a late failure would leave a part of the commit on the screen.
     const changes = new Map<string, Change>();
     try {
       for (const message of pending) {
@@ -491,28 +510,29 @@ function newTurn(id: string): Rest {
   };
 }
 
-/** All of a turn except the times at which it arrived. */
+/** Return the content of a turn as text, without sequence numbers and anchors of its inputs. */
 function printOf({ inputs, ...turn }: TurnState): string {
   return JSON.stringify([turn, inputs.map(({ seq, behind, ...others }) => others)]);
 }
 
-/** The uses of tools with a change of the one that runs under this id or, without an id, this name. */
+/** Return the tool calls with one changed: the running call with this id or, without an id, the oldest of this tool. */
 function changed(
   tools: readonly ToolRun[],
   { tool, call_id }: { readonly tool?: string; readonly call_id?: string },
   change: Partial<ToolRun>,
 ): readonly ToolRun[] {
+  // A call that has ended is skipped: the draft sends no ids, and a later call of the same tool has the same name.
   const at = tools.findIndex((run) => run.ok === null && (call_id ? run.callId === call_id : run.tool === tool));
   return at < 0 ? tools : tools.with(at, { ...(tools[at] as ToolRun), ...change });
 }
 
-/** Returns whether a root component of a turn is text, not a component. */
+/** Return whether a root component of a turn is a text part. */
 export function isTextPart(component: Component, turnId: string): boolean {
   const { id, type, props } = component;
   return type === "text" && partNumber(id, turnId) > 0 && typeof props.content === "string";
 }
 
-/** The number of a text part of this turn; 0 for any other component. */
+/** Return the number of a text part of this turn, or 0 for any other component. */
 function partNumber(id: string, turnId: string): number {
   const at = id.lastIndexOf("/");
   const number = id.slice(at + 1);
@@ -520,13 +540,16 @@ function partNumber(id: string, turnId: string): number {
   return ours ? Number(number) : 0;
 }
 
+/** Return an unused id for a new text part. It follows the last part in the output, as on every other renderer. */
 function nextPart(tree: Tree, turnId: string, ids: readonly string[]): string {
   const before = ids.findLast((id) => partNumber(id, turnId));
   let number = before === undefined ? 1 : partNumber(before, turnId) + 1;
+  // The id may be in use elsewhere on the surface: the text part would replace that component.
   while (tree.nodes.has(`${turnId}/${number}`)) number += 1;
   return `${turnId}/${number}`;
 }
 
+/** Return the name of the tree's output that a turn writes to on a surface. */
 function outputOf(turnId: string, surface: string): string {
   return surface === "main" ? turnId : "";
 }

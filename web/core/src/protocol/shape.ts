@@ -1,6 +1,6 @@
 /**
- * Frames in, messages out: JSON that is one message of the agent side, or an array of them, each
- * held against the table that is made from the server's own types. Nothing here throws.
+ * Frames in, messages out. A frame is JSON: one message of the agent side, or an array of them. Each message is
+ * checked against a table that is generated from the server's types. Nothing here throws.
  * Source: protocol.md 2.
  */
 
@@ -10,20 +10,21 @@ import { COMPONENT, MESSAGES, OPS, PARTS } from "./generated/tables.js";
 import type { AgentMessage, Component, JsonObject } from "./generated/wire.js";
 import { isObject } from "./is_object.js";
 
-/** What a frame held. */
+/** Content of a frame. */
 export interface Frame {
-  /** Its messages in order; none if any of them cannot be read. Unknown types are left out. */
+  /** Messages in order, without unknown types; empty if any of them cannot be read. */
   readonly messages: readonly AgentMessage[];
-  /** Why it cannot be read; `null` if it can. */
+  /** Reason why the frame cannot be read; `null` if it can. */
   readonly fault: string | null;
-  /** The type of the message at fault, if it was alone and its type is known. */
+  /** Type of the message that cannot be read, if it was alone and its type is known. */
   readonly type: string | null;
 }
 
 interface Field {
   readonly name: string;
+  /** `:` required, `?` may be absent, `~` may be absent or null. */
   readonly mark: string;
-  /** What it holds. */
+  /** Kind of its value; see `MESSAGES` in `generated/tables.ts`. */
   readonly kind: string;
 }
 type Fields = readonly Field[];
@@ -33,10 +34,11 @@ const OP_FIELDS = fieldsByTag(OPS);
 const COMPONENT_FIELDS = fieldsOf(COMPONENT);
 const PART_FIELDS = fieldsByTag(PARTS);
 
-/** Reads a frame: all of it or nothing. */
+/** Read a frame: all of it or nothing. */
 export function readFrame(text: unknown): Frame {
   try {
     const plain = parseJson(text as string);
+    // JSON.parse keeps the last of two equal keys, other parsers the first: two readers would see two messages.
     if (repeatsKey(text as string, plain)) return unread("frame");
     const items = Array.isArray(plain) ? plain : [plain];
     const messages: AgentMessage[] = [];
@@ -45,9 +47,9 @@ export function readFrame(text: unknown): Frame {
       if (typeof type !== "string") return unread("message");
       const fields = MESSAGE_FIELDS.get(type);
       if (fields === undefined) continue;
-      const isWhole = fits(item, fields);
-      const full = isWhole ? item : completed(item as JsonObject);
-      if (!isWhole && !fits(full, fields)) return unread(type, items.length === 1 ? type : null);
+      const isComplete = fits(item, fields);
+      const full = isComplete ? item : completed(item as JsonObject);
+      if (!isComplete && !fits(full, fields)) return unread(type, items.length === 1 ? type : null);
       messages.push(full as unknown as AgentMessage);
     }
     return { messages, fault: null, type: null };
@@ -60,18 +62,22 @@ function unread(what: string, type: string | null = null): Frame {
   return { messages: [], fault: `a ${what} that cannot be read`, type };
 }
 
-/** Returns whether a value is a component as far as the wire's structure goes. */
+/** Return whether a value has the structure of a component; its props are not checked. */
 export function isComponent(value: unknown): value is Component {
   return fits(value, COMPONENT_FIELDS);
 }
 
-/** Returns whether an object in a JSON text has a key twice, given what was read of it. */
+/**
+ * Return whether an object in a JSON text has a key twice.
+ *
+ * @param read Value that the text was parsed to.
+ */
 export function repeatsKey(json: string, read: unknown): boolean {
-  // Most texts are what JSON.stringify writes, which has no key twice; the others are counted.
+  // Most texts are equal to the output of JSON.stringify, which never repeats a key. In the others, count the keys.
   return JSON.stringify(read) !== json && keysWritten(json) !== keysIn(read);
 }
 
-/** How many keys a valid JSON text has: each has a colon, and so have only they outside of texts. */
+/** Return the number of keys in a valid JSON text: outside of strings, each key has one colon and nothing else has. */
 function keysWritten(json: string): number {
   return (
     json
@@ -99,7 +105,7 @@ function fieldsOf(fieldNames: string): Fields {
   });
 }
 
-/** Each message that comes is held against its fields here: a plain loop, which is quick before it is warm too. */
+/** Return whether an object has the fields. Runs for each message: a plain loop is fast even before it is compiled. */
 function fits(value: unknown, fields: Fields): boolean {
   if (!isObject(value)) return false;
   for (let at = 0; at < fields.length; at += 1) {

@@ -1,17 +1,17 @@
-/** A turn in the order in which it happened: its output, and what is among it. */
+/** A turn in chronological order: its output, with inputs, tools, thinking and errors at their marks. */
 
 import { isTextPart, type Mark, type TurnState } from "./screen.js";
 
-/** A stretch of a turn, in the order in which it is to be read. */
+/** One item of a turn in reading order. A text part is several pieces if there are marks inside it. */
 export interface Piece {
   readonly kind: "text" | "component" | Mark["kind"];
-  /** Which of `output` for text and components, else which of `inputs`, `tools`, `errors`; from 0. */
+  /** Index, from 0: in `output` for text and components, otherwise in `inputs`, `tools` or `errors`. */
   readonly number: number;
-  /** Of a text part, the text here. */
+  /** Text of this piece; empty for everything but text. */
   readonly text: string;
 }
 
-/** Returns all of a turn in order; a mark whose component is not there comes first. */
+/** Return all pieces of a turn in order. A mark that follows an unknown component comes first. */
 export function storyOf({ id, output, marks }: TurnState): Piece[] {
   const places = new Map<string | null, Mark[]>([[null, []]]);
   for (const component of output) places.set(component.id, []);
@@ -41,7 +41,7 @@ export function storyOf({ id, output, marks }: TurnState): Piece[] {
   return pieces;
 }
 
-/** Where in a text so many Unicode characters end. */
+/** Return the string index after a number of Unicode characters. */
 function unitsOf(text: string, characters: number | null): number {
   if (characters === null) return text.length;
   let at = 0;

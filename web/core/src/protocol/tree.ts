@@ -1,13 +1,14 @@
 /**
- * The components of one surface, by id, and what renders and patches do to them: all or nothing.
+ * The components of a surface by id, with atomic renders and patches.
  *
- * Theory of operation. Nodes are never changed in place. A `Change` gathers new nodes and new lists
- * beside the tree; `keep` puts them in, and a change that is dropped leaves no trace. So a commit
- * costs what it changes. `whole` is a component with its children inside, made when it is asked for
- * and shared until it, or something in it, changes: views see by `===` what is new.
+ * Theory of operation. Nodes are never changed in place. A `Change` collects new nodes and new lists
+ * beside the tree. `keep` writes them to the tree; a change that is dropped leaves no trace. So the cost of
+ * a commit depends on the size of the change and not on the size of the tree. `whole` is a component with its
+ * children inside. It is built on demand and shared until the component or a descendant changes, so views
+ * compare with `===` to find what is new.
  *
- * Root components are in outputs: one list per turn on the surface `main`, the list `""` on
- * others. The rules are those of `arp/protocol/tree.py`; shared cases hold both to them.
+ * Root components are listed in outputs: one list per turn on the surface `main`, and the single list `""` on
+ * other surfaces. The rules are those of `arp/protocol/tree.py`, and shared test cases check both.
  * Source: protocol.md 3 and 4.
  */
 
@@ -29,38 +30,43 @@ const TEXT_PATH_OF = new Map<string, string>(Object.entries(TEXT_PATHS));
 const CORE = new Set(Object.keys(VERSIONS));
 
 interface Node {
-  /** Without its children. */
+  /** The component without its children. */
   readonly own: Component;
+  /** Ids of the children, in order. */
   readonly children: readonly string[];
   readonly parent: string | null;
   readonly output: string;
+  /** The component with its children; `null` until it is asked for. */
   whole: Component | null;
 }
 
 type Removed = (root: string, heir: string | null) => void;
 
-/** A root component that left its place in an output, and its heir: what is in its place, or before it. */
+/** A removed root component, and its heir: its replacement, or else the root before it. */
 type Left = readonly [root: string, output: string, heir: string | null];
 
 const NONE: readonly never[] = [];
 
-/** What shows on one surface. */
+/** The components of one surface. */
 export class Tree {
-  /** By id, over all levels. */
+  /** Nodes of all levels, by id. */
   readonly nodes = new Map<string, Node>();
-  /** Ids of root components in order. */
+  /** Ids of root components in order, by output. */
   readonly outputs = new Map<string, readonly string[]>();
   readonly #shown = new Map<string, readonly Component[]>();
   readonly #touch: (output: string) => void;
   readonly #removed: Removed;
 
-  /** `touch` gets the output that changes, `removed` the root that is gone and what replaces it. */
+  /**
+   * @param touch Called with the name of each output that changes.
+   * @param removed Called with the id of each removed root component, and the id of its heir.
+   */
   constructor(touch: (output: string) => void = () => {}, removed: Removed = () => {}) {
     this.#touch = touch;
     this.#removed = removed;
   }
 
-  /** The root components of one output, in order; the same array until one of them changes. */
+  /** Return the root components of one output, in order: the same array until one of them changes. */
   output(name: string): readonly Component[] {
     let shown = this.#shown.get(name);
     if (shown === undefined) {
@@ -70,12 +76,12 @@ export class Tree {
     return shown;
   }
 
-  /** The component with this id, children inside; it is there. */
+  /** Return the component with its children inside. The id must exist. */
   whole(id: string): Component {
     return whole(id, (one) => this.nodes.get(one) as Node);
   }
 
-  /** Appends to the text of a component, if it is there and has one. */
+  /** Append to the text of a component, if it exists and has a text. */
   appendText(id: string, text: string): void {
     const node = this.nodes.get(id);
     if (node === undefined) return;
@@ -86,7 +92,8 @@ export class Tree {
     if (typeof old !== "string") return;
     const grown = { ...node, own: { ...node.own, props: { ...props, [path]: old + text } }, whole: null };
     if (node.parent === null) {
-      this.nodes.set(id, grown); // as a change would, for what comes most often
+      // Streamed text is the most frequent change: a root has no ancestors to rebuild, so it needs no `Change`.
+      this.nodes.set(id, grown);
       return this.#changed(node.output);
     }
     const change = new Change(this);
@@ -94,7 +101,7 @@ export class Tree {
     change.keep();
   }
 
-  /** Puts a finished change in. */
+  /** Write a complete change to the tree. `null` in `nodes` removes a node. */
   take(nodes: Map<string, Node | null>, lists: Map<string, readonly string[]>, left: readonly Left[]): void {
     const changed = new Set<string>(lists.keys());
     for (const [id, node] of nodes) {
@@ -107,8 +114,10 @@ export class Tree {
     for (const [name, list] of lists) this.outputs.set(name, list);
     for (const name of changed) this.#changed(name);
     for (const [root, output, heir] of left) {
-      const there = this.nodes.get(root);
-      if (there?.parent !== null || there.output !== output) this.#removed(root, heir);
+      // The id may have been used again in the same commit. As a root of the same output it keeps its marks; as a
+      // child, or in another output, the marks would be shown in the wrong turn, or not at all.
+      const node = this.nodes.get(root);
+      if (node?.parent !== null || node.output !== output) this.#removed(root, heir);
     }
   }
 
@@ -118,7 +127,7 @@ export class Tree {
   }
 }
 
-/** One change of a tree. Its methods throw `Refused`; then it is to be dropped. */
+/** One change of a tree. Its methods throw `Refused` for an operation that does not fit; then drop the change. */
 export class Change {
   readonly #tree: Tree;
   readonly #nodes = new Map<string, Node | null>();
@@ -129,18 +138,18 @@ export class Change {
     this.#tree = tree;
   }
 
-  /** Makes the change; in another tree, if that one is to take the place of an empty one. */
+  /** Write the change to its tree, or to another empty one: the tree of a surface that this commit creates. */
   keep(tree = this.#tree): void {
     tree.take(this.#nodes, this.#lists, this.#left);
   }
 
-  /** Replaces the component with this id, or adds it at the end of the output. */
+  /** Replace the component with this id, or add it at the end of the output. */
   upsert(component: Component, output: string): void {
     if (this.#get(component.id)) this.#replace(component.id, component);
     else this.#place(component, output, null);
   }
 
-  /** Removes everything. */
+  /** Remove all components. */
   clear(): void {
     for (const name of [...this.#tree.outputs.keys(), ...this.#lists.keys()]) {
       for (const id of this.#list(name, null)) this.#left.push([id, name, null]);
@@ -149,7 +158,7 @@ export class Change {
     for (const id of [...this.#tree.nodes.keys(), ...this.#nodes.keys()]) this.#nodes.set(id, null);
   }
 
-  /** Applies one op; `output` takes what is inserted at its top level. */
+  /** Apply one operation; a component that is inserted at the top level goes to `output`. */
   patch(op: PatchOp, output: string): void {
     switch (op.op) {
       case "update":
@@ -168,7 +177,7 @@ export class Change {
     }
   }
 
-  /** Sets a node; those that contain it are made again. */
+  /** Set a node, and renew its ancestors so that their `whole` is built again. */
   put(id: string, node: Node): void {
     this.#nodes.set(id, { ...node, whole: null });
     for (let up = node.parent; up !== null;) {
@@ -185,11 +194,13 @@ export class Change {
     if (!slots.includes(String(path[0])) || isLabel(node.own.type, path)) {
       this.#setProp(op.target, node, path, () => op.value);
     } else if (path.length === 1) {
+      // Children are nodes of their own. Setting the prop would leave the old nodes in the tree, so an
+      // update of all children replaces the whole component.
       const old = whole(op.target, (id) => this.#find(id));
       const props = { ...old.props, [String(path[0])]: op.value };
       this.#replace(op.target, { ...old, props });
     } else {
-      throw new Refused(op.path); // children are patched by their own ids
+      throw new Refused(op.path); // children are patched through their own ids
     }
   }
 
@@ -211,6 +222,7 @@ export class Change {
     if (this.#get(component.id)) throw new Refused(component.id);
     let holder = parent ?? null;
     if (holder === null && after != null) {
+      // The list of `after` decides, not the current turn: the component may belong to an earlier turn.
       const sibling = this.#find(after);
       holder = sibling.parent;
       output = sibling.output;
@@ -244,6 +256,7 @@ export class Change {
 
   #replace(target: string, component: Component): void {
     const { output, parent } = this.#find(target);
+    // Forget the old nodes first: the new component may use the same ids.
     this.#forget(target);
     this.#add(component, output, parent, this.#level(parent) + 1);
     const list = this.#list(output, parent);
@@ -260,6 +273,7 @@ export class Change {
   #add(component: Component, output: string, parent: string | null, level: number): void {
     const { id } = component;
     if (level > MOST_LEVELS) throw new Refused(id);
+    // Two nodes with one id would make every later patch ambiguous.
     if (this.#get(id)) throw new Refused(id);
     const [own, children] = apart(plain(component));
     this.#nodes.set(id, { own, children: children.map((c) => c.id), parent, output, whole: null });
@@ -292,6 +306,7 @@ export class Change {
     return this.#lists.get(output) ?? this.#tree.outputs.get(output) ?? NONE;
   }
 
+  /** Return the list that contains a node, or refuse if the number of its children is fixed (`tabs`, `split`). */
   #freeList({ output, parent }: Pick<Node, "output" | "parent">): readonly string[] {
     if (parent !== null && SLOTS_OF.get(this.#find(parent).own.type) !== "children") {
       throw new Refused(parent);
@@ -314,7 +329,7 @@ function whole(id: string, get: (id: string) => Node): Component {
   return node.whole;
 }
 
-/** Puts an id into a list: `null` = first, absent = last, else after that one. */
+/** Return a list with an id inserted after `after`; `null` means at the start, absent at the end. */
 function placed(list: readonly string[], id: string, after?: string | null): readonly string[] {
   if (after === undefined) return [...list, id];
   const at = after === null ? 0 : list.indexOf(after) + 1;
@@ -330,7 +345,7 @@ function isLabel(type: string, path: Path): boolean {
   return type === "tabs" && path.length === 3 && (path[2] === "label" || path[2] === "icon");
 }
 
-/** A component without fields that nobody knows, and without those that say nothing. */
+/** Return a component without unknown fields and without fields that have their default value. */
 function plain({ id, type, props, version, fallback }: Component): Component {
   const out: Component = { id, type, props };
   if (version !== undefined && version !== 1) out.version = version;
@@ -338,10 +353,11 @@ function plain({ id, type, props, version, fallback }: Component): Component {
   return out;
 }
 
-/** Splits a component from its children. */
+/** Return a component without its children, and the list of the children. */
 function apart(component: Component): [Component, Component[]] {
   let fallbacks = 0;
   for (let next = component.fallback; next != null; next = next.fallback) fallbacks += 1;
+  // The limit bounds the recursion of code that follows fallbacks, such as drawing.
   if (fallbacks > MOST_FALLBACKS) throw new Refused(component.id);
   const names = slotNames(component.type);
   if (names.length === 0) return [component, []];
@@ -364,7 +380,7 @@ function apart(component: Component): [Component, Component[]] {
   return [{ ...component, props }, children];
 }
 
-/** The items of an array; what is absent or has nothing in it has none. */
+/** Return the items of an array. An absent or empty value has none; refuse any other value. */
 function items(value: Json | undefined): Json[] {
   if (Array.isArray(value)) return value;
   const isEmpty = value === "" || (isObject(value) && Object.keys(value).length === 0);

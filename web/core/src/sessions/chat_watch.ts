@@ -1,8 +1,8 @@
 /**
- * What changes in the list of chats, as it happens: lists in several tabs agree. A stream that
- * ends is opened again, after a random part of 1, 2, 4, 8, 16 s. Nothing is reported of what happened
- * in between: a list is requested again in `opened`. A page that nobody looks at holds no
- * stream: a browser has six connections to a server for all its tabs. Source: server.md, "Chats".
+ * Changes in the list of chats, streamed from the server, so that the lists of several tabs agree. A stream that
+ * ends is opened again after a random part of 1, 2, 4, 8 or 16 s. Changes in between are not reported: load the
+ * list again in `opened`. A hidden page holds no stream, because a browser allows a server only six connections
+ * for all its tabs. Source: server.md, "Chats".
  */
 
 import type { ChatListener, ChatRow } from "./session_types.js";
@@ -12,13 +12,13 @@ type Request = (path: string, init?: RequestInit) => Promise<Response>;
 
 const MOST_STEPS = 4;
 
-/** Watches until the signal says otherwise. */
+/** Report changes to a listener until the signal is aborted. */
 export async function watchChats(request: Request, listener: ChatListener, signal: AbortSignal): Promise<void> {
   for (let step = 0; !signal.aborted; step = Math.min(step + 1, MOST_STEPS)) {
     await change(signal, () => !isHidden());
-    const seen = new AbortController();
-    const ended = AbortSignal.any([signal, seen.signal]);
-    void change(ended, isHidden).then(() => seen.abort());
+    const hidden = new AbortController();
+    const ended = AbortSignal.any([signal, hidden.signal]);
+    void change(ended, isHidden).then(() => hidden.abort());
     try {
       const response = await request("/_api/chat-events", { cache: "no-store", signal: ended });
       listener.opened?.();
@@ -29,10 +29,10 @@ export async function watchChats(request: Request, listener: ChatListener, signa
         else if (event === "removed") listener.removed?.((JSON.parse(data) as { id: string }).id);
       });
     } catch {
-      // It is opened again below, unless nobody wants it any more.
+      // The loop opens the stream again, unless the watch has ended.
     }
-    const wasHidden = seen.signal.aborted;
-    seen.abort();
+    const wasHidden = hidden.signal.aborted;
+    hidden.abort();
     if (signal.aborted) return;
     listener.closed?.();
     if (!wasHidden) await pause(1000 * 2 ** step * Math.random(), signal);
@@ -41,18 +41,18 @@ export async function watchChats(request: Request, listener: ChatListener, signa
 
 const isHidden = () => globalThis.document?.visibilityState === "hidden";
 
-/** Waits until the page shows, or is hidden, as one wants it; or until the signal says otherwise. */
+/** Wait until a condition on the page's visibility is true, or the signal is aborted. */
 function change(signal: AbortSignal, isSo: () => boolean): Promise<void> {
   return new Promise((resolve) => {
     if (isSo() || signal.aborted) return resolve();
     const done = new AbortController();
-    const look = () => {
+    const check = () => {
       if (!isSo() && !signal.aborted) return;
       done.abort();
       resolve();
     };
-    globalThis.document?.addEventListener("visibilitychange", look, { signal: done.signal });
-    signal.addEventListener("abort", look, { signal: done.signal });
+    globalThis.document?.addEventListener("visibilitychange", check, { signal: done.signal });
+    signal.addEventListener("abort", check, { signal: done.signal });
   });
 }
 

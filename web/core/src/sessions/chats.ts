@@ -1,4 +1,4 @@
-/** The inside of the sessions API, loaded when it is first asked. Source: server.md, "HTTP". */
+/** Implementation of the sessions API, loaded with its first call. Source: server.md, "HTTP". */
 
 import { watchChats } from "./chat_watch.js";
 import type { ChatSessionDetail } from "../protocol/draft_types.js";
@@ -16,12 +16,12 @@ import {
 
 type Query = { [name: string]: string | number | undefined };
 
-/** The sessions API, with a signal in place of what ends a watch. */
+/** The sessions API, except that a signal ends `watch`. */
 export interface Chats extends Omit<SessionAPI, "watch"> {
   watch(listener: ChatListener, signal: AbortSignal): Promise<void>;
 }
 
-/** Makes what asks a server; `baseUrl` may end in the prefix of a mount. */
+/** Return the sessions API of a server; `baseUrl` may end in the prefix of a mount. */
 export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
   const base = baseUrl.replace(/\/+$/, "");
   const { headers, credentials, fetch: fetcher = (...given) => fetch(...given) } = options;
@@ -88,7 +88,7 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
   };
 }
 
-/** The request is not cancelled when the page is closed meanwhile. */
+/** Option of a request that is not cancelled when the page is closed. */
 const OUTLIVES: RequestInit = { keepalive: true };
 
 function search(query: Query): string {

@@ -1,4 +1,4 @@
-/** What the lists over HTTP hold, and what asks for them. Source: protocol.md 6. */
+/** Types of the sessions API: the lists over HTTP and the functions that request them. Source: protocol.md 6. */
 
 import type { ChatMessage, ChatSession, ChatSessionDetail, ToolRenderEvent } from "../protocol/draft_types.js";
 import type { OutputAnchor, ErrorPayload } from "../protocol/generated/wire.js";
@@ -13,35 +13,35 @@ export interface WorkflowInfo {
   description?: string;
   params?: Array<{ Name: string; Type: string }>;
   suggestions?: string[];
-  /** What the app calls itself. */
+  /** Title of the app. */
   app_title?: string;
 }
 
-/** A message of a chat's history, with what the draft does not have. */
+/** A message of a chat's history, with fields that the draft does not have. */
 export interface HistoryMessage extends ChatMessage {
   turn_id: string;
-  /** Of the user's: what was sent. */
+  /** User only: type of the input; `data` is its content. */
   input_type?: string;
   data?: Record<string, unknown>;
-  /** The program that began the turn, where nobody typed it. */
+  /** Name of the program that began the turn, if it was not the user. */
   origin?: string;
-  /** Of the agent's. */
+  /** Agent only: status of the turn. */
   status?: string;
   ui_events?: Array<ToolRenderEvent & { id?: string }>;
-  /** The order of its text and its components; `characters` of a text, which `content` has one after the other. */
+  /** Order of texts and components. A text has its length in `characters`; `content` is all texts joined. */
   parts?: Array<{ id: string; characters?: number }>;
   tools?: HistoryTool[];
 }
 
-/** A use of a tool in the history; what is not known is absent. */
+/** A tool call in the history; unknown fields are absent. */
 export interface HistoryTool {
   tool: string;
   args: string;
   ok: boolean | null;
   error?: string;
-  /** At most 2 KiB, cut off with `…`. */
+  /** Beginning of the result: at most 2 KiB, cut off with `…`. */
   result?: string;
-  /** Where the whole result is, below the server's root. */
+  /** Path of the full result below the server's root. */
   result_ref?: string;
   duration_ms?: number;
   behind?: OutputAnchor;
@@ -50,24 +50,24 @@ export interface HistoryTool {
 /** A chat in a list. */
 export interface ChatRow extends ChatSession {
   pinned: boolean;
-  /** Of a search: a turn with something that the title has not, and what is around it. */
+  /** In the result of a search: a turn that contains a word which the title does not, and the text around it. */
   match?: { turn_id: string; text: string };
 }
 
 /** One page of the list of chats. */
 export interface SessionPage {
   sessions: ChatRow[];
-  /** Asks for the next page as `before`; `null` if this is the last. */
+  /** Value of `before` for the next page; `null` if this is the last page. */
   next: string | null;
 }
 
-/** Something that the server refused, or that did not reach it. */
+/** A request that the server refused, or that did not reach the server. */
 export class ArpError extends Error {
   override readonly name = "ArpError";
 
-  /** The server's message; `code` 0 if there was no answer. */
+  /** Error of the server; `code` is 0 if there was no answer. */
   readonly payload: ErrorPayload;
-  /** Of HTTP, where that was asked. */
+  /** HTTP status; 0 if there was no HTTP response. */
   readonly status: number;
 
   constructor(payload: ErrorPayload, status = 0) {
@@ -79,47 +79,50 @@ export class ArpError extends Error {
 
 /** Listeners for changes in a list of chats. */
 export interface ChatListener {
-  /** A chat that is new or has changed. */
+  /** Called for a chat that is new or has changed. */
   chat?(row: ChatRow): void;
-  /** A chat that is gone. */
+  /** Called for a chat that was deleted. */
   removed?(id: string): void;
-  /** From here on all is reported. */
+  /** Called when reporting begins; load the list again here. */
   opened?(): void;
-  /** Nothing is reported for a while. */
+  /** Called when reporting is interrupted. */
   closed?(): void;
 }
 
-/** Something of a deleted chat that is still there. */
+/** Data of a deleted chat that could not be deleted. */
 export interface Remainder {
-  /** Who keeps it, such as the name of a runtime. */
+  /** Name of the part that keeps it, such as a runtime. */
   keeper: string;
   id: string;
-  /** Why, for people. */
+  /** Reason, as text for the user. */
   reason: string;
   /** Whether the server tries again by itself. */
   isRetried: boolean;
 }
 
 export interface SessionAPI {
-  // The draft's four: a failure is an empty list, `null` or `false`.
+  // The four functions of the draft. On a failure they return an empty list, `null` or `false`.
   listSessions(workflowPath: string, owner?: string): Promise<ChatSession[]>;
   getSession(sessionId: string): Promise<ChatSessionDetail | null>;
   deleteSession(sessionId: string): Promise<boolean>;
   listWorkflows(): Promise<WorkflowInfo[]>;
-  // These reject with `ArpError`, so that "no chats" and "no server" are different.
-  /** Pinned chats come first. A page of a search may be short, or empty, with more to come. */
+  // The following functions reject with `ArpError`, so that "no chats" and "no server" can be distinguished.
+  /** Return one page of the list; pinned chats come first. A short or empty page of a search may have a next page. */
   page(query?: { query?: string; workflow?: string; before?: string; limit?: number }): Promise<SessionPage>;
-  /** Names a chat (an empty title restores its own), or pins it. */
+  /** Rename a chat, or pin it. An empty title restores the original title. */
   update(sessionId: string, change: { title?: string; pinned?: boolean }): Promise<ChatRow>;
-  /** Reports what changes in the list; returns a function that stops it. */
+  /** Report changes in the list; return a function that stops it. */
   watch(listener: ChatListener): () => void;
-  /** Lets `src` and links to the server's files work on its own page, for an hour; without a token they do. */
+  /**
+   * Get a cookie for one hour. With it, `src` and links to the server's files work on the server's own page. Only needed
+   * with a token.
+   */
   openFiles(): Promise<void>;
   history(sessionId: string, query?: { before?: string; limit?: number }): Promise<HistoryMessage[]>;
-  /** Deletes a chat; returns what is still there, because a runtime could not delete it. */
+  /** Delete a chat; return the data that a runtime could not delete. */
   remove(sessionId: string): Promise<Remainder[]>;
   workflows(): Promise<WorkflowInfo[]>;
-  /** Any route below the base. */
+  /** Request any path below the base address. */
   request(path: string, init?: RequestInit): Promise<Response>;
 }
 
@@ -127,6 +130,6 @@ export interface SessionAPIOptions {
   token?: string | null | (() => string | null | Promise<string | null>);
   headers?: Record<string, string>;
   fetch?: typeof fetch;
-  /** Whether cookies go along to another origin. */
+  /** Whether cookies are sent to another origin. */
   credentials?: RequestCredentials;
 }

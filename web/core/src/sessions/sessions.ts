@@ -18,29 +18,29 @@ const ASYNC = [
 ] as const;
 
 /**
- * Makes what asks a server for its lists; `baseUrl` may end in the prefix of a mount. Its inside is
- * loaded with the first question.
+ * Return the sessions API of a server; `baseUrl` may end in the prefix of a mount. The implementation is loaded with
+ * the first call.
  */
 export function createSessionAPI(baseUrl: string, options: SessionAPIOptions = {}): SessionAPI {
   let loading: Promise<Chats> | null = null;
-  // Kept: each `import()` takes a task of its own, which a page that is being closed does not get any more.
-  const inside = () =>
+  // The promise is kept: each `import()` needs a task of its own, and a page that is being closed gets no further task.
+  const load = () =>
     (loading ??= import("./chats.js").then(
       ({ chatsOf }) => chatsOf(baseUrl, options),
       (error: unknown) => {
-        loading = null; // tried again with the next call
+        loading = null; // the next call tries again
         throw error;
       },
     ));
   const methods = ASYNC.map((name) => [
     name,
-    async (...given: never[]) => ((await inside())[name] as (...given: never[]) => unknown)(...given),
+    async (...given: never[]) => ((await load())[name] as (...given: never[]) => unknown)(...given),
   ]);
   return {
     ...(Object.fromEntries(methods) as Omit<SessionAPI, "watch">),
     watch(listener) {
       const abort = new AbortController();
-      void inside().then(({ watch }) => watch(listener, abort.signal));
+      void load().then(({ watch }) => watch(listener, abort.signal));
       return () => abort.abort();
     },
   };
