@@ -44,7 +44,7 @@ ResumeKind: TypeAlias = Literal["new", "replay", "snapshot"]
 
 
 class Rectangle(Struct, frozen=True):
-    """Where something is."""
+    """Position and size of a surface."""
 
     x: Coordinate
     y: Coordinate
@@ -85,207 +85,209 @@ class Interface(Struct, frozen=True):
 
 
 class DisplayGetRegistryRequest(Struct, frozen=True):
-    """Make the registry, which announces every global at once."""
+    """Create the registry, which announces all globals at once."""
 
     new_id: ObjectId
     """The registry."""
 
 
 class DisplaySyncRequest(Struct, frozen=True):
-    """Ask for `done` on a callback when everything before is processed."""
+    """Request `done` on a callback after all earlier messages are processed."""
 
     callback_id: ObjectId
     """The callback; its id is free after `done`."""
 
 
 class DisplayErrorRequest(Struct, frozen=True, omit_defaults=True):
-    """An event was refused. It changed nothing."""
+    """An event was refused and has changed nothing."""
 
     object_id: Sequence
-    """The object that the event was sent on."""
+    """Object that the event was sent on."""
     code: Sequence
-    """The code of the error."""
+    """Error code."""
     message: str
-    """What was wrong, where, and what to do."""
+    """Description of the error: what was wrong, where, and what to do."""
     refused_seq: Sequence | None = None
-    """The `seq` of the message that is refused."""
+    """`seq` of the refused message."""
 
 
 class DisplayErrorEvent(Struct, frozen=True, omit_defaults=True):
-    """A request was refused. It changed nothing."""
+    """A request was refused and has changed nothing."""
 
     object_id: Sequence
-    """The object that the request was sent on."""
+    """Object that the request was sent on."""
     code: Sequence
-    """The code of the error."""
+    """Error code."""
     message: str
-    """What was wrong, where, and what to do."""
+    """Description of the error: what was wrong, where, and what to do."""
     refused_seq: Sequence | None = None
-    """The `seq` of the message that is refused."""
+    """`seq` of the refused message."""
 
 
 # -- ArpCallback -----------------------------------------------------------------------------------
 
 
 class CallbackDoneEvent(Struct, frozen=True, omit_defaults=True):
-    """Everything before the `sync` is processed."""
+    """All messages before the `sync` are processed."""
 
     callback_data: Sequence | None = None
-    """The `seq` of the `sync`, where the renderer says it."""
+    """`seq` of the `sync`; a renderer may leave it out."""
 
 
 # -- ArpRegistry -----------------------------------------------------------------------------------
 
 
 class RegistryBindRequest(Struct, frozen=True):
-    """Make an object of a global interface."""
+    """Create an object for a global."""
 
     name: Sequence
-    """The number of the global."""
+    """Number of the global."""
     interface: str
-    """Its interface."""
+    """Interface of the global."""
     version: Sequence
-    """The version to speak; at most the one that is offered."""
+    """Version to use; not higher than the offered version."""
     new_id: ObjectId
-    """The object."""
+    """Id of the new object."""
 
 
 class RegistryGlobalEvent(Struct, frozen=True, omit_defaults=True):
     """The renderer offers an interface, a `component:NAME`, a `feature:NAME` or a `limit:NAME`."""
 
     name: Sequence
-    """The number of the global on this connection."""
+    """Number of the global on this connection."""
     interface: str
     """The interface, component, feature or limit."""
     version: Sequence
-    """The newest version."""
+    """Newest version that the renderer supports."""
     value: Json | None = None
-    """The value of a limit."""
+    """Value of a limit."""
 
 
 class RegistryGlobalRemoveEvent(Struct, frozen=True):
-    """The renderer offers a global no longer. Objects of it stay."""
+    """The renderer no longer offers a global. Existing objects of it remain valid."""
 
     name: Sequence
-    """The number of the global."""
+    """Number of the global."""
 
 
 # -- ArpCompositor ---------------------------------------------------------------------------------
 
 
 class CompositorCreateSurfaceRequest(Struct, frozen=True, omit_defaults=True):
-    """Make a surface without a role. It shows nothing yet."""
+    """Create a surface. It stays invisible until it has a role."""
 
     new_id: ObjectId
     """The surface."""
     name: str | None = None
-    """What the agent calls it; the first one is `main`."""
+    """Name that the agent gives the surface; the first surface is `main`."""
 
 
 # -- ArpSurface ------------------------------------------------------------------------------------
 
 
 class SurfaceRenderRequest(Struct, frozen=True, omit_defaults=True):
-    """Show components; each takes the place of the one with its id, or comes last."""
+    """Show components. Each replaces the component with its id, or is added at the end."""
 
     components: list[Component]
     """The components."""
     replace: bool = False
-    """Remove everything from the surface first."""
+    """Whether all components are removed from the surface first."""
     turn_id: str | None = None
-    """The turn that it belongs to."""
+    """Turn that the change belongs to."""
     tool_name: str | None = None
-    """The tool that made the components."""
+    """Tool that created the components."""
 
 
 class SurfacePatchRequest(Struct, frozen=True, omit_defaults=True):
     """Change components."""
 
     ops: list[PatchOp]
-    """The operations, in order."""
+    """Patch operations, in order."""
     turn_id: str | None = None
-    """The turn that it belongs to."""
+    """Turn that the change belongs to."""
 
 
 class SurfaceCommitRequest(Struct, frozen=True, omit_defaults=True):
-    """Apply everything since the last commit at once. It also answers a `configure`."""
+    """Apply all changes since the last commit at once; also the answer to a `configure`."""
 
     final: bool = False
-    """The turn ends with it."""
+    """Whether the commit ends the turn."""
     session_seq: Sequence | None = None
-    """Its place in the log of the session; `resumed` repeats the last one."""
+    """Position of the commit in the log of the session; `resumed` contains the last one."""
     turn_id: str | None = None
-    """The turn that it belongs to."""
+    """Turn that the change belongs to."""
     usage: JsonObject | None = None
-    """What the turn used."""
+    """Usage of the turn."""
     at: str | None = None
-    """When the turn ended (RFC 3339)."""
+    """Time of the end of the turn (RFC 3339)."""
 
 
 class SurfaceSetTitleRequest(Struct, frozen=True):
-    """Name the surface for people."""
+    """Set the title that people see."""
 
     title: str
-    """The title."""
+    """Title of the surface."""
 
 
 class SurfaceTransferRequest(Struct, frozen=True, omit_defaults=True):
-    """Hand the surface to the agent that has another session on the same renderer."""
+    """Transfer the surface to another session on the same renderer."""
 
     to_session: str
-    """The session."""
+    """Id of the other session."""
     retain_content: bool
-    """The new owner gets what is committed."""
+    """Whether the new owner gets the committed components."""
     transfer_id: str | None = None
-    """The same when this transfer is asked for again, since its outcome is not known."""
+    """Id of the transfer. A request that repeats a transfer with an unknown outcome has the same
+    id.
+    """
 
 
 class SurfaceDestroyRequest(Struct, frozen=True):
-    """Remove the surface with its role."""
+    """Remove the surface and its role."""
 
 
 class SurfaceFrameAckEvent(Struct, frozen=True):
-    """A commit is displayed, and so is every earlier one."""
+    """A commit and all earlier ones are displayed."""
 
     commit_seq: Sequence
-    """The `seq` of the message of the commit."""
+    """`seq` of the message with the commit."""
 
 
 class SurfaceConfigureEvent(Struct, frozen=True):
-    """The size or the states of the surface. It is answered by a commit."""
+    """The surface has a new size or new states. The agent answers with a commit."""
 
     width: Sequence
-    """In CSS pixels, or in cells of a terminal."""
+    """Width in CSS pixels, or in cells of a terminal."""
     height: Sequence
-    """As `width`."""
+    """Height in the unit of `width`."""
     states: States
-    """`activated`, `suspended` (send no animation), `resizing`, `fullscreen`."""
+    """States: `activated`, `suspended` (send no animation), `resizing`, `fullscreen`."""
 
 
 class SurfaceClosedEvent(Struct, frozen=True):
-    """The user closed the surface. The agent destroys it."""
+    """The user has closed the surface. The agent must destroy it."""
 
 
 class SurfaceTransferredEvent(Struct, frozen=True):
-    """The surface has another owner. Its id ends here."""
+    """The surface has another owner now. Its id is no longer valid."""
 
 
 class SurfaceSurfaceAcquiredEvent(Struct, frozen=True, omit_defaults=True):
-    """A surface was handed over to this agent; this message makes the object."""
+    """A surface is offered to this agent by another one; the event creates its object."""
 
     components: list[Component] | None = None
-    """What it shows, if its content came along."""
+    """Components of the surface, if its content is transferred too."""
     title: str | None = None
-    """Its title."""
+    """Title of the surface."""
     transfer_id: str | None = None
-    """That of the `transfer`."""
+    """`transfer_id` of the `transfer`."""
 
 
 # -- ArpShell --------------------------------------------------------------------------------------
 
 
 class ShellGetToplevelRequest(Struct, frozen=True):
-    """Make the surface a window or a page of its own."""
+    """Make the surface a window or a page."""
 
     surface_id: ObjectId
     """The surface."""
@@ -294,85 +296,86 @@ class ShellGetToplevelRequest(Struct, frozen=True):
 
 
 class ShellGetPopupRequest(Struct, frozen=True, omit_defaults=True):
-    """Make the surface a popup over another one."""
+    """Make the surface a popup above another surface."""
 
     surface_id: ObjectId
     """The surface."""
     parent_id: ObjectId
-    """The surface below."""
+    """Surface below the popup."""
     new_id: ObjectId
     """The role."""
     trigger_serial: Sequence
-    """A recent input of the surface below."""
+    """Serial of a recent input of the surface below."""
     source_component: str | None = None
-    """The component at which it opens."""
+    """Component of the surface below at which the popup opens."""
 
 
 class ShellGetOverlayRequest(Struct, frozen=True, omit_defaults=True):
-    """Make the surface an overlay on top of everything of this agent."""
+    """Make the surface an overlay above all other surfaces of this agent."""
 
     surface_id: ObjectId
     """The surface."""
     new_id: ObjectId
     """The role."""
     trigger_serial: Sequence | None = None
-    """A recent input of any surface of this agent; without it the request is refused."""
+    """Serial of a recent input of any surface of this agent; without it the request is refused.
+    """
 
 
 # -- ArpToplevel -----------------------------------------------------------------------------------
 
 
 class ToplevelSetTitleRequest(Struct, frozen=True):
-    """Name the surface for people."""
+    """Set the title that people see."""
 
     title: str
-    """The title."""
+    """Title of the surface."""
 
 
 class ToplevelSetFullscreenRequest(Struct, frozen=True):
-    """Ask for the whole screen; `configure` says whether it is granted."""
+    """Request the whole display; the next `configure` shows whether it is granted."""
 
     trigger_serial: Sequence
-    """A recent input of this surface."""
+    """Serial of a recent input of this surface."""
 
 
 class ToplevelUnsetFullscreenRequest(Struct, frozen=True):
-    """Leave the whole screen."""
+    """Leave fullscreen."""
 
 
 class ToplevelConfigureEvent(Struct, frozen=True):
-    """As `configure` of the surface."""
+    """The window has a new size or new states; see `configure` of `ArpSurface`."""
 
     width: Sequence
-    """In CSS pixels, or in cells of a terminal."""
+    """Width in CSS pixels, or in cells of a terminal."""
     height: Sequence
-    """As `width`."""
+    """Height in the unit of `width`."""
     states: States
-    """As those of the surface."""
+    """States; see `configure` of `ArpSurface`."""
 
 
 class ToplevelCloseEvent(Struct, frozen=True):
-    """The user wants to close the surface. The agent destroys it."""
+    """The user wants to close the surface. The agent must destroy it."""
 
 
 # -- ArpPopup --------------------------------------------------------------------------------------
 
 
 class PopupConfigureEvent(Struct, frozen=True):
-    """Where it is, relative to the surface below. It is answered by a commit."""
+    """The popup has a new position or size. The agent answers with a commit."""
 
     x: Coordinate
-    """From the left."""
+    """Distance from the left edge of the surface below."""
     y: Coordinate
-    """From the top."""
+    """Distance from the top edge of the surface below."""
     width: Sequence
-    """Of the popup."""
+    """Width of the popup."""
     height: Sequence
-    """Of the popup."""
+    """Height of the popup."""
 
 
 class PopupPopupDoneEvent(Struct, frozen=True):
-    """The user closed the popup. The agent destroys its surface."""
+    """The user has closed the popup. The agent must destroy its surface."""
 
 
 # -- ArpOverlay ------------------------------------------------------------------------------------
@@ -384,84 +387,86 @@ class OverlaySetAnchorRequest(Struct, frozen=True):
     surface_id: ObjectId
     """The surface."""
     position: str
-    """`top`, `bottom`, `left`, `right`, `center`, a corner such as `top-right`, or what both
-    sides know.
+    """Position: `top`, `bottom`, `left`, `right`, `center`, a corner such as `top-right`, or
+    another word that both sides know.
     """
 
 
 class OverlaySetTimeoutRequest(Struct, frozen=True):
-    """Dismiss the overlay after a time."""
+    """Set the time after which the overlay is dismissed."""
 
     timeout_ms: Sequence
-    """In milliseconds; 0: never."""
+    """Time in milliseconds; 0 means never."""
 
 
 class OverlayConfigureEvent(Struct, frozen=True):
-    """Where it is. It is answered by a commit."""
+    """The overlay has a new position or size. The agent answers with a commit."""
 
     bounds: Rectangle
-    """`{x, y, width, height}`."""
+    """Position and size: `{x, y, width, height}`."""
 
 
 class OverlayDismissedEvent(Struct, frozen=True):
-    """The user or its timeout closed the overlay. The agent destroys its surface."""
+    """The user or the timeout has closed the overlay. The agent must destroy its surface."""
 
 
 # -- ArpInput --------------------------------------------------------------------------------------
 
 
 class InputAckRequest(Struct, frozen=True, omit_defaults=True):
-    """The agent has the input for good."""
+    """The agent has accepted the input; it is durable."""
 
     serial: Sequence
-    """Of the input."""
+    """Serial of the input."""
     turn_id: str | None = None
-    """The turn that it began or answered."""
+    """Turn that the input began or answered."""
 
 
 class InputRefuseRequest(Struct, frozen=True, omit_defaults=True):
-    """The agent does not take the input."""
+    """The agent refuses the input."""
 
     serial: Sequence
-    """Of the input."""
+    """Serial of the input."""
     code: Sequence
-    """The code of the error."""
+    """Error code."""
     message: str
-    """What was wrong, where, and what to do."""
+    """Description of the error: what was wrong, where, and what to do."""
     retryable: bool = False
-    """The same input may be taken later."""
+    """Whether the same input may be accepted later."""
     detail: str | None = None
-    """What it is about."""
+    """Subject of the error: a path, an id or an operation."""
 
 
 class InputInputEvent(Struct, frozen=True, omit_defaults=True):
-    """The user did something on a surface. `type` and `data` are those of the session dialect."""
+    """The user has made an input on a surface. `type` and `data` are those of the session
+    dialect.
+    """
 
     surface_id: ObjectId
     """The surface."""
     serial: Sequence
-    """A number that rises from input to input, from 1."""
+    """Serial of the input: a number from 1 that increases with each input."""
     type: InputType
-    """`text`, `action`, `form_submit`, `selection`, …"""
+    """Type of the input: `text`, `action`, `form_submit`, `selection`, …"""
     data: JsonObject
-    """What belongs to the type."""
+    """Data of the input; its fields depend on the type."""
     source_component: str | None = None
-    """The component that it came from."""
+    """Component that the input came from."""
     input_id: Identifier | None = None
-    """The idempotency key; the same one twice is one input."""
+    """Idempotency key; two inputs with the same key count as one."""
     edits: str | None = None
-    """The turn whose input it replaces."""
+    """Turn with the input that this one replaces."""
 
 
 class InputFocusEvent(Struct, frozen=True):
-    """A surface has the focus."""
+    """A surface has received the focus."""
 
     surface_id: ObjectId
     """The surface."""
 
 
 class InputUnfocusEvent(Struct, frozen=True):
-    """A surface has the focus no longer."""
+    """A surface has lost the focus."""
 
     surface_id: ObjectId
     """The surface."""
@@ -471,21 +476,21 @@ class InputUnfocusEvent(Struct, frozen=True):
 
 
 class SessionCreateRequest(Struct, frozen=True):
-    """Name the session. A renderer that has been on another one says so with `resumed`."""
+    """Propose a session. The renderer may choose another one with `resumed`."""
 
     session_id: Identifier
-    """The id that the agent side proposes."""
+    """Id that the agent side proposes."""
     metadata: JsonObject
-    """What else there is to say: `capabilities`, those of the `hello` of the session dialect."""
+    """Further information: `capabilities`, as in the `hello` of the session dialect."""
 
 
 class SessionStateUpdateRequest(Struct, frozen=True, omit_defaults=True):
-    """The state that the agent shares changed; this is all of it."""
+    """The complete state that the agent shares, after a change."""
 
     state: Json
-    """The state."""
+    """The complete state."""
     session_seq: Sequence | None = None
-    """The place in the log of the session."""
+    """Position in the log of the session."""
 
 
 class SessionDestroyRequest(Struct, frozen=True):
@@ -493,96 +498,100 @@ class SessionDestroyRequest(Struct, frozen=True):
 
 
 class SessionResumedEvent(Struct, frozen=True, omit_defaults=True):
-    """The renderer chooses the session: one that it was on, or a new one with an id of its own."""
+    """The renderer has chosen the session: an earlier one, or a new one with an id of the
+    renderer.
+    """
 
     session_id: Identifier
-    """The session."""
+    """Id of the session."""
     last_commit_seq: Sequence
-    """The `session_seq` of the last commit that it applied; 0 if there is none."""
+    """`session_seq` of the last applied commit; 0 if there is none."""
     state: Json
-    """`{epoch, workflow, locale, time_zone, theme}`, each where it is known; or null."""
+    """Known values of `{epoch, workflow, locale, time_zone, theme}`; null if there are none."""
     token: str | None = None
-    """The token, where the handshake could not carry it."""
+    """Token of the user, if the handshake could not carry it."""
 
 
 # -- ArpConversation -------------------------------------------------------------------------------
 
 
 class ConversationOpenedRequest(Struct, frozen=True, omit_defaults=True):
-    """As `session`; what shows begins again, unless `resume` is `replay`."""
+    """The session is open, as in the message `session`. The screen begins empty, unless `resume`
+    is `replay`.
+    """
 
     session_id: str
-    """The session."""
+    """Id of the session."""
     epoch: str
-    """The life of its log."""
+    """Epoch of the session's log."""
     seq: Sequence
-    """The place in the log."""
+    """Position in the log."""
     resume: ResumeKind
-    """`new`, `replay` or `snapshot`."""
+    """How the session is resumed: `new`, `replay` or `snapshot`."""
     workflow: str | None = None
-    """The name of its agent."""
+    """Name of the session's agent."""
     older: Sequence | None = None
-    """With a snapshot: how many turns come before its first turn."""
+    """Snapshot only: number of turns before its first turn."""
     state: Json | None = None
-    """What the agent shares."""
+    """State that the agent shares."""
     gaps: dict[str, int] | None = None
-    """With a snapshot: turn → how many turns are left out before it."""
+    """Snapshot only: number of turns left out before a turn, by its id."""
 
 
 class ConversationDeltaRequest(Struct, frozen=True, omit_defaults=True):
     """Append text."""
 
     delta: str
-    """The text."""
+    """Text to append."""
     seq: Sequence | None = None
-    """The place in the log."""
+    """Position in the log."""
     turn_id: str | None = None
     """The turn."""
     surface_id: ObjectId | None = None
-    """The surface; absent: the first one."""
+    """Surface of the text; absent: the first surface."""
     target: str | None = None
-    """The component that it extends."""
+    """Component to extend."""
     kind: str | None = None
     """`thinking` for reasoning."""
     behind: OutputAnchor | None = None
-    """Where reasoning begins."""
+    """Position at which the reasoning begins."""
 
 
 class ConversationToolStartRequest(Struct, frozen=True, omit_defaults=True):
     """A tool begins."""
 
     tool: str
-    """Its name."""
+    """Name of the tool."""
     args: str
-    """Its arguments, JSON as a string."""
+    """Arguments of the call, as JSON text."""
     call_id: str | None = None
-    """The call."""
+    """Id of the call."""
     seq: Sequence | None = None
-    """The place in the log."""
+    """Position in the log."""
     turn_id: str | None = None
     """The turn."""
     behind: OutputAnchor | None = None
-    """Its place in the output."""
+    """Position in the output of the turn."""
 
 
 class ConversationToolProgressRequest(Struct, frozen=True, omit_defaults=True):
-    """What a tool is doing."""
+    """Progress of a tool call."""
 
     progress: ToolProgressPayload
-    """`{call_id, text?, done?, total?}`."""
+    """Progress: `{call_id, text?, done?, total?}`."""
     seq: Sequence | None = None
-    """The place in the log."""
+    """Position in the log."""
     turn_id: str | None = None
     """The turn."""
 
 
 class ConversationToolEndRequest(Struct, frozen=True, omit_defaults=True):
-    """A tool ended."""
+    """A tool has ended."""
 
     end: ToolEndPayload
-    """`{tool, ok, call_id?, error?, result?, result_ref?, duration_ms?}`."""
+    """Outcome: `{tool, ok, call_id?, error?, result?, result_ref?, duration_ms?}`."""
     seq: Sequence | None = None
-    """The place in the log."""
+    """Position in the log."""
     turn_id: str | None = None
     """The turn."""
 
@@ -595,81 +604,81 @@ class ConversationTurnRequest(Struct, frozen=True, omit_defaults=True):
     turn_id: str
     """The turn."""
     seq: Sequence | None = None
-    """The place in the log."""
+    """Position in the log."""
     position: Sequence | None = None
-    """Its place in the queue."""
+    """Position in the queue; 1 is next."""
     permission: Permission | None = None
-    """The permission that a tool waits for."""
+    """Permission that a tool call waits for."""
     paused: bool = False
-    """The queue is paused."""
+    """Whether the queue is paused."""
 
 
 class ConversationInputRequest(Struct, frozen=True, omit_defaults=True):
     """An accepted input of any renderer of the session."""
 
     input_type: str
-    """Its type."""
+    """Type of the input."""
     data: JsonObject
-    """What belongs to the type."""
+    """Data of the input; its fields depend on the type."""
     seq: Sequence | None = None
-    """The place in the log."""
+    """Position in the log."""
     turn_id: str | None = None
     """The turn."""
     surface_id: ObjectId | None = None
     """The surface."""
     source_component: str | None = None
-    """The component that it came from."""
+    """Component that the input came from."""
     input_id: str | None = None
-    """Its idempotency key."""
+    """Idempotency key of the input."""
     behind: OutputAnchor | None = None
-    """Its place in the output."""
+    """Position in the output of the turn."""
     versions: list[str] | None = None
-    """The turns that are versions of this one."""
+    """Ids of all versions of the turn."""
     edited: bool = False
-    """It replaces the input that began its turn."""
+    """Whether it replaces the input that began its turn."""
     at: str | None = None
-    """When it was accepted (RFC 3339)."""
+    """Time of acceptance (RFC 3339)."""
     origin: str | None = None
-    """The name of the program that began the turn, if no user did."""
+    """Name of the program that began the turn, if no user did."""
 
 
 class ConversationErrorRequest(Struct, frozen=True, omit_defaults=True):
-    """Something failed."""
+    """An error has occurred."""
 
     error: ErrorPayload
-    """`{error, code, detail?, id?, retryable?}`."""
+    """The error: `{error, code, detail?, id?, retryable?}`."""
     seq: Sequence | None = None
-    """The place in the log."""
+    """Position in the log."""
     turn_id: str | None = None
     """The turn."""
     behind: OutputAnchor | None = None
-    """Its place in the output."""
+    """Position in the output of the turn."""
 
 
 class ConversationCommandsRequest(Struct, frozen=True, omit_defaults=True):
-    """The session's own slash commands, all of them."""
+    """All slash commands of the session."""
 
     commands: tuple[Command, ...]
     """The commands."""
     seq: Sequence | None = None
-    """The place in the log."""
+    """Position in the log."""
 
 
 class ConversationSurfaceRequest(Struct, frozen=True, omit_defaults=True):
-    """What there is to know of a surface besides its role, or that it is closed."""
+    """Metadata of a surface, or the reason why it was closed."""
 
     name: str
     """The name of the surface."""
     info: SurfaceInfo
-    """`{role, title?, parent?, component?, row?, anchor?, timeout_ms?, expires_at?, fullscreen?,
-    serial?}`.
+    """Metadata: `{role, title?, parent?, component?, row?, anchor?, timeout_ms?, expires_at?,
+    fullscreen?, serial?}`.
     """
     seq: Sequence | None = None
-    """The place in the log."""
+    """Position in the log."""
     turn_id: str | None = None
     """The turn."""
     closed: CloseReason | None = None
-    """Why it is closed; absent: it is there."""
+    """Reason of the closing; absent: the surface is open."""
 
 
 Request: TypeAlias = (
