@@ -21,9 +21,8 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from arp.process.stop_signals import handlers_restored
-from tests import written_facts
 from tests.runtime import clis
-from tests.support import shared_tls_context
+from tests.support import shared_tls_context, written_facts
 from tests.support.durations import Durations
 from tests.support.extended import PARTS, LeftOut, Part, kind_of, kind_of_file
 

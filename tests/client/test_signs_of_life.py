@@ -15,9 +15,9 @@ from arp.client.events import Disconnected, EventStream
 from tests.client import agent_messages as say
 from tests.client.loopback import Answer, Peer, Request, http_server, websocket_server
 from tests.client.talks import AT_ONCE
-from tests.holding import HoldingProxy
-from tests.serving import serving
-from tests.waiting import becomes
+from tests.support.holding import HoldingProxy
+from tests.support.serving import serving
+from tests.support.waiting import becomes
 
 ANSWERS = {
     **say.HELLO,

@@ -16,7 +16,7 @@ from arp.control.facts import HIGH_WATER_BYTES
 from arp.turn.turn import Turn
 from tests.control.control_rig import SECRET, Client, controlled, facts, said
 from tests.hub.rig import WAIT_S
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def test_initialize_lists_every_method() -> None:

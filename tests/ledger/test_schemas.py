@@ -17,10 +17,10 @@ from arp.audit.models.read_model import ReadModel
 from arp.ledger.fact import Fact
 from arp.ledger.fact_types import FACT_TYPES, PROFILE_TYPES, REQUIRED_IDS, ProfileViolation, check
 from arp.ledger.payloads import check_payload, payload_struct
-from tests import written_facts
 from tests.ledger import standard
 from tests.ledger.histories import histories
 from tests.ledger.test_payloads import FITTING, REFUSED
+from tests.support import written_facts
 from tools import gen_fixtures
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "arp/ledger/schemas"

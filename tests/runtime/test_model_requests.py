@@ -24,7 +24,7 @@ from tests.runtime.frameworks_under_test import (
     PydanticAIUnderTest,
 )
 from tests.runtime.model_server import ModelServer
-from tests.serving import serving
+from tests.support.serving import serving
 
 KINDS = [LangGraphUnderTest, OpenAIAgentsUnderTest, PydanticAIUnderTest]
 

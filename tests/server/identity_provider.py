@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tests.asgi_serving import serving_asgi
+from tests.support.asgi_serving import serving_asgi
 
 Claims = dict[str, Any]
 

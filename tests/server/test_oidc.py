@@ -38,8 +38,8 @@ from tests.server.identity_provider import (
     identity_provider,
     text_of,
 )
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 
 def make(issuer: str, **more: Any) -> App:

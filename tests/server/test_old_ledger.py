@@ -21,7 +21,7 @@ import pytest
 
 from arp import App, Turn
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 ARCHIVE = Path(__file__).with_name("old_ledger.zip")
 SESSIONS = ("first", "many", "running", "asking")

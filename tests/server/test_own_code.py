@@ -23,7 +23,7 @@ import pytest
 from arp.client.client import ArpClient
 from arp.process.sandbox import Confinement, confined, sandbox_works
 from tests.server import own_attack
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 pytestmark = pytest.mark.timeout(180)  # each starts servers and programs
 

@@ -22,8 +22,8 @@ from arp.session.session import Head, Session
 from arp.session.turn_end import end_turn
 from arp.surface.change import Change, PatchChange, RenderChange
 from tests.redact.test_redactor import ORDINARY, SECRETS
-from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, text, user
+from tests.support.restoring import restore
 
 PATHS = [("text", "props.content"), ("code-block", "props.code"), ("status-card", "props.message")]
 KNOWN = "correct-horse-battery-staple"

@@ -23,7 +23,6 @@ from arp.session.session import Head, QuestionOptions, Session
 from arp.session.turn_end import cancel_turn, end_turn
 from arp.surface.change import RenderChange
 from arp.surface.draft_answer import understand_draft
-from tests.restoring import restore
 from tests.session.conversation import (
     AT,
     answer_to,
@@ -36,6 +35,7 @@ from tests.session.conversation import (
     send,
     user,
 )
+from tests.support.restoring import restore
 
 HEAD = Head("s", "e")
 

@@ -29,7 +29,6 @@ from arp.session.session_values import choose_settings
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import cancel_turn, end_turn
 from arp.surface.change import PatchChange, RenderChange
-from tests.restoring import restore
 from tests.session.conversation import (
     AT,
     begun,
@@ -42,6 +41,7 @@ from tests.session.conversation import (
     text,
     user,
 )
+from tests.support.restoring import restore
 
 
 def props(session: Session, component_id: str, surface: str = "main") -> dict[str, Any]:

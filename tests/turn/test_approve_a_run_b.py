@@ -20,7 +20,7 @@ from arp import Turn
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Permission
 from tests.hub.rig import Renderer, running
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 TRIALS = 1_000
 ON_ONE_HUB = 25

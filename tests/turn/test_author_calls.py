@@ -26,10 +26,10 @@ from arp.protocol.limits import Limits as WireLimits
 from arp.turn.user_settings import UserSettings
 from tests.hub.odd_objects import EXACT, ODD, Rude, odd
 from tests.hub.rig import ALL, FEATURES, HeldStore, Renderer, running, settled
-from tests.restoring import restore
 from tests.support.examples import examples
+from tests.support.restoring import restore
+from tests.support.waiting import becomes
 from tests.turn.author_calls import MAKERS, Call, calls, classes_with_methods, holding
-from tests.waiting import becomes
 
 CALLS = calls()
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from arp import App, Turn
-from tests.holding import HoldingProxy
 from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command
-from tests.serving import serving
+from tests.support.holding import HoldingProxy
+from tests.support.serving import serving
 
 app = App(title="Echo")
 

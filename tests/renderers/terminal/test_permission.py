@@ -7,7 +7,7 @@ from pathlib import Path
 from arp import App, Turn
 from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command
-from tests.serving import serving
+from tests.support.serving import serving
 
 app = App()
 COMMAND = "rm -rf build && make\nmake install"
