@@ -92,13 +92,19 @@ KINDS = (
         ),
     ),
     Kind(
+        "slow",
+        "take seconds by their nature, while a quicker everyday test covers the same promise",
+        marks=frozenset({"slow"}),
+    ),
+    Kind(
         "other programs",
-        "start Node.js, nginx or systemd's analysis, and programs of the v0.1 draft",
+        "start Node.js, nginx, gunicorn or systemd's analysis, and programs of the v0.1 draft",
         files=(
             "tests/docs/test_deploy_page.py",
             "tests/examples/test_node_*.py",
             "tests/interop/*.py",
             "tests/server/test_behind_proxy.py",
+            "tests/server/test_workers.py",
         ),
         marks=frozenset({"node", "tmux"}),
     ),
