@@ -10,6 +10,7 @@ the queue, in `asking` an open question.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import zipfile
 from collections.abc import Iterator
@@ -147,6 +148,16 @@ async def test_sessions_go_on(server: Serving) -> None:
         assert ends == {"t1": "failed", "t2": "completed"}
 
 
+async def disconnected(server: Serving, name: str) -> None:
+    """Wait until the disconnection of the only client, the last fact of a session, is recorded."""
+    async with asyncio.timeout(30):
+        while True:
+            page = await asked(server, f"/_api/sessions/{name}/events?limit=1000")
+            if page["events"][-1]["type"] == "channel.disconnected":
+                return
+            await asyncio.sleep(0.01)
+
+
 async def test_it_goes_on_after_another_restart(unpacked: Path) -> None:
     """What this tree adds to it, this tree reads."""
     ledger = f"sqlite:{unpacked / 'ledger.db'}"
@@ -155,6 +166,7 @@ async def test_it_goes_on_after_another_restart(unpacked: Path) -> None:
             await client.hello("many", ["text"], "input")
             await client.say("many", "more", id="m-new")
             await client.until_final("t61")
+        await disconnected(server, "many")
         before = await asked(server, "/_api/sessions/many/thread")
     with serving(app, ledger=ledger) as server:
         assert await asked(server, "/_api/sessions/many/thread") == before
