@@ -54,7 +54,6 @@ OBJECTS = {
 
 def validator(name: str) -> Draft202012Validator:
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
-    Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema, format_checker=standard.FORMATS)
 
 
@@ -65,6 +64,15 @@ PUBLIC_SNAPSHOT = validator("agentruntime-snapshot")
 SNAPSHOTS = {
     name: validator(name) for name in ("agentruntime-lime-profile-snapshot", "arp-snapshot")
 }
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [PUBLIC, PROFILE, STRICT, PUBLIC_SNAPSHOT, *SNAPSHOTS.values()],
+    ids=["public", "profile", "strict", "public snapshot", *SNAPSHOTS],
+)
+def test_each_schema_is_a_schema(schema: Draft202012Validator) -> None:
+    Draft202012Validator.check_schema(schema.schema)
 
 
 def wrong_with(schema: Draft202012Validator, document: Any) -> list[str]:

@@ -137,7 +137,15 @@ def test_secret_in_any_pieces_is_taken_out(
     without(session, secret_in(whole, cleaned), all_facts(session))
 
 
-@pytest.mark.parametrize("between", ["turn", "ask", "show", "say", "nothing"])
+@pytest.mark.parametrize(
+    "between",
+    [
+        "turn",
+        "ask",
+        "show",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("say", "nothing")),
+    ],
+)
 @pytest.mark.parametrize(("whole", "cleaned"), [(whole, cleaned) for whole, cleaned, _ in SECRETS])
 def test_what_comes_between_two_pieces_lets_no_secret_out(
     whole: str, cleaned: str, between: str

@@ -2,7 +2,8 @@
 
 `pytest --part everyday` runs all tests except these kinds, `pytest --part extended` runs only
 these, and `pytest` without the option runs everything. So every test is in exactly one part.
-`tests/conftest.py` applies the kinds, by file, mark and fixture; no test has to be marked by hand.
+`tests/conftest.py` applies the kinds, by file, mark and fixture. Only the mark `slow` says nothing
+else: a slow test has beside it a quick everyday test of the same promise.
 """
 
 from __future__ import annotations
