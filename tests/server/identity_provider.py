@@ -34,9 +34,9 @@ CLIENT, SECRET = "arp", "secret-of-the-client"
 class IdentityProvider:
     """What it knows and does; tests change it while it runs."""
 
-    def __init__(self, issuer: str) -> None:
+    def __init__(self, issuer: str, key: RSAKey | None = None) -> None:
         self.issuer = issuer
-        self.key = RSAKey.generate_key(2048, {"kid": "one", "use": "sig"})
+        self.key = key or RSAKey.generate_key(2048, {"kid": "one", "use": "sig"})
         self.published = [self.key]
         self.people: dict[str, Claims] = {
             "ann": {"name": "Ann L.", "email": "ann@example.org", "email_verified": True},
