@@ -28,11 +28,10 @@ demo:  ## start the data explorer and print its address (PORT=8080, ARGS="--ledg
 # The parts of the tests are in tests/support/extended.py. Paths, -k and -m in ARGS select from both.
 test:  ## run the everyday tests; list at the end what was skipped or left to test-all
 	@$(BOOTSTRAP) dev
-	@$(PYTEST) -n 4 --dist worksteal --part everyday $(ARGS)
+	@$(PYTEST) -n 6 --dist worksteal --part everyday $(ARGS)
 
-# Without the gallery, which draws pictures with Matplotlib for a tenth of the time.
 test-core: install  ## run the tests of the layers that need no processes or sockets
-	@$(PYTEST) -n 2 --dist worksteal --ignore tests/values/test_matplotlib_gallery.py $(CORE) $(ARGS)
+	@$(PYTEST) -n 2 --dist worksteal -m "not slow" $(CORE) $(ARGS)
 
 # Six workers, because most of these tests wait for other processes.
 test-extended:  ## run what make test leaves out: agent CLIs, containers, browsers, the tutorial …

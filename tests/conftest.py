@@ -7,11 +7,12 @@ With CI=true the test fails instead, so that CI skips nothing unnoticed.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from random import Random, randrange
 from typing import Any
@@ -21,9 +22,8 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from arp.process.stop_signals import handlers_restored
-from tests import written_facts
 from tests.runtime import clis
-from tests.support import shared_tls_context
+from tests.support import assertion_cache, shared_tls_context, written_facts
 from tests.support.durations import Durations
 from tests.support.extended import PARTS, LeftOut, Part, kind_of, kind_of_file
 
@@ -163,7 +163,10 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[LEFT_OUT] = LeftOut()
     if hasattr(config, "workerinput"):
-        return  # a worker of xdist has the options that the controller has set below
+        # The options of a worker of xdist are those that the controller has set below.
+        if part_of(config) is not None:
+            assertion_cache.write_share(config)
+        return
     names_tests = config.args_source is pytest.Config.ArgsSource.ARGS
     if names_tests or config.option.keyword or config.option.markexpr:
         config.option.part = None
@@ -171,6 +174,21 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_whole_part and config.getoption("--write-durations"):
         config.stash[RECORDED] = Durations()
         config.pluginmanager.register(config.stash[RECORDED])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage, and never look at what was collected.
+
+    The collection makes millions of objects, and all of them stay. Looking for garbage among them
+    again and again takes seconds, during the collection and during the tests.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def part_of(config: pytest.Config) -> Part | None:

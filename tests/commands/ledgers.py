@@ -12,7 +12,7 @@ from arp.protocol.messages import Input
 from arp.store.blobs import MemoryBlobs
 from arp.store.sqlite import SqliteStore
 from arp.turn.turn import Turn
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def agent(turn: Turn) -> None:

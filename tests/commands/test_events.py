@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 from arp.cli import main
 from tests.commands.ledgers import ledger
 from tests.server import worker
-from tests.serving import serving
 from tests.store import tampering
+from tests.support.serving import serving
 
 TYPES = [
     "session.created",

@@ -31,8 +31,8 @@ from arp.protocol.messages import Input
 from arp.protocol.safe_text import is_safe
 from arp.store.blobs import MemoryBlobs
 from arp.store.sqlite import SqliteStore
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 RUDE = "a\x1b[31mb\x07\x7f\x9b2J\x85\u202egpj.exe\u2066\U000e0041\u200bz"
 """ESC, BEL, DEL, C1, an override and an isolate of direction, a tag, a space of no width."""

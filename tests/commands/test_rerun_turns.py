@@ -24,7 +24,7 @@ from arp.turn.turn import Turn
 from arp.ui import confirm
 from tests.control.control_rig import controlled, said
 from tests.hub.rig import Renderer
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def talker(turn: Turn) -> None:

@@ -20,7 +20,7 @@ from arp.commands.ledger.reader import ReaderError
 from arp.commands.ledger.server_reader import ServerFile, ServerReader
 from arp.protocol.messages import Input
 from tests.server import worker
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 TOKEN = "letmein"
 DONE_S = 10.0

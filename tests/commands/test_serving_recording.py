@@ -18,7 +18,7 @@ from arp.client.client import connect
 from arp.server.serve import bind
 from tests.commands.ledgers import ledger
 from tests.server.rpc import RpcFailed, rpc
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 START_S = 15.0
 NO_INPUT = "this is a recording: it takes no input"

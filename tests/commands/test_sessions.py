@@ -16,7 +16,7 @@ from arp.runtime.contract.errors import Unavailable
 from arp.runtime.plain.fake import FakeRuntime
 from tests.commands.ledgers import ledger
 from tests.server import worker
-from tests.serving import serving
+from tests.support.serving import serving
 
 
 def test_file_lists_its_sessions(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from arp.session.approval import Grant
 from arp.session.turn_end import end_turn
 from arp.turn.approval.approval import Approval
 from tests.control.control_rig import asking, controlled, said, types
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def asked(control: Control, text: str = "ask") -> str:

@@ -29,7 +29,7 @@ from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.turn.turn import Turn
 from tests.control.control_rig import Client, controlled, facts, gate, talker
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 REFS = BenchmarkRefs(
     harbor_job="jobs/7",

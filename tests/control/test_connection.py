@@ -16,7 +16,7 @@ from arp.control.facts import HIGH_WATER_BYTES
 from arp.turn.turn import Turn
 from tests.control.control_rig import SECRET, Client, controlled, facts, said
 from tests.hub.rig import WAIT_S
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def test_initialize_lists_every_method() -> None:
@@ -348,7 +348,14 @@ async def loop_s(control: Control, data: dict[str, Any]) -> float:
     return best
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        # Several seconds; `tests/hub/test_inbound.py` sends the same to the hub every day.
+        pytest.param(name, marks=pytest.mark.slow) if name.startswith("begins of keys") else name
+        for name in HOSTILE
+    ],
+)
 async def test_large_request_costs_the_loop_little_more_than_text(name: str) -> None:
     """At most three times a text of 1 MiB, of which 8 ms is what it may cost on a busy machine."""
     async with controlled(silent) as control:

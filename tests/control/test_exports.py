@@ -25,7 +25,7 @@ from arp.store.memory import MemoryStore
 from arp.turn.turn import Turn
 from arp.ui import text
 from tests.control.control_rig import Client, controlled, facts, said
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 LARGE = "a long line of output\n" * 20_000
 

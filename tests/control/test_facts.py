@@ -13,7 +13,7 @@ from arp.control.facts import FactFilter, follow
 from arp.protocol.errors import SessionNotFound
 from tests.control.control_rig import controlled, facts, gate, said, types
 from tests.hub.rig import WAIT_S, HeldStore
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def test_stored_facts_come_first_and_then_each_new_one() -> None:

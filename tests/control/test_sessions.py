@@ -21,7 +21,7 @@ from arp.protocol.errors import SessionNotFound, UnknownObject
 from arp.store.memory import MemoryStore
 from arp.turn.turn import Turn
 from tests.control.control_rig import controlled, facts, said, types
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def recalling(turn: Turn) -> None:

@@ -22,7 +22,7 @@ from arp.protocol.patch import Append, Update
 from arp.testing import session
 from tests.control.control_rig import controlled, said
 from tests.hub.rig import Renderer
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def importer(turn: Turn) -> None:

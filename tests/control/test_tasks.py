@@ -27,7 +27,7 @@ from arp.control.tasks import (
 from arp.control.turns import TurnInput
 from arp.protocol.errors import InvalidMessage, SessionBusy, SessionNotFound, UnknownObject
 from tests.control.control_rig import controlled, facts, gate, said
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 @pytest.fixture

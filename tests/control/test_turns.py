@@ -18,7 +18,7 @@ from arp.protocol.errors import (
     UnknownObject,
 )
 from tests.control.control_rig import controlled, facts, gate, said, types
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def test_started_turn_is_durable_when_the_answer_comes() -> None:

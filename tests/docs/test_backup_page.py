@@ -15,7 +15,7 @@ from arp.cli import main
 from arp.client.client import connect
 from tests.runtime.test_deletion import say
 from tests.runtime.test_framework_sessions import remembering
-from tests.serving import serving
+from tests.support.serving import serving
 
 PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"
 ELSEWHERE = {"app.logins", "app.starts"}

@@ -23,7 +23,7 @@ import pytest
 from arp import Access, App, Turn
 from arp.client.client import connect
 from tests.docs.pages import blocks
-from tests.serving import serving
+from tests.support.serving import serving
 
 START_S = 20.0
 

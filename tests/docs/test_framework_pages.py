@@ -17,7 +17,7 @@ from arp.cli import main
 from arp.runtime.frameworks.ag_ui import AgUiRuntime
 from tests.docs.answering import play
 from tests.docs.pages import ROOT, Block, blocks, section, text_of
-from tests.serving import serving
+from tests.support.serving import serving
 
 EXAMPLES = {
     "langgraph.md": "langgraph_approval",

@@ -252,7 +252,7 @@ def test_every_metric_is_told_and_no_other() -> None:
 
 
 def _metrics(app: App) -> list[str]:
-    from tests.serving import serving
+    from tests.support.serving import serving
 
     with serving(app) as server:
         lines = httpx.get(f"{server.http}/metrics").text.splitlines()

@@ -15,7 +15,7 @@ from arp import App
 from arp.protocol.components import Component
 from tests.docs.answering import play
 from tests.docs.pages import README, ROOT, blocks, section, text_of
-from tests.serving import serving
+from tests.support.serving import serving
 
 ADDRESS = "http://127.0.0.1:8080"
 SOCKET = "ws://127.0.0.1:8080"

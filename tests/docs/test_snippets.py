@@ -41,8 +41,8 @@ from tests.docs.answering import play
 from tests.docs.pages import ROOT, Block, blocks, text_of
 from tests.runtime.caller import Caller
 from tests.server.rpc import rpc
-from tests.serving import serving
-from tests.waiting import becomes
+from tests.support.serving import serving
+from tests.support.waiting import becomes
 
 ADDRESS = "http://127.0.0.1:8080"
 SOCKET = "ws://127.0.0.1:8080/_arp/v1"

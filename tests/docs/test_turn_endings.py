@@ -16,8 +16,8 @@ from arp.live.settings import HubSettings
 from arp.protocol.screen import TurnScreen
 from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
 from tests.runtime.answering import until
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 PAGE = Path(__file__).parents[2] / "docs" / "server.md"
 HEADING = "| the turn | the end | turn | question | tool | runtime's turn |"

@@ -9,8 +9,8 @@ from types import ModuleType
 import httpx
 import pytest
 
-from tests.asgi_serving import serving_asgi
 from tests.examples.two_users import check_apart, check_leaving, check_nobody
+from tests.support.asgi_serving import serving_asgi
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import inspect
 
 from arp.client.client import connect
 from examples.echo import app as echo
-from tests.serving import serving
+from tests.support.serving import serving
 
 
 async def test_it_repeats_what_was_said() -> None:

@@ -21,7 +21,7 @@ from arp.client.client import ArpClient, connect
 from tests.examples.conftest import FRUIT
 from tests.examples.conversation import question, shown
 from tests.runtime.model_server import ModelServer
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 KEY = "sk-secret-0123456789"
 SQL = "SELECT kind, sum(price) AS total FROM fruit GROUP BY kind ORDER BY kind"

@@ -11,7 +11,7 @@ from app import app
 
 from arp.client.client import ArpClient, connect
 from tests.examples.conversation import WAIT_S, question, shown, tool_runs
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 ENDLESS = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from examples.fastapi_login.app import agent, api
-from tests.asgi_serving import serving_asgi
 from tests.examples.two_users import check_apart, check_leaving, check_nobody
+from tests.support.asgi_serving import serving_asgi
 
 
 @pytest.fixture(scope="module")

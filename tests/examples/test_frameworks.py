@@ -19,7 +19,7 @@ from arp import App, Component
 from arp.client.client import ArpClient, connect
 from arp.server.serve import bind
 from tests.examples.conversation import WAIT_S, question, shown
-from tests.serving import serving
+from tests.support.serving import serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = (

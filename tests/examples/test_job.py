@@ -10,8 +10,8 @@ import pytest
 from arp.client.client import ArpClient, connect
 from arp.protocol.json_value import JsonObject
 from examples.job.app import app, jobs
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from arp.client.client import connect
 from examples.webhook.app import api, app, watching
 from tests.examples.conversation import shown
 from tests.examples.test_fastapi_embed import running
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 SECRET = {"x-hook-secret": "try-me"}
 FAILED = {"id": "17", "project": "website", "succeeded": False, "log": "2 tests failed"}

@@ -27,7 +27,7 @@ from arp.store.store import SessionWrite
 from arp.turn.tool import ToolProvider
 from arp.turn.turn import Turn
 from arp.turn.user_settings import UserSettings
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 WAIT_S = 30.0
 NO_ANSWERS: Mapping[str, AnswerHandler] = {}

@@ -26,7 +26,7 @@ from arp.store.memory import MemoryStore
 from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite
 from tests.hub.rig import Box, HeldStore, Renderer, running, settled, started
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 ADA, BOB = Principal("ada"), Principal("bob")
 

@@ -26,7 +26,7 @@ from arp.store.store import SessionWrite, Store
 from tests.hub.rig import Renderer, running, settled
 from tests.ledger.histories import long_history
 from tests.store.processes import child
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 NAME = Models.name
 

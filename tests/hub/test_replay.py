@@ -17,7 +17,7 @@ from arp.session import window
 from arp.store.errors import StoreDamaged
 from tests.hub.object_rig import Display
 from tests.hub.rig import ALL, FEATURES, HeldStore, Renderer, running, settled
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def lively(turn: Turn) -> None:

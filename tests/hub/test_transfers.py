@@ -27,7 +27,7 @@ from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite
 from tests.hub.object_rig import Display
 from tests.hub.rig import HeldStore, Renderer, quiet, running
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def surfaces(hub: Hub, session_id: str) -> dict[str, list[str]]:

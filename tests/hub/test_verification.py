@@ -17,7 +17,7 @@ from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite
 from tests.store import tampering
 from tests.store.samples import facts, meta
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 NAMES = ("a", "b", "c")
 

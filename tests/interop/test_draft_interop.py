@@ -16,7 +16,7 @@ from arp import App, Turn, ui
 from arp.client.client import ArpClient, connect
 from arp.protocol.messages import ErrorMessage
 from arp.server.page import STATIC
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 HERE = Path(__file__).parent
 

@@ -24,7 +24,7 @@ from arp import App, Turn
 from arp.client.client import ArpClient, connect
 from arp.protocol.framing.envelope import SERVICE, seal, unseal
 from tests.interop.plain_agent import PlainAgent
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 WAIT_S = 30.0
 

@@ -16,7 +16,7 @@ from arp.server.serve import Port
 from arp.server.state import ServerState
 from tests.interop.plain_renderer import PlainRenderer, on_grpc, on_socket, on_stdio, on_unix
 from tests.interop.table_agent import app
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 AGENT = Path(__file__).with_name("table_agent.py")
 

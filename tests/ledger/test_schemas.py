@@ -17,10 +17,10 @@ from arp.audit.models.read_model import ReadModel
 from arp.ledger.fact import Fact
 from arp.ledger.fact_types import FACT_TYPES, PROFILE_TYPES, REQUIRED_IDS, ProfileViolation, check
 from arp.ledger.payloads import check_payload, payload_struct
-from tests import written_facts
 from tests.ledger import standard
 from tests.ledger.histories import histories
 from tests.ledger.test_payloads import FITTING, REFUSED
+from tests.support import written_facts
 from tools import gen_fixtures
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "arp/ledger/schemas"
@@ -54,7 +54,6 @@ OBJECTS = {
 
 def validator(name: str) -> Draft202012Validator:
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
-    Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema, format_checker=standard.FORMATS)
 
 
@@ -65,6 +64,15 @@ PUBLIC_SNAPSHOT = validator("agentruntime-snapshot")
 SNAPSHOTS = {
     name: validator(name) for name in ("agentruntime-lime-profile-snapshot", "arp-snapshot")
 }
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [PUBLIC, PROFILE, STRICT, PUBLIC_SNAPSHOT, *SNAPSHOTS.values()],
+    ids=["public", "profile", "strict", "public snapshot", *SNAPSHOTS],
+)
+def test_each_schema_is_a_schema(schema: Draft202012Validator) -> None:
+    Draft202012Validator.check_schema(schema.schema)
 
 
 def wrong_with(schema: Draft202012Validator, document: Any) -> list[str]:

@@ -13,7 +13,7 @@ from arp import Turn
 from arp.live.loop_watch import LoopWatch, is_authors, place_of
 from arp.live.settings import HubSettings
 from tests.hub.rig import Renderer, running
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 QUICK = HubSettings(stop_grace_s=0.05, blocked_loop_s=0.1)
 

@@ -27,9 +27,9 @@ from arp.store.errors import StoreDamaged, StoreUnwritable
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Store
 from tests.hub.rig import HeldStore, Renderer, running, settled, started
-from tests.restoring import restore
 from tests.store.processes import child
-from tests.waiting import becomes
+from tests.support.restoring import restore
+from tests.support.waiting import becomes
 
 NOBODY = Principal()
 WHOLE = HubSettings(stop_grace_s=0.05, cancel_grace_s=0.05)

@@ -12,7 +12,7 @@ from arp.live import tasks
 from arp.live.tasks import MAX_RESTARTS, Service, make_task, start_task
 from arp.live.turn_name import CURRENT_TURN, TurnName
 from tests.hub.rig import HeldStore, Renderer, running
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 ONE, OTHER = TurnName("one", "s", "t1"), TurnName("two", "s", "t2")
 

@@ -14,7 +14,7 @@ from arp.live.delivery import SessionDelivery
 from arp.protocol.errors import SurfaceDestroyed
 from arp.session.log import Log
 from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled, started
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def test_nothing_leaves_before_it_is_durable() -> None:

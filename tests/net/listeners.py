@@ -24,7 +24,7 @@ from arp.tools.app.agent import ToolAgent
 from arp.tools.build.coding_job import CodingJob
 from arp.tools.build.toolbox_server import ToolboxServer
 from tests.runtime.certificates import certificates
-from tests.serving import serving
+from tests.support.serving import serving
 from tests.tools.house import house
 
 JSON = "application/json"

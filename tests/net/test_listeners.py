@@ -32,7 +32,7 @@ from tests.net.listeners import (
     body_of,
     client,
 )
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 HEADER_S, BODY_S = 0.5, 0.8
 SHORT = Bounds(header_s=HEADER_S, body_s=BODY_S)

@@ -14,7 +14,7 @@ from arp.access.oidc import Oidc
 from arp.live.settings import HubSettings
 from tests.page.conftest import FLAGS, WAIT_S
 from tests.server.identity_provider import CLIENT, SECRET, identity_provider
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 

@@ -16,7 +16,7 @@ from arp import Access, App, Turn
 from arp.access.guard import Denial
 from arp.transport.websocket import Scope
 from tests.page.conftest import WAIT_S
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 

@@ -16,7 +16,7 @@ from arp import App, Turn
 from arp.cli import main
 from tests.page.conftest import WAIT_S, becomes
 from tests.page.test_question_browser import free_port, served
-from tests.serving import serving
+from tests.support.serving import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 

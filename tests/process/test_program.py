@@ -18,7 +18,7 @@ from arp.process.program import (
     run_program,
 )
 from arp.process.sandbox import Confinement, ProcessLimits
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 PATH = {"PATH": "/usr/bin:/bin"}
 IN_ITS_OWN_SESSION = "setsid sleep 64.5 & "

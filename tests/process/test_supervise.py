@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from arp.process.supervise import supervised
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
 

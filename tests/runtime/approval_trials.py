@@ -28,7 +28,7 @@ from arp.protocol.messages import Permission
 from arp.runtime.contract.services import RuntimeService
 from arp.runtime.turns.agent import RuntimeAgent
 from tests.hub.rig import Renderer, running
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 STORIES = ("plain", "arguments", "swapped", "swapped", "replayed", "screens", "cancelled")
 SWAPS = ("written", "replaced", "quiet", "linked", "parent", "appeared", "restored", "edited")

@@ -57,8 +57,9 @@ async def opened(
 
 
 def servers_running() -> list[int]:
+    """Return the processes of shops over pipes; one at an address has another argument."""
     children = psutil.Process().children(recursive=True)
-    return [one.pid for one in children if "mcp_shop.py" in " ".join(one.cmdline())]
+    return [one.pid for one in children if " ".join(one.cmdline()).endswith("mcp_shop.py")]
 
 
 @contextmanager
@@ -123,6 +124,13 @@ def shop_over(transport: str) -> Iterator[str]:
     if transport == "stdio":
         yield SHOP
         return
+    with shop_at_address() as url:
+        yield url
+
+
+@contextmanager
+def shop_at_address() -> Iterator[str]:
+    """Run the shop in a process of its own; yield its address."""
     shop = ShopAtAddress()
     try:
         yield shop.url

@@ -34,8 +34,8 @@ from tests.runtime import mcp_server, scripted_acp_agent
 from tests.runtime.caller import Caller, asks, kinds, merged, only, text_of
 from tests.runtime.clis import Cli, processes_of
 from tests.runtime.model_server import ModelServer
-from tests.serving import serving
-from tests.waiting import becomes
+from tests.support.serving import serving
+from tests.support.waiting import becomes
 
 ALLOW = ari.PermissionResponse("allow")
 DENY = ari.PermissionResponse("deny")

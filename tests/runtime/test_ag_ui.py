@@ -22,8 +22,8 @@ from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriCode
 from arp.runtime.frameworks.ag_ui import AgUiRuntime
 from arp.runtime.frameworks.ag_ui_stream import LEFT, NO_RESULT
-from tests.asgi_serving import serving_asgi
 from tests.runtime.caller import Caller
+from tests.support.asgi_serving import serving_asgi
 from tests.support.examples import examples
 
 Events = Sequence[dict[str, Any]]

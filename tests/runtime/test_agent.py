@@ -25,8 +25,8 @@ from arp.runtime.turns.session_commands import RuntimeOffers
 from arp.store.sqlite import SqliteStore
 from arp.testing import Fails, FakeRuntime, Says, Step, Tells, Thinks, Uses, Waits
 from tests.runtime.test_http import served
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 COMMAND = ari.PermissionKind.COMMAND
 RULE = ari.PermissionRule("git", "git commands")

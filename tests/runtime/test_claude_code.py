@@ -50,7 +50,7 @@ from tests.runtime.caller import Caller, asks, kinds, merged, only, text_of
 from tests.runtime.clis import Cli
 from tests.runtime.model_script import Text
 from tests.runtime.model_server import ModelServer
-from tests.serving import serving
+from tests.support.serving import serving
 
 ALLOW = ari.PermissionResponse("allow")
 PNG = base64.b64decode(

@@ -34,7 +34,7 @@ from tests.runtime import mcp_server
 from tests.runtime.clis import Cli, processes_of
 from tests.runtime.model_script import HELLO, INPUT_TOKENS, THINKING, THOUGHT, WORKED, WRITTEN
 from tests.runtime.model_server import ModelServer
-from tests.serving import serving
+from tests.support.serving import serving
 
 WITHIN_S = 30.0
 

@@ -22,7 +22,7 @@ from arp.runtime.plain.fake import FakeRuntime
 from tests.runtime.runtimes_under_test import RUNTIMES
 from tests.runtime.test_framework_sessions import open_question, until
 from tests.server.processes import start
-from tests.serving import serving
+from tests.support.serving import serving
 
 NEEDS = {"claude-code": "claude", "codex": "codex", "acp:opencode": "opencode"}
 REMOTE = {"grpc", "http"}

@@ -16,7 +16,7 @@ from arp.runtime.contract.task_runtime import question_of
 from arp.runtime.frameworks.langchain_approvals import decided_by_person
 from arp.runtime.named import runtime_for
 from arp.turn.past_messages import STOPPED
-from tests.serving import serving
+from tests.support.serving import serving
 
 WAIT_S = 30.0
 

@@ -17,7 +17,7 @@ from arp.client.client import ArpClient, connect
 from arp.protocol.screen import TurnScreen
 from arp.runtime.contract import types as ari
 from tests.server.processes import Process, start
-from tests.serving import serving
+from tests.support.serving import serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WAIT_S = 30.0

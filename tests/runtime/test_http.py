@@ -31,8 +31,8 @@ from arp.runtime.remote.http_gateway import HttpGateway
 from arp.runtime.remote.http_runtime import HttpRuntime
 from arp.server.serve import bind
 from arp.testing import FakeRuntime, Says, Uses, Waits
-from tests.asgi_serving import serving_asgi
 from tests.runtime.broken_proxy import broken_proxy
+from tests.support.asgi_serving import serving_asgi
 
 
 @asynccontextmanager

@@ -25,7 +25,7 @@ from arp.runtime.programs.json_rpc_peer import (
     PeerClosed,
     RequestId,
 )
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 TOLD_TO_END = -signal.SIGTERM if sys.platform == "linux" else -signal.SIGKILL
 

@@ -22,18 +22,25 @@ from tests.runtime.mcp_rig import (
     ShopAtAddress,
     opened,
     servers_running,
-    shop_over,
+    shop_at_address,
 )
 
 BERN: JsonObject = {"city": "Bern", "express": False}
 OSLO: JsonObject = {"city": "Oslo", "express": False}
 
 
-@pytest.fixture(params=["stdio", "http"])
-def shop(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where the shop is."""
-    with shop_over(request.param) as place:
-        yield place
+@pytest.fixture(scope="module")
+def shop_address() -> Iterator[str]:
+    """Run one shop for all tests that only call it: each process imports the SDK for a second."""
+    with shop_at_address() as url:
+        yield url
+
+
+@pytest.fixture(params=[pytest.param("stdio", marks=pytest.mark.slow), "http"])
+def shop(request: pytest.FixtureRequest) -> str:
+    """Return the command or the address of the shop."""
+    place: str = SHOP if request.param == "stdio" else request.getfixturevalue("shop_address")
+    return place
 
 
 class Person(Listening):
@@ -97,19 +104,20 @@ async def test_both_sessions_ask_at_once_and_each_gets_its_own_answer(shop: str)
     assert (ann.asked, bob.asked) == (["Where shall tea go?"], ["Where shall jam go?"])
 
 
-async def test_at_an_address_a_question_of_one_session_is_that_of_its_call(tmp_path: Path) -> None:
+async def test_at_an_address_a_question_of_one_session_is_that_of_its_call(
+    shop_address: str, tmp_path: Path
+) -> None:
     ask, end = tmp_path / "ask", tmp_path / "end"
     first, second = Person(BERN, "ann"), Person(OSLO, "ann")
-    with shop_over("http") as place:
-        async with asyncio.timeout(WAIT_S), opened(place) as tools:
-            order = await begun(tools, "order_later", {"item": "tea", "gate": str(ask)}, first)
-            held = await begun(tools, "hold", {"gate": str(end)}, second)
-            ask.touch()
-            await first.is_asked.wait()
-            first.may_answer.set()
-            assert await order == "tea goes to Bern"
-            end.touch()
-            await held
+    async with asyncio.timeout(WAIT_S), opened(shop_address) as tools:
+        order = await begun(tools, "order_later", {"item": "tea", "gate": str(ask)}, first)
+        held = await begun(tools, "hold", {"gate": str(end)}, second)
+        ask.touch()
+        await first.is_asked.wait()
+        first.may_answer.set()
+        assert await order == "tea goes to Bern"
+        end.touch()
+        await held
     assert second.asked == []
 
 
@@ -138,7 +146,7 @@ async def test_a_shared_server_gets_cancel_for_what_it_asks(shop: str) -> None:
     async with asyncio.timeout(WAIT_S), opened(server) as tools:
         for caller in (ann, bob):
             assert (await tools.run("order", {"item": "tea"}, caller)).text == "not ordered: cancel"
-        assert len(servers_running()) == 1
+        assert len(servers_running()) == (shop == SHOP)
     assert ann.asked == bob.asked == []
 
 

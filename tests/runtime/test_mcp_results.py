@@ -20,7 +20,7 @@ from arp.testing import session
 from arp.turn.tool import ToolFailed
 from tests.runtime.mcp_rig import Listening, opened
 from tests.runtime.mcp_shop import PIXEL
-from tests.serving import serving
+from tests.support.serving import serving
 
 ODD = f"{sys.executable} {Path(__file__).with_name('mcp_odd.py')}"
 PAGED = f"{sys.executable} {Path(__file__).with_name('mcp_paged.py')}"

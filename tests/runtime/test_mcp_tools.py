@@ -25,7 +25,7 @@ from tests.runtime.mcp_rig import (
     servers_running,
     shop_over,
 )
-from tests.serving import serving
+from tests.support.serving import serving
 
 
 async def test_progress_a_question_and_the_result_of_a_call() -> None:

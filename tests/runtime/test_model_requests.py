@@ -24,7 +24,8 @@ from tests.runtime.frameworks_under_test import (
     PydanticAIUnderTest,
 )
 from tests.runtime.model_server import ModelServer
-from tests.serving import serving
+from tests.support.serving import serving
+from tests.support.waiting import becomes
 
 KINDS = [LangGraphUnderTest, OpenAIAgentsUnderTest, PydanticAIUnderTest]
 
@@ -87,7 +88,8 @@ async def test_a_request_is_in_the_ledger_while_the_model_works(
         async with asyncio.timeout(30):
             while not found:
                 found = await begun()
-        assert client.screen.turns[turn_id].status == "running"
+        # The fact is recorded before the client hears that the turn runs.
+        await becomes(lambda: client.screen.turns[turn_id].status == "running")
         await client.cancel()
         await client.turn_done(turn_id)
     assert [one.model_request_id for one in await begun()] == [found[0].model_request_id]

@@ -18,8 +18,8 @@ from starlette.routing import Route
 from arp import App
 from arp.testbed.rendered_turn import RenderedTurn
 from arp.testing import session
-from tests.asgi_serving import serving_asgi
 from tests.runtime.odd_streams import AG_UI, ANTHROPIC, BREAK, CHAT, Odd, Seen, said
+from tests.support.asgi_serving import serving_asgi
 
 
 class Broken(Exception):

@@ -21,7 +21,7 @@ import pytest
 from arp import connect
 from arp.client.client import ArpClient
 from tests.runtime.clis import Cli, opencode_path, processes_of
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 GONE_S = 20.0
 """So long the last process of an agent may take to end: it notices that its pipes are closed."""

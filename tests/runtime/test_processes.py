@@ -23,7 +23,7 @@ import pytest
 
 from tests.runtime.clis import Cli, end_processes_of, processes_of
 from tests.runtime.conftest import OPENCODE_S
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 COMMAND = "run: setsid sleep 62.5 & exec sleep 62.5"
 WITHIN_S = 30.0

@@ -22,7 +22,7 @@ from tests.docs.pages import text_of
 from tests.runtime.clis import Cli
 from tests.runtime.test_agent import asked
 from tests.server.rpc import rpc
-from tests.serving import serving
+from tests.support.serving import serving
 
 WITHIN_S = 100.0
 """So long the turns of one agent may take; most of it is the start of programs."""

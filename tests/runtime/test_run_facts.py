@@ -17,7 +17,7 @@ from arp.runtime.turns.run_facts import notice_of, rfc3339
 from arp.testing import Fails, FakeRuntime, Says, Step, Tells
 from tests.runtime.test_agent import asked, shown, until
 from tests.server.rpc import Rpc, rpc
-from tests.serving import Serving
+from tests.support.serving import Serving
 
 FIVE_HOURS: dict[str, Any] = {"limit": "five_hour", "resets_at_s": 1_800_000_000}
 AGENT = ari.Lifecycle.SUBAGENT

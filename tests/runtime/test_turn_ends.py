@@ -13,8 +13,8 @@ from arp.client.client import ArpClient
 from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
 from tests.runtime.answering import open_questions, permission_of, until
 from tests.runtime.stopped_servers import facts_of
-from tests.serving import serving
-from tests.waiting import becomes
+from tests.support.serving import serving
+from tests.support.waiting import becomes
 
 
 class SlowToStop:

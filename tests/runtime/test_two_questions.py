@@ -19,7 +19,7 @@ from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
 from tests.runtime.answering import open_questions, permission_of, until
-from tests.serving import serving
+from tests.support.serving import serving
 
 COMMANDS = ("echo one", "echo two")
 COLOUR = "Which colour?"

@@ -28,7 +28,7 @@ from arp.turn.question_outcome import DECLINED
 from tests.runtime.clis import Cli
 from tests.runtime.model_server import ModelServer
 from tests.runtime.test_agent import asked, shown, until
-from tests.serving import serving
+from tests.support.serving import serving
 
 QUESTION = ari.PermissionKind.QUESTION
 COLOR: JsonObject = {

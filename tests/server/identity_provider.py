@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tests.asgi_serving import serving_asgi
+from tests.support.asgi_serving import serving_asgi
 
 Claims = dict[str, Any]
 
@@ -34,9 +34,9 @@ CLIENT, SECRET = "arp", "secret-of-the-client"
 class IdentityProvider:
     """What it knows and does; tests change it while it runs."""
 
-    def __init__(self, issuer: str) -> None:
+    def __init__(self, issuer: str, key: RSAKey | None = None) -> None:
         self.issuer = issuer
-        self.key = RSAKey.generate_key(2048, {"kid": "one", "use": "sig"})
+        self.key = key or RSAKey.generate_key(2048, {"kid": "one", "use": "sig"})
         self.published = [self.key]
         self.people: dict[str, Claims] = {
             "ann": {"name": "Ann L.", "email": "ann@example.org", "email_verified": True},

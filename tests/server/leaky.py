@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from arp import App, Turn, ui
-from tests.waiting import written
+from tests.support.waiting import written
 
 app = App(title="Leaky")
 

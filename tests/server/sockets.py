@@ -11,7 +11,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.server.processes import Process
-from tests.serving import Serving
+from tests.support.serving import Serving
 
 WAIT_S = 30.0
 

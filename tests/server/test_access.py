@@ -15,8 +15,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from arp import Access, App, IncomingConnection, Turn
 from tests.server.sockets import Raw, raw
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 TOKENS = {"a": "ada", "b": "bob"}
 

@@ -19,7 +19,7 @@ from arp.control.control import METHODS
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ErrorCode
 from tests.server.rpc import Rpc, RpcFailed, rpc
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 SECRET = "what ann said to her agent"
 

@@ -27,7 +27,7 @@ from arp.server.serve import bind
 from arp.store.errors import StoreUnwritable
 from arp.store.sqlite import SqliteStore
 from arp.transport.websocket import Scope
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 def app() -> App:

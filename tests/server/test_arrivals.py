@@ -16,8 +16,8 @@ from websockets.asyncio.client import connect
 from arp import Access, App, Turn, ui
 from tests.server.processes import Process
 from tests.server.sockets import Raw
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 app = App(title="Log", access=Access(token="sesame"))
 

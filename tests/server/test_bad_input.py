@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from arp import App, ArpError, Limits, Turn, ui
 from arp.live.settings import HubSettings
 from tests.server.sockets import Raw, raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 LIMIT = 64 << 10
 

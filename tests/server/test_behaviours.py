@@ -18,7 +18,7 @@ from arp import App, HubSettings
 from tests.server import worker
 from tests.server.processes import start
 from tests.server.rpc import Rpc, RpcFailed, rpc
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 AGENT = Path(worker.__file__)
 

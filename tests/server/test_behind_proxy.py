@@ -14,7 +14,7 @@ import pytest
 
 from arp import Access, App, Turn
 from tests.docs.test_deploy_page import answers, written
-from tests.serving import serving
+from tests.support.serving import serving
 
 WAYS = {
     "by default": "",

@@ -14,7 +14,7 @@ from arp import Access, App, Turn, ui
 from arp.server.routes.blobs import raster_type
 from tests.server.rpc import rpc
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 PAGE = b"<script>alert(1)</script>"

@@ -12,7 +12,7 @@ import pytest
 
 from arp import Access, App, Turn
 from arp.protocol.framing.event_stream import SseParser
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 USERS = {"a": "ada", "b": "bob"}
 

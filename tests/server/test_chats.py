@@ -14,7 +14,7 @@ from arp import App, Turn, ui
 from arp.client.client import connect
 from arp.client.errors import SessionDeleted
 from arp.server.routes.chats import bounded
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 app = App(title="Chats", description="Keeps what was said.", suggestions=["Hello", "Bye"])
 

@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from arp import Access, App, Bounds, Turn
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 USERS = {"a": "ada", "b": "bob"}
 

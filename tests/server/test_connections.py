@@ -23,8 +23,8 @@ from arp.net import bounded_server
 from arp.net.connections import watched_http
 from tests.server.processes import start
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 HEADER_S, BODY_S = 0.6, 1.2
 BOUNDS = Bounds(header_s=HEADER_S, body_s=BODY_S, max_unfinished_per_address=50)

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from arp import Access, App
 from tests.server import worker
 from tests.server.rpc import Rpc, RpcFailed, rpc
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 USERS = {"adas": "ada", "bobs": "bob"}
 

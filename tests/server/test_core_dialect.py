@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from arp import App, Turn, ui
 from arp.protocol.codec import agent_decoder
 from tests.server.sockets import Raw, raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 app = App(title="Core")
 TREE = ui.group([ui.table(["Item"], [["Lamp"]], id="t"), ui.text("under it", id="u")], id="g")

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from arp import Access, App, Turn
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 PAGE = "https://app.example"
 

@@ -14,7 +14,7 @@ from arp.protocol.catalog import VERSIONS
 from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection
 from tests.server.sockets import Raw, raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 CROWD = 200
 

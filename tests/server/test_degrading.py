@@ -12,7 +12,7 @@ from arp import App, Turn, ui
 from arp.client.client import ArpClient
 from arp.protocol.messages import RendererCapabilities, TurnMessage
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 app = App(title="Degrading")
 

@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 from arp import App, Turn, ui
 from tests.server.processes import start
 from tests.server.sockets import Raw, raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 app = App(title="Questions")
 

@@ -31,7 +31,7 @@ from arp.protocol.screen import Screen
 from tests.hub.rig import running
 from tests.server import eventful
 from tests.server.rpc import Rpc, rpc
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 pytestmark = pytest.mark.timeout(120)
 

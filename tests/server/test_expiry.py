@@ -21,8 +21,8 @@ from arp import Access, App, IncomingConnection, Turn, User
 from arp.access.tokens import IssuedToken, TokenFile, new_token_id
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ErrorCode
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 BOUND_S = 1.0
 """Within which everything is closed; half of it is for a machine under load."""

@@ -21,7 +21,7 @@ from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
 from tests.server.test_expiry import issue
-from tests.serving import serving
+from tests.support.serving import serving
 
 app = App("Expiry", settings=HubSettings(stop_grace_s=0.1))
 

@@ -25,7 +25,7 @@ from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
 from tests.server.test_expiry import issue
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 WITHIN_S = 3.0
 

@@ -18,7 +18,7 @@ from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
 from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 FRAMES = 40
 MOST_PENDING = 2

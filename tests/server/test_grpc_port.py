@@ -28,8 +28,8 @@ from arp.runtime.remote.tls import TlsFiles
 from arp.server.ports.grpc_port import GrpcPort, GrpcSettings, GrpcUnavailable
 from arp.server.state import ServerState
 from tests.runtime.certificates import Certificates, certificates
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 AT_ONCE = Backoff(first_s=0.01, most_s=0.05)
 

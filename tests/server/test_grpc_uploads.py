@@ -25,8 +25,8 @@ from arp.protocol.framing.envelope import (
 )
 from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
 from tests.server.files_agent import agent
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 MOST_UPLOAD = 200_000
 TOKEN = "secret-of-the-test"

@@ -24,8 +24,8 @@ from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
 from tests.server.two_agents import APPS, KEY, Way, one_renderer, take
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 TRANSPORTS = ("ws json", "ws msgpack", "unix json", "unix msgpack", "grpc json")
 

@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect
 from arp import App, HubSettings, Turn, ui
 from tests.server.processes import Process, start
 from tests.server.sockets import Raw, raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 AGENT = Path(__file__).with_name("restless.py")
 

@@ -20,7 +20,7 @@ from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
 from tests.server.large_integers import LARGE, LARGEST, app
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 WAIT_S = 30.0
 

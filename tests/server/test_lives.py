@@ -33,10 +33,10 @@ from arp.store.errors import StoreError
 from arp.testing import VirtualRenderer, session
 from arp.tools.app.agent import ToolAgent
 from arp.tools.service import ToolService
-from tests.asgi_serving import serving_asgi
 from tests.runtime import mcp_server, test_grpc, test_http
 from tests.runtime.model_server import ModelServer
 from tests.runtime.runtimes_under_test import NEEDS, RUNTIMES
+from tests.support.asgi_serving import serving_asgi
 from tests.tools.local_tools import SERVER, active, local, settings_in
 
 SUMS = f"{sys.executable} {mcp_server.__file__}"

@@ -25,9 +25,9 @@ from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.state import ServerState
 from arp.testing import session
 from arp.unix.socket_path import SocketRefused
-from tests.asgi_serving import serving_asgi
 from tests.server.identity_provider import CLIENT, SECRET, identity_provider
-from tests.serving import serving
+from tests.support.asgi_serving import serving_asgi
+from tests.support.serving import serving
 from tests.telemetry.receiver import receiving
 
 WAIT_S = 20.0

@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from arp import App, Turn
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 app = App(title="Metrics")
 

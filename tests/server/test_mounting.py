@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from arp import Access, App, Turn
-from tests.asgi_serving import serving_asgi
+from tests.support.asgi_serving import serving_asgi
 
 
 def made() -> App:

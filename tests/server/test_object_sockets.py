@@ -21,7 +21,7 @@ from arp.protocol.codec import Encoding
 from arp.protocol.messages import RendererCapabilities, RendererHello, TurnMessage
 from arp.protocol.objects.screen import ObjectScreenConnection
 from tests.server.scripted import EVERYTHING, app
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 WAIT_S = 30.0
 

@@ -22,7 +22,7 @@ from websockets.asyncio.client import connect
 
 from arp.protocol.codec import Encoding
 from tests.server.scripted import app
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 WAIT_S = 30.0
 

@@ -38,8 +38,8 @@ from tests.server.identity_provider import (
     identity_provider,
     text_of,
 )
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 
 def make(issuer: str, **more: Any) -> App:
@@ -67,7 +67,7 @@ def running() -> Iterator[tuple[Serving, IdentityProvider]]:
 @pytest.fixture
 def provider(running: tuple[Serving, IdentityProvider]) -> IdentityProvider:
     """As it is when nobody attacks."""
-    fresh = IdentityProvider(running[1].issuer)
+    fresh = IdentityProvider(running[1].issuer, running[1].key)  # making a key takes long
     kept = {name: value for name, value in vars(fresh).items() if name not in ("key", "published")}
     vars(running[1]).update(kept, encode=running[1].sign)
     return running[1]

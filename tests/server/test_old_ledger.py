@@ -22,7 +22,7 @@ import pytest
 
 from arp import App, Turn
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 ARCHIVES = sorted(Path(__file__).parent.glob("old_ledger_*.zip"))
 SESSIONS = ("first", "many", "running", "asking")
@@ -149,6 +149,16 @@ async def test_sessions_go_on(server: Serving) -> None:
         assert ends == {"t1": "failed", "t2": "completed"}
 
 
+async def disconnected(server: Serving, name: str) -> None:
+    """Wait until the disconnection of the only client, the last fact of a session, is recorded."""
+    async with asyncio.timeout(30):
+        while True:
+            page = await asked(server, f"/_api/sessions/{name}/events?limit=1000")
+            if page["events"][-1]["type"] == "channel.disconnected":
+                return
+            await asyncio.sleep(0.01)
+
+
 async def test_it_goes_on_after_another_restart(unpacked: Path) -> None:
     """What this tree adds to the ledger, this tree reads."""
     ledger = f"sqlite:{unpacked / 'ledger.db'}"
@@ -157,19 +167,10 @@ async def test_it_goes_on_after_another_restart(unpacked: Path) -> None:
             await client.hello("many", ["text"], "input")
             await client.say("many", "more", id="m-new")
             await client.until_final("t61")
-        # The end of the connection is a fact too, and is recorded a little later.
-        async with asyncio.timeout(10):
-            while await last_fact_type(server, "many") != "channel.disconnected":  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await disconnected(server, "many")
         before = await asked(server, "/_api/sessions/many/thread")
     with serving(app, ledger=ledger) as server:
         assert await asked(server, "/_api/sessions/many/thread") == before
         checked = await asked(server, "/_api/sessions/many/verification")
         assert "broken" not in checked
         assert checked["keptThrough"] == checked["facts"]
-
-
-async def last_fact_type(server: Serving, session: str) -> str:
-    """Return the type of the newest fact of a session."""
-    facts = (await asked(server, f"/_api/sessions/{session}/events?limit=1000"))["events"]
-    return str(facts[-1]["type"])

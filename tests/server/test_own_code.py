@@ -23,7 +23,7 @@ import pytest
 from arp.client.client import ArpClient
 from arp.process.sandbox import Confinement, confined, sandbox_works
 from tests.server import own_attack
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 pytestmark = pytest.mark.timeout(180)  # each starts servers and programs
 
@@ -147,6 +147,7 @@ async def test_code_without_the_token_gets_in_nowhere_and_the_payment_stays_open
         assert server.is_paid()
 
 
+@pytest.mark.slow
 async def test_the_same_code_gets_in_everywhere_without_a_token_and_a_warning_says_so(
     folder: Path,
 ) -> None:
@@ -161,6 +162,7 @@ async def test_the_same_code_gets_in_everywhere_without_a_token_and_a_warning_sa
     assert NOTHING_KEEPS_OUT in (folder / "stderr").read_text()
 
 
+@pytest.mark.slow
 @needs_tool_users
 @pytest.mark.parametrize("options", [(), ("--no-token",)], ids=["token", "no token"])
 async def test_users_of_tools_are_refused_at_every_address_even_with_the_token(
@@ -196,6 +198,7 @@ async def test_token_is_in_no_argument_variable_or_file(folder: Path) -> None:
         assert stat.S_IMODE(status.st_mode) == 0o600
 
 
+@pytest.mark.slow
 async def test_pages_that_are_open_stay_open_after_a_restart(folder: Path) -> None:
     async with own_server(folder) as first:
         pass
@@ -207,6 +210,7 @@ async def test_pages_that_are_open_stay_open_after_a_restart(folder: Path) -> No
             assert answer.status_code == status, token
 
 
+@pytest.mark.slow
 async def test_terminal_and_reader_take_the_address_as_it_was_printed(folder: Path) -> None:
     async with own_server(folder) as server:
         address = server.lines[0].removeprefix("ARP on ")
@@ -220,6 +224,7 @@ async def test_terminal_and_reader_take_the_address_as_it_was_printed(folder: Pa
         assert listing.returncode == 0, out
 
 
+@pytest.mark.slow
 async def test_app_that_runs_nothing_has_no_token(folder: Path) -> None:
     (folder / "plain").mkdir()
     async with own_server(folder) as server:

@@ -17,7 +17,7 @@ from starlette.routing import Router
 
 from arp import App, Turn
 from arp.server.page import POLICY, STATIC, page_routes, policy_of
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 app = App(title="Page")
 

@@ -16,8 +16,8 @@ import pytest
 from arp import App, ArpClient, ArpError, Turn, connect
 from arp.protocol.messages import Permission
 from tests.server.rpc import rpc
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 ECHO = [sys.executable, "-c", "import sys; print(*sys.argv[1:])"]
 

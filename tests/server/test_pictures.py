@@ -12,7 +12,7 @@ import pytest
 
 from arp import Access, App, Turn
 from arp.server.page import origin_of
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 app = App(title="Pictures")
 

@@ -14,8 +14,8 @@ from arp import Access, App, ArpError, ErrorCode, Turn, User, connect
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Command
 from tests.server.rpc import rpc
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ import httpx
 from arp import Access, App
 from tests.commands.ledgers import written
 from tests.server import worker
-from tests.serving import serving
 from tests.store import tampering
+from tests.support.serving import serving
 
 
 async def told(address: str, state: str = "done", token: str = "") -> dict[str, Any]:

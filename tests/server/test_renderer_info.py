@@ -10,7 +10,7 @@ import pytest
 
 from arp import App, Turn, ui
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 app = App(title="Places")
 

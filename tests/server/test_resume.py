@@ -23,7 +23,7 @@ from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection
 from tests.server.scripted import EVERYTHING, app
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 WAIT_S = 30.0
 AT_ONCE = 8

@@ -12,8 +12,8 @@ import pytest
 
 from arp import App, Turn, ui
 from arp.server.routes.workflows import split_run
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 app = App(title="Runs")
 

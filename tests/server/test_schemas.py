@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from arp import Access, App, Turn
 from arp.server.routes.schemas import documents
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 PAGE = "https://app.example"
 

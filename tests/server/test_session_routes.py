@@ -13,7 +13,7 @@ import pytest
 from arp import Access, App
 from tests.server import worker
 from tests.server.rpc import rpc
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from arp import App, Turn
 from arp.protocol.framing.event_stream import SseParser
 from arp.transport.wire import Backlog
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 app = App(title="Signs of life")
 

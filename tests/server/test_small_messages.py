@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from arp import App, Turn, ui
 from arp.protocol.messages import RendererHello
 from arp.protocol.renderer_connection import RendererConnection
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 MOST = 1024
 LONG = "".join(f"{number} words, " for number in range(2_000))

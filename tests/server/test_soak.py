@@ -6,7 +6,7 @@ import time
 
 from tests.bench.soak import Load, Options, rest
 from tests.bench.soak_agent import app
-from tests.serving import serving
+from tests.support.serving import serving
 
 RUN_S = 3.0
 

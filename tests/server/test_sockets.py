@@ -19,7 +19,7 @@ from websockets.frames import Frame, Opcode
 
 from arp import Access, App, HubSettings, Limits, Turn
 from tests.server.sockets import Raw, raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 LIMIT = 8192
 

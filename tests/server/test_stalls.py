@@ -20,7 +20,7 @@ from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection
 from tests.server.processes import Process, start
 from tests.server.test_slow_reader import narrow
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 AGENT = Path(__file__).with_name("bulky.py")
 PARTS, TURNS = 10, 4

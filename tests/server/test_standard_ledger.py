@@ -173,6 +173,7 @@ async def produced(ledger: Path) -> list[dict[str, Any]]:
     return await stored(ledger)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_every_fact_and_snapshot_of_a_real_ledger_passes_the_published_schemas(
     tmp_path: Path,

@@ -14,8 +14,8 @@ import pytest
 
 from arp import App, Turn, ui
 from arp.protocol.framing.event_stream import SseParser
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 app = App(title="Streams")
 

@@ -9,7 +9,7 @@ import httpx
 
 from arp import Access, App, Turn
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 WHOLE = "".join(f"row {number}\n" for number in range(2_000))
 TOKENS = {"Bearer a": "ada", "Bearer b": "bob"}

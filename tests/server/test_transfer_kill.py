@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.server.two_agents import APPS, Way, one_renderer
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 SHOWN = ["t", "q", "own"]
 

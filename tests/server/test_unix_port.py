@@ -29,8 +29,8 @@ from arp.unix.framed_socket import FramedSocket
 from arp.unix.socket_path import connect_to
 from tests.server.files_agent import agent
 from tests.server.processes import start
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 MOST_UPLOAD = 100_000
 

@@ -128,7 +128,7 @@ async def test_http_gives_what_there_is_and_names_the_fact(server: Process) -> N
     assert (deleted.status_code, gone.status_code) == (200, 404)
 
 
-@pytest.mark.parametrize("of", ["file", "server"])
+@pytest.mark.parametrize("of", ["file", pytest.param("server", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("command", ["events", "evidence"])
 async def test_commands_name_the_fact(
     server: Process, tmp_path: Path, command: str, of: str

@@ -13,8 +13,8 @@ import pytest
 
 from arp import Access, App, Bounds, HubSettings, Limits, Turn
 from tests.server.processes import start
-from tests.serving import Serving, serving
-from tests.waiting import becomes
+from tests.support.serving import Serving, serving
+from tests.support.waiting import becomes
 
 MESSAGE, FILE = 20_000, 100_000
 EACH = FILE + MESSAGE + (64 << 10)

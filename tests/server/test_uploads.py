@@ -15,7 +15,7 @@ from arp import App, HubSettings, Limits
 from arp.server.uploads import shown_name
 from tests.server.files_agent import agent
 from tests.server.sockets import raw
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 MOST = 100_000
 

@@ -15,7 +15,7 @@ from arp import App, SyncTurn, Turn
 from arp.cli import main
 from arp.testing import serve, session
 from arp.turn.feedback import Feedback
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 @dataclasses.dataclass

@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 
 from arp import Access, App, IncomingConnection, Turn, User
 from tests.server.rpc import rpc
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 ASKED: list[IncomingConnection] = []
 

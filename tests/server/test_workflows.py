@@ -12,7 +12,7 @@ import pytest
 
 from arp import App, Turn
 from tests.server.scripted import EVERYTHING, app
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 WAIT_S = 30.0
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite
 from tests.server.two_agents import APPS
-from tests.serving import serving
+from tests.support.serving import serving
 
 APPEND = SqliteStore.append
 

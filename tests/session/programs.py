@@ -50,8 +50,8 @@ from arp.view.frames import encoded as as_frames
 from arp.view.profile import DRAFT, Profile, profile_of, shows, typed_answer
 from arp.view.snapshot import catch_up, snapshot
 from arp.view.view import View
-from tests.restoring import restore
 from tests.session.conversation import watched
+from tests.support.restoring import restore
 from tests.surface.random_changes import WORDS, change, root_changes
 
 AT = "2026-11-21T08:00:00.000000Z"

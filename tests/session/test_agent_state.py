@@ -18,8 +18,8 @@ from arp.session.session_settings import MAX_STATE_BYTES, Rules
 from arp.session.session_values import update_state
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import end_turn
-from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, user
+from tests.support.restoring import restore
 
 HEAD = Head("s", "e")
 

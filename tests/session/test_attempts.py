@@ -18,8 +18,8 @@ from arp.session.session import FACT_HANDLERS, Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import end_turn
-from tests.restoring import restore
 from tests.session.conversation import confirm, facts, new, send
+from tests.support.restoring import restore
 
 RUN = {"task_id": "k", "run_id": "k.1"}
 

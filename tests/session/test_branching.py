@@ -23,9 +23,9 @@ from arp.session.turn_end import end_turn
 from arp.session.turn_queue import promote
 from arp.surface.change import RenderChange
 from arp.view.profile import profile_of
-from tests.restoring import restore
 from tests.session.branched import Talk, acting
 from tests.session.conversation import confirm, send, text, user, watched
+from tests.support.restoring import restore
 
 LETS_GO_ON = profile_of(RendererCapabilities(["text"], ["line-pause"]))
 """A renderer that shows a paused queue, and can let it go on."""

@@ -17,9 +17,9 @@ from arp.session.session_settings import MAX_COMMANDS_BYTES, Rules
 from arp.session.session_values import set_commands
 from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import end_turn
-from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new
 from tests.session.test_agent_state import _made_of, _submit
+from tests.support.restoring import restore
 
 HEAD = Head("s", "e")
 MODEL = Command(

@@ -22,8 +22,8 @@ from arp.session.session import Head, Session
 from arp.session.turn_end import end_turn
 from arp.surface.change import Change, PatchChange, RenderChange
 from tests.redact.test_redactor import ORDINARY, SECRETS
-from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, text, user
+from tests.support.restoring import restore
 
 PATHS = [("text", "props.content"), ("code-block", "props.code"), ("status-card", "props.message")]
 KNOWN = "correct-horse-battery-staple"
@@ -137,7 +137,15 @@ def test_secret_in_any_pieces_is_taken_out(
     without(session, secret_in(whole, cleaned), all_facts(session))
 
 
-@pytest.mark.parametrize("between", ["turn", "ask", "show", "say", "nothing"])
+@pytest.mark.parametrize(
+    "between",
+    [
+        "turn",
+        "ask",
+        "show",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("say", "nothing")),
+    ],
+)
 @pytest.mark.parametrize(("whole", "cleaned"), [(whole, cleaned) for whole, cleaned, _ in SECRETS])
 def test_what_comes_between_two_pieces_lets_no_secret_out(
     whole: str, cleaned: str, between: str

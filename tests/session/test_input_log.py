@@ -15,7 +15,7 @@ from arp.session.inputs import receive
 from arp.session.session import Head, Session
 from arp.session.turn_end import end_turn
 from arp.surface.draft_answer import understand_draft
-from tests.restoring import restore
+from tests.support.restoring import restore
 
 AT = "2026-11-21T08:00:00.000000Z"
 HEAD = Head("s", "epoch")

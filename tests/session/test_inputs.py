@@ -35,7 +35,6 @@ from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.draft_answer import understand_draft
 from arp.view.profile import DRAFT
-from tests.restoring import restore
 from tests.session.conversation import (
     AT,
     FULL,
@@ -53,6 +52,7 @@ from tests.session.conversation import (
     text,
     user,
 )
+from tests.support.restoring import restore
 
 FILE = {"id": "f1", "name": "a.csv", "size": 3, "mime": "text/csv", "sha256": "abc"}
 

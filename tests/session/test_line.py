@@ -20,8 +20,8 @@ from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import end_turn
 from arp.session.turn_queue import begin_next, edit_queued, promote
 from arp.view.profile import profile_of
-from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, send, user, watched
+from tests.support.restoring import restore
 
 LETS_GO_ON = profile_of(RendererCapabilities(["text"], ["line-pause"]))
 

@@ -14,8 +14,8 @@ from arp.session.asking import ask_question, cancel_question
 from arp.session.effects import Acknowledge, ResolveQuestion
 from arp.session.questions import Question
 from arp.session.session import QuestionOptions, Session
-from tests.restoring import restore
 from tests.session.conversation import AT, TEXT, begun, confirm, facts, new, send, user
+from tests.support.restoring import restore
 
 DIGEST = "d" * 64
 

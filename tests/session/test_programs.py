@@ -16,7 +16,6 @@ from arp.protocol.messages import Patch, Render, RendererHello, SessionReady
 from arp.session.recorded import Cursor
 from arp.session.recovery import messages_of
 from arp.session.session import Session
-from tests.restoring import restore
 from tests.session.programs import (
     BEGIN,
     PROFILES,
@@ -29,6 +28,7 @@ from tests.session.programs import (
     steps,
 )
 from tests.support.examples import examples
+from tests.support.restoring import restore
 
 pytestmark = pytest.mark.timeout(120)
 """Hundreds of whole sessions each: five seconds on a quiet machine."""

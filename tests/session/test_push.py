@@ -11,10 +11,10 @@ from arp.session.inputs import MAX_QUEUE, push
 from arp.session.state import encode_state
 from arp.session.turn_end import end_turn
 from arp.session.turn_queue import begin_next, edit_queued
-from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, user
 from tests.session.test_line import failed, line
 from tests.session.test_recovery import HEAD
+from tests.support.restoring import restore
 
 
 def test_turn_that_is_pushed_begins_at_once_where_none_runs() -> None:

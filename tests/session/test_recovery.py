@@ -24,7 +24,6 @@ from arp.session.turn_end import cancel_turn, end_turn
 from arp.session.turn_queue import edit_queued, promote
 from arp.surface.change import RenderChange
 from arp.surface.draft_answer import understand_draft
-from tests.restoring import restore
 from tests.session.conversation import (
     AT,
     answer_to,
@@ -37,6 +36,7 @@ from tests.session.conversation import (
     send,
     user,
 )
+from tests.support.restoring import restore
 
 HEAD = Head("s", "e")
 

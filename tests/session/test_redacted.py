@@ -19,8 +19,8 @@ from arp.session.session import Head, Session
 from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from tests.redact.test_redactor import SECRETS
-from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, send, text, user
+from tests.support.restoring import restore
 
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 HIDDEN = "ghp_[redacted]"

@@ -9,7 +9,7 @@ from arp.session.inputs import InputSender, receive
 from arp.session.session import Head, Session
 from arp.session.turn_end import end_turn
 from arp.surface.draft_answer import understand_draft
-from tests.restoring import restore
+from tests.support.restoring import restore
 
 HEAD = Head("s", "e")
 SWISS = RendererInfo("de-CH", "Europe/Zurich", "dark", Viewport(800, 600))

@@ -8,8 +8,8 @@ from arp.protocol.errors import InvalidSerial
 from arp.session.asking import ask_question
 from arp.session.inputs import push
 from arp.session.serials import Serials
-from tests.restoring import restore
 from tests.session.conversation import begun, confirm, facts, send, user
+from tests.support.restoring import restore
 
 
 def test_newest_input_of_a_surface_counts_as_long_as_it_is_recent() -> None:

@@ -30,7 +30,6 @@ from arp.session.state import decode_state, encode_state
 from arp.session.turn_end import cancel_turn, end_turn
 from arp.session.turn_queue import begin_next, promote
 from arp.surface.change import PatchChange, RenderChange
-from tests.restoring import restore
 from tests.session.conversation import (
     AT,
     begun,
@@ -43,6 +42,7 @@ from tests.session.conversation import (
     text,
     user,
 )
+from tests.support.restoring import restore
 
 
 def props(session: Session, component_id: str, surface: str = "main") -> dict[str, Any]:

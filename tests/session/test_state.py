@@ -21,10 +21,10 @@ from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
 from arp.surface.change import RenderChange
-from tests.restoring import restore
 from tests.session.conversation import AT, confirm, facts, new, send, text, user, watched
 from tests.session.programs import BEGIN, PROFILES, Run, fresh, state, steps
 from tests.support.examples import examples
+from tests.support.restoring import restore
 
 pytestmark = pytest.mark.timeout(120)
 

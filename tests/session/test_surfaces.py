@@ -50,9 +50,9 @@ from arp.session.surfaces import (
 from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.profile import profile_of
-from tests.restoring import restore
 from tests.session.conversation import confirm, decline_of, facts, text, user
 from tests.session.programs import FEATURES, WINDOWS, Watcher
+from tests.support.restoring import restore
 
 POPUP = SurfaceInfo(role="popup", parent="main", component="a")
 

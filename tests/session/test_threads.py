@@ -15,8 +15,8 @@ from arp.session.state import decode_state, encode_state
 from arp.session.threads import MOST_THREADS, THREAD, Threads
 from arp.session.turn_end import end_turn
 from arp.surface.change import RenderChange
-from tests.restoring import restore
 from tests.session.conversation import AT, confirm, facts, new, send, user
+from tests.support.restoring import restore
 
 
 def asked(session: Session, words: str, thread: str | None = None) -> str:

@@ -2,7 +2,8 @@
 
 `pytest --part everyday` runs all tests except these kinds, `pytest --part extended` runs only
 these, and `pytest` without the option runs everything. So every test is in exactly one part.
-`tests/conftest.py` applies the kinds, by file, mark and fixture; no test has to be marked by hand.
+`tests/conftest.py` applies the kinds, by file, mark and fixture. Only the mark `slow` says nothing
+else: a slow test has beside it a quick everyday test of the same promise.
 """
 
 from __future__ import annotations
@@ -92,13 +93,19 @@ KINDS = (
         ),
     ),
     Kind(
+        "slow",
+        "take seconds by their nature, while a quicker everyday test covers the same promise",
+        marks=frozenset({"slow"}),
+    ),
+    Kind(
         "other programs",
-        "start Node.js, nginx or systemd's analysis, and programs of the v0.1 draft",
+        "start Node.js, nginx, gunicorn or systemd's analysis, and programs of the v0.1 draft",
         files=(
             "tests/docs/test_deploy_page.py",
             "tests/examples/test_node_*.py",
             "tests/interop/*.py",
             "tests/server/test_behind_proxy.py",
+            "tests/server/test_workers.py",
         ),
         marks=frozenset({"node", "tmux"}),
     ),

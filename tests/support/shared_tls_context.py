@@ -1,37 +1,42 @@
 """One TLS context for all HTTP clients of a test process.
 
-httpx reads all certificate authorities for each new client, also for `http://` addresses. That
-takes 30 ms of processor time, more than most tests of a server that runs in a thread.
+httpx, and httpx2 of the model SDKs, read all certificate authorities for each new client, also for
+`http://` addresses. That takes 30 ms of processor time, more than most tests of a server that runs
+in a thread.
 """
 
 from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from typing import Any
-
-from httpx import _config
-from httpx._transports import default
-
-_create = _config.create_ssl_context
 
 
 def share() -> None:
     """Make clients that verify certificates in the default way share their context."""
-    vars(default)["create_ssl_context"] = _shared
+    for library in ("httpx", "httpx2"):
+        with suppress(ModuleNotFoundError):  # older SDKs have no httpx2
+            default = vars(import_module(f"{library}._transports.default"))
+            default["create_ssl_context"] = sharing(default["create_ssl_context"])
 
 
-def _shared(
-    verify: ssl.SSLContext | str | bool = True, cert: Any = None, trust_env: bool = True
-) -> ssl.SSLContext:
-    if verify is not True or cert is not None:
-        return _create(verify=verify, cert=cert, trust_env=trust_env)
-    # A test may name other authorities for as long as it runs.
-    authorities = (os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
-    return _of_authorities(trust_env, *authorities)
+def sharing(create: Callable[..., ssl.SSLContext]) -> Callable[..., ssl.SSLContext]:
+    """Return the function of a library that creates contexts, with a cache of the default ones."""
 
+    @cache
+    def shared(trust_env: bool, *_: str | None) -> ssl.SSLContext:
+        return create(trust_env=trust_env)
 
-@cache
-def _of_authorities(trust_env: bool, *_: str | None) -> ssl.SSLContext:
-    return _create(trust_env=trust_env)
+    def context(
+        verify: ssl.SSLContext | str | bool = True, cert: Any = None, trust_env: bool = True
+    ) -> ssl.SSLContext:
+        if verify is not True or cert is not None:
+            return create(verify=verify, cert=cert, trust_env=trust_env)
+        # A test may name other authorities for as long as it runs.
+        return shared(trust_env, *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
+
+    return context

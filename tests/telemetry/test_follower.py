@@ -19,8 +19,8 @@ from arp.telemetry.follower import Follower
 from arp.turn.turn import Turn
 from tests.control.control_rig import controlled, facts, gate, said
 from tests.hub.rig import HeldStore
+from tests.support.waiting import becomes
 from tests.telemetry.rig import WANTED, Exported, Followed, followed
-from tests.waiting import becomes
 
 
 async def turn_over(rig: Followed, text: str = "hello", **more: Any) -> None:

@@ -16,9 +16,9 @@ from opentelemetry.trace import Tracer
 from arp.control.turns import StartTurn, TurnInput
 from arp.turn.turn import Turn
 from tests.control.control_rig import controlled, said
+from tests.support.waiting import becomes
 from tests.telemetry.rig import followed
 from tests.telemetry.test_follower import turn_over
-from tests.waiting import becomes
 
 TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

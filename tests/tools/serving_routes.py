@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from arp import App, Turn
 from arp.access.settings import Access
 from arp.tools.app.agent import ToolAgent
-from tests.serving import serving
+from tests.support.serving import serving
 from tests.tools.house import FunctionTools, house
 
 

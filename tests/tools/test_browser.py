@@ -22,9 +22,9 @@ from arp.tools.registry.models import (
 from arp.tools.run import browser as browser_module
 from arp.tools.run.browser import BrowserRuntime
 from arp.tools.service import ToolService
+from tests.support.waiting import becomes
 from tests.tools.http_server import Asked, HttpServer, answering, ok
 from tests.tools.local_tools import active, settings_in
-from tests.waiting import becomes
 
 PAGE = """<!doctype html><title>Prices</title>
 <input id=name><button id=send onclick="document.getElementById('out').textContent =

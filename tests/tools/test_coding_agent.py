@@ -32,10 +32,10 @@ from arp.tools.registry.models import (
 from arp.tools.service import ToolService
 from arp.tools.tasks.task_book import TASKS_FILE, TaskRecord, TaskStatus
 from arp.tools.tasks.task_specs import RepairTool
+from tests.support.waiting import becomes
 from tests.tools.fake_runtime import SetClock
 from tests.tools.house import FunctionTools, house, settings_in, tool_named
 from tests.tools.test_toolbox import YES, Person
-from tests.waiting import becomes
 
 Work = Callable[[CodingJob], Awaitable[CodingOutcome]]
 WAIT_S = 30

@@ -31,8 +31,8 @@ from arp.tools.registry.models import (
 )
 from arp.tools.run.local import has_network
 from arp.tools.service import ToolService
+from tests.support.waiting import becomes
 from tests.tools.local_tools import SERVER, active, local, processes_of, serving, settings_in
-from tests.waiting import becomes
 
 pytestmark = pytest.mark.usefixtures("copied_venvs")
 

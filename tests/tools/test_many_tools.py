@@ -15,8 +15,8 @@ import pytest
 from arp.tools.errors import ToolCallFailed
 from arp.tools.registry.models import SchedulingMode, ToolState
 from arp.tools.service import ToolService
+from tests.support.waiting import becomes
 from tests.tools.local_tools import active, local, processes_of, serving, settings_in
-from tests.waiting import becomes
 
 TOOLS = [f"tool{number:02}" for number in range(20)]
 PLACES = 5

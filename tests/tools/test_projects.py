@@ -31,8 +31,8 @@ from arp.tools.errors import (
 from arp.tools.projects import projects as projects_module
 from arp.tools.projects.project_files import MAX_READ, ProjectFiles
 from arp.tools.projects.projects import LocalProjects, run_log
+from tests.support.waiting import becomes
 from tests.tools.local_tools import processes_of, settings_in
-from tests.waiting import becomes
 
 
 @pytest.fixture

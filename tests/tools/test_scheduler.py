@@ -18,8 +18,8 @@ from arp.tools.errors import (
     ToolTimeout,
 )
 from arp.tools.registry.models import ResourceLimits, RuntimeType, SchedulingMode, ToolStatus
+from tests.support.waiting import becomes
 from tests.tools.fake_runtime import Scheduled
-from tests.waiting import becomes
 
 HOT, COLD, STATELESS = SchedulingMode.HOT, SchedulingMode.COLD, SchedulingMode.STATELESS
 

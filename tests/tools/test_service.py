@@ -18,8 +18,8 @@ from arp.tools.registry.models import SchedulingMode, SystemInfo, ToolMeta, Tool
 from arp.tools.registry.registry import ToolRegistry
 from arp.tools.run.runtime import HealthAlert
 from arp.tools.service import ToolService
+from tests.support.waiting import becomes
 from tests.tools.local_tools import active, local, processes_of, serving, settings_in
-from tests.waiting import becomes
 
 pytestmark = pytest.mark.usefixtures("copied_venvs")
 

@@ -32,10 +32,10 @@ from arp.tools.registry.models import (
 from arp.tools.service import ToolService
 from arp.tools.tasks.task_specs import BuildTool, RepairTool, TaskRequirements
 from arp.turn.approval.approval import Approval, PermissionOptions
+from tests.support.waiting import becomes
 from tests.tools.fake_runtime import SetClock
 from tests.tools.house import settings_in, tool_named
 from tests.tools.local_tools import SERVER, processes_of
-from tests.waiting import becomes
 
 pytestmark = pytest.mark.usefixtures("copied_venvs")
 

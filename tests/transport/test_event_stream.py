@@ -11,8 +11,8 @@ import pytest
 from arp.protocol.framing.event_stream import SseParser
 from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
+from tests.support.waiting import becomes
 from tests.transport.listener import Listener
-from tests.waiting import becomes
 
 
 def written(message: Any, writer: EventWriter | None = None) -> bytes:

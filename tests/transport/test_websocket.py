@@ -15,8 +15,8 @@ from arp.live.outbox import LOW_WATER_BYTES
 from arp.transport.websocket import SocketOutbox, talk
 from arp.transport.wire import PIECE_BYTES
 from tests.hub.rig import running
+from tests.support.waiting import becomes
 from tests.transport.listener import Listener
-from tests.waiting import becomes
 
 
 class Socket:

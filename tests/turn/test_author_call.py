@@ -13,7 +13,7 @@ from arp import Turn, ui
 from arp.protocol.messages import FileRef
 from arp.turn.tool import ToolCall
 from tests.hub.rig import Renderer, played, running
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 REF = FileRef("0" * 64, "x", 1, "text/plain", "0" * 64)
 

@@ -26,10 +26,10 @@ from arp.protocol.limits import Limits as WireLimits
 from arp.turn.user_settings import UserSettings
 from tests.hub.odd_objects import EXACT, ODD, Rude, odd
 from tests.hub.rig import ALL, FEATURES, HeldStore, Renderer, running, settled
-from tests.restoring import restore
 from tests.support.examples import examples
+from tests.support.restoring import restore
+from tests.support.waiting import becomes
 from tests.turn.author_calls import MAKERS, Call, calls, classes_with_methods, holding
-from tests.waiting import becomes
 
 CALLS = calls()
 
@@ -161,6 +161,7 @@ REFUSED = {
 """There is no such file, no such tool; one whose work it is to raise."""
 
 
+@pytest.mark.slow
 @BY_NAME
 def test_any_object_in_any_place_is_refused_or_shown_rightly(call: Call) -> None:
     """One odd argument at a time, all of them in one turn."""
@@ -173,6 +174,7 @@ def test_any_object_in_any_place_is_refused_or_shown_rightly(call: Call) -> None
     assert len(raised) == len(every)
 
 
+@pytest.mark.slow
 @BY_NAME
 def test_what_holds_a_plain_value_is_recorded_as_that_value(call: Call) -> None:
     """A subclass is taken exactly where the plain value is, and is not told from it."""
@@ -193,7 +195,10 @@ def test_what_holds_a_plain_value_is_recorded_as_that_value(call: Call) -> None:
 @settings(max_examples=examples(60))
 @given(st.data())
 def test_any_objects_in_any_places_are_refused_or_shown_rightly(data: st.DataObject) -> None:
-    """Several odd arguments at once, and lists and dicts of them, over several calls."""
+    """Several odd arguments at once, and lists and dicts of them, over several calls.
+
+    The slow tests try each odd object alone, in each place.
+    """
     chosen: list[tuple[Call, dict[str, Callable[[], Any]]]] = []
     for call in data.draw(st.lists(st.sampled_from(CALLS), min_size=1, max_size=6)):
         names = list(call.parameters)

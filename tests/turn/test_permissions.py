@@ -17,7 +17,7 @@ from arp.protocol.messages import Permission
 from arp.turn.approval.approval import Approval, RecheckResult
 from arp.turn.tool import ToolCall
 from tests.hub.rig import HeldStore, Renderer, running, settled
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 
 async def agent(turn: Turn) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from arp import Turn, ui
 from arp.hub.hub import Hub
 from tests.hub.rig import HeldStore, Renderer, running, settled
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 YES = {"action": "confirm"}
 

@@ -26,7 +26,7 @@ from arp.session.inputs import push
 from arp.store.memory import MemoryStore
 from arp.turn.question_outcome import DECLINED, QuestionWithdrawn
 from tests.hub.rig import FEATURES, HeldStore, Renderer, running, settled, started
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 WINDOWS = [*FEATURES, "overlays"]
 

@@ -15,7 +15,7 @@ from arp.live.settings import HubSettings
 from arp.turn.sync_turn import in_thread
 from arp.turn.thread import TurnThread
 from tests.hub.rig import Renderer, played, running
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 YES = {"action": "confirm"}
 

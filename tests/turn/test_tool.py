@@ -19,7 +19,7 @@ from arp.record.recorder import Recorder
 from arp.record.wording import PREVIEW_CHARACTERS
 from arp.turn.tool import ToolCall
 from tests.hub.rig import HeldStore, Renderer, played, running
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 ENDED = "tool 'query': the call t1.1 has ended already"
 

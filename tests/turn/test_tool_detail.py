@@ -14,7 +14,7 @@ from arp.protocol.errors import InvalidPatch
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits, RendererLimits
 from tests.hub.rig import FEATURES, HeldStore, Renderer, played, running, settled
-from tests.restoring import restore
+from tests.support.restoring import restore
 
 DETAIL = [*FEATURES, "tool-detail"]
 

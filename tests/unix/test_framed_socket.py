@@ -15,7 +15,7 @@ import uvloop
 
 from arp.protocol.framing.length_prefix import Farewell, farewell, prefixed
 from arp.unix.framed_socket import MAX_WAITING_FRAMES, FramedSocket
-from tests.waiting import becomes
+from tests.support.waiting import becomes
 
 MOST = 100_000
 

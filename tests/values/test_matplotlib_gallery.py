@@ -87,11 +87,19 @@ def ink(image: Image.Image) -> int:
     return int((np.asarray(image.convert("L")) < 250).sum())
 
 
+OFTEN = ("plot", "bar", "hist", "pie", "imshow", "contour", "dates", "nothing")
+"""Figures that every run of the tests draws; it takes a second to draw ten."""
+
+GALLERY = [
+    pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.slow]) for name in ON_AXES
+]
+
+
 def test_there_are_forty() -> None:
     assert len(ON_AXES) >= 40
 
 
-@pytest.mark.parametrize("name", ON_AXES)
+@pytest.mark.parametrize("name", GALLERY)
 def test_figure_is_a_picture_with_its_title(name: str) -> None:
     figure = Figure(figsize=(4, 3))
     axes = figure.subplots()
@@ -130,6 +138,7 @@ def test_other_projections_are_pictures(projection: str) -> None:
     assert ink(picture(figure)[1]) > 0
 
 
+@pytest.mark.slow
 def test_figure_of_many_pixels_gets_fewer() -> None:
     figure = Figure(figsize=(12, 9))
     figure.add_axes((0, 0, 1, 1)).imshow(RANDOM.random((1200, 1600)), interpolation="nearest")

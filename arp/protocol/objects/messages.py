@@ -438,9 +438,7 @@ class InputRefuseRequest(Struct, frozen=True, omit_defaults=True):
 
 
 class InputInputEvent(Struct, frozen=True, omit_defaults=True):
-    """The user has made an input on a surface. `type` and `data` are those of the session
-    dialect.
-    """
+    """An input of the user on a surface; `type` and `data` as in the session dialect."""
 
     surface_id: ObjectId
     """The surface."""
@@ -498,9 +496,7 @@ class SessionDestroyRequest(Struct, frozen=True):
 
 
 class SessionResumedEvent(Struct, frozen=True, omit_defaults=True):
-    """The renderer has chosen the session: an earlier one, or a new one with an id of the
-    renderer.
-    """
+    """The session that the renderer has chosen: an earlier one, or a new id."""
 
     session_id: Identifier
     """Id of the session."""
@@ -516,9 +512,7 @@ class SessionResumedEvent(Struct, frozen=True, omit_defaults=True):
 
 
 class ConversationOpenedRequest(Struct, frozen=True, omit_defaults=True):
-    """The session is open, as in the message `session`. The screen begins empty, unless `resume`
-    is `replay`.
-    """
+    """The session is open. The screen begins empty, unless `resume` is `replay`."""
 
     session_id: str
     """Id of the session."""

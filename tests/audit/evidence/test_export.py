@@ -160,7 +160,9 @@ for number in range(10_000):
 
 
 @pytest.mark.parametrize("suffix", ["", ".zip"])
-@pytest.mark.parametrize("wait", range(4))
+@pytest.mark.parametrize(
+    "wait", [0, 1, *(pytest.param(number, marks=pytest.mark.slow) for number in (2, 3))]
+)
 def test_kill_9_leaves_no_half_pack_under_its_name(tmp_path: Path, suffix: str, wait: int) -> None:
     """The export is killed at some place in it; whatever has its final name is whole."""
     child = subprocess.Popen(

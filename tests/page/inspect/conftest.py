@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 from arp.control.control import Control
 from arp.control.turns import StartTurn, TurnInput
 from tests.page.inspect.eventful import app
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 WAIT_S = 30.0
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from arp import App, Turn
 from arp.turn.tool import ToolFailed
-from tests.waiting import written
+from tests.support.waiting import written
 
 app = App(title="Eventful")
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from arp import Access, App
 from arp.server.page import INSPECT_FILES
 from tests.page.inspect.eventful import eventful
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 TESTS = Path(__file__).with_name("logic.test.mjs")
 

@@ -15,7 +15,7 @@ from arp import App, Turn, ui
 from arp_terminal import connect
 from tests.renderers.terminal.drawing import PROMPT
 from tests.renderers.terminal.pseudo_terminal import ROOT, PseudoTerminal
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 
 app = App(title="Exports")
 

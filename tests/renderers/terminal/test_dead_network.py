@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from arp import App, Turn
-from tests.holding import HoldingProxy
 from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command
-from tests.serving import serving
+from tests.support.holding import HoldingProxy
+from tests.support.serving import serving
 
 app = App(title="Echo")
 
@@ -49,6 +51,7 @@ def proxied(proxy: HoldingProxy) -> Iterator[tuple[str, asyncio.AbstractEventLoo
         thread.join(10)
 
 
+@pytest.mark.slow
 def test_network_that_holds_all_bytes_is_told_within_25_s(tmp_path: Path) -> None:
     with serving(app) as server:
         proxy = HoldingProxy(server.port)

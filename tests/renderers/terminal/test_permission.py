@@ -10,7 +10,7 @@ from arp import App, Turn
 from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command
 from tests.renderers.terminal.tmux import Tmux
-from tests.serving import serving
+from tests.support.serving import serving
 
 app = App()
 COMMAND = "rm -rf build && make\nmake install"

@@ -20,7 +20,7 @@ from arp_terminal.painter import Painter
 from tests.renderers.terminal.drawing import painted, picture, widest
 from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command
-from tests.serving import serving
+from tests.support.serving import serving
 
 SQL = "SELECT region, SUM(amount) AS total\nFROM sales\nGROUP BY region"
 

@@ -11,7 +11,7 @@ from arp.tools.app.agent import ToolAgent
 from arp.tools.build.coding_job import CodingJob, CodingOutcome
 from arp.tools.registry.models import RuntimeType
 from arp.tools.service import ToolService
-from tests.serving import serving
+from tests.support.serving import serving
 from tests.tools.app.smithy import Smithy
 from tests.tools.house import FunctionTools, settings_in
 from tests.tools.test_coding_agent import folder

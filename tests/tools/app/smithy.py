@@ -31,7 +31,7 @@ from arp.tools.build.messages import Outcome, ToolRequest, message_with
 from arp.tools.registry.models import AgentBusMessage
 from arp.tools.run.runtime import HealthAlert
 from arp.tools.service import ToolService
-from tests.serving import Serving, serving
+from tests.support.serving import Serving, serving
 from tests.tools.house import settings_in
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "toolsmith"

@@ -8,7 +8,7 @@ import httpx
 
 from arp import App
 from arp.tools.app.agent import ToolAgent
-from tests.serving import serving
+from tests.support.serving import serving
 from tests.tools.house import house
 
 

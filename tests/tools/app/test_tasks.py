@@ -28,7 +28,7 @@ from arp.tools.service import ToolService
 from arp.tools.tasks.task_book import TaskBook, TaskStatus
 from arp.tools.tasks.task_money import TaskMoney
 from arp.tools.tasks.task_specs import BuildTool
-from tests.serving import serving
+from tests.support.serving import serving
 from tests.tools.app.smithy import WAIT_S, Smithy
 from tests.tools.house import settings_in
 
