@@ -31,7 +31,7 @@ from arp.protocol.messages import (
     Workflow,
 )
 from arp.protocol.patch import PatchOp
-from arp.session.inputs import SESSION_START
+from arp.session.input.receive import SESSION_START
 from arp.surface.answers import ANSWER
 from tools.doc_tables import JSON_WORDS, attribute_docs, summary
 

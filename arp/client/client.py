@@ -19,14 +19,16 @@ from functools import partial
 from typing import Literal, Unpack
 
 from arp.client.callbacks import CallbackRunner, Callbacks
-from arp.client.dial import dialer
 from arp.client.driver import Driver
 from arp.client.errors import ClientClosed, ServerUnreachable
 from arp.client.events import Audience, Connected, Disconnected, Event, EventStream
 from arp.client.inputs import Inputs, most_bytes
+from arp.client.links.dial import dialer
 from arp.client.options import ANSWER_TIMEOUT_S, Backoff, Options, check_names, renderer_hello
 from arp.client.uploads import FileSource, Upload, Uploads, read_files
 from arp.client.watch import Watch, find_finished_turn, latest_turn
+from arp.protocol.connection.renderer_connection import RendererConnection
+from arp.protocol.connection.screen import Screen, TurnScreen
 from arp.protocol.errors import ArpError, InternalError, error_payload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
@@ -40,8 +42,6 @@ from arp.protocol.messages import (
     Permission,
 )
 from arp.protocol.objects.screen import ObjectScreenConnection
-from arp.protocol.renderer_connection import RendererConnection
-from arp.protocol.screen import Screen, TurnScreen
 from arp.protocol.token_address import split_token
 
 _log = logging.getLogger(__name__)

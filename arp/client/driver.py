@@ -23,6 +23,7 @@ from arp.client.events import Connected, Disconnected, Event
 from arp.client.link import Link
 from arp.client.options import Backoff
 from arp.protocol.capabilities import PING
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import (
     AgentHello,
@@ -35,7 +36,6 @@ from arp.protocol.messages import (
     Render,
     SessionReady,
 )
-from arp.protocol.renderer_connection import RendererConnection
 
 _log = logging.getLogger(__name__)
 

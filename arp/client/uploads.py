@@ -19,8 +19,8 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from arp.client.dial import Dialer
 from arp.client.errors import LinkLost, ServerRefused, UploadUnavailable
+from arp.client.links.dial import Dialer
 from arp.client.options import Backoff
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import ArpError, ResourceLimit, error_payload
@@ -156,7 +156,7 @@ class Uploads:
         return await link.upload(encode_json(message), named)
 
     async def _post(self, message: Input, files: Sequence[File]) -> bytes | None:
-        from arp.client.http_access import new_http_client, post
+        from arp.client.links.http_access import new_http_client, post
 
         address = self._dialer.address
         parts: list[tuple[str, tuple[str | None, bytes, str]]] = [

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from arp.protocol.connection.screen import Screen, TurnScreen
 from arp.protocol.errors import ArpError, UnknownObject
 from arp.protocol.messages import FINAL_STATUSES
-from arp.protocol.screen import Screen, TurnScreen
 
 T = TypeVar("T")
 

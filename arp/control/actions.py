@@ -17,7 +17,7 @@ from arp.protocol.errors import InvalidMessage, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Input, InputType
 from arp.session.effects import Acknowledge
-from arp.session.inputs import InputSender, receive
+from arp.session.input.receive import InputSender, receive
 from arp.session.questions import Question
 from arp.store.store import facts
 from arp.surface.answers import (

@@ -27,7 +27,7 @@ from arp.live.live_session import LiveSession
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.recorder import Recorder
-from arp.session.threads import THREAD
+from arp.session.tracking.threads import THREAD
 from arp.store.store import Page
 
 _MARKS = (b'"benchmark"', b'"turn.completed"', b'"turn.failed"')

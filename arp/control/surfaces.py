@@ -10,7 +10,7 @@ from arp.control.context import ControlContext
 from arp.control.method import SessionParams, method
 from arp.protocol.messages import SurfaceName
 from arp.protocol.patch import Append, Update
-from arp.session.outside_change import change_shown
+from arp.session.input.outside_change import change_shown
 
 
 class UpdateSurface(SessionParams, frozen=True, kw_only=True):

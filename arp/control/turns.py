@@ -17,8 +17,8 @@ from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CANCEL, FINAL_STATUSES, Input, InputType
 from arp.session.effects import Effect
-from arp.session.inputs import InputSender, NewTurnOptions, receive, submit
-from arp.session.threads import THREAD
+from arp.session.input.receive import InputSender, NewTurnOptions, receive, submit
+from arp.session.tracking.threads import THREAD
 from arp.session.turn_end import cancel_turn
 from arp.session.turn_queue import promote
 from arp.surface.draft_answer import understand_draft

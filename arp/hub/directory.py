@@ -28,7 +28,7 @@ from arp.protocol.errors import (
     SessionNotFound,
 )
 from arp.session.session import Head, Session
-from arp.session.threads import THREAD
+from arp.session.tracking.threads import THREAD
 from arp.store.errors import StoreError
 from arp.store.session_list import SessionMeta
 from arp.store.store import Store

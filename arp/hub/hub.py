@@ -23,16 +23,16 @@ import msgspec
 
 from arp.access.principal import Principal
 from arp.hub.directory import Directory, utc_now
-from arp.hub.history import History
 from arp.hub.inbound import Inbound
 from arp.hub.input_applier import InputApplier, Reply, sender_among, sender_of
 from arp.hub.lifetimes import LifetimeParts, Lifetimes
-from arp.hub.models import Models
+from arp.hub.readers.history import History
+from arp.hub.readers.models import Models
+from arp.hub.readers.replay import Replayer
+from arp.hub.readers.verification import Verifier
 from arp.hub.removal import Remainder
-from arp.hub.replay import Replayer
 from arp.hub.runner import HubApp, HubCalls, Runner
 from arp.hub.transfers import Transfers
-from arp.hub.verification import Verifier
 from arp.live.cache import Cache, keep_up
 from arp.live.delivery import Viewer
 from arp.live.files import IncomingFile, SessionFiles
@@ -65,7 +65,7 @@ from arp.session.effects import (
     Acknowledge,
     Effect,
 )
-from arp.session.inputs import SESSION_START, InputSender, is_only_greeted, push
+from arp.session.input.receive import SESSION_START, InputSender, is_only_greeted, push
 from arp.session.session import Session
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError

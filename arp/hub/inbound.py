@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from arp.protocol.agent_connection import AgentConnection, AgentEvent
+from arp.protocol.connection.agent_connection import AgentConnection, AgentEvent
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Input
 from arp.redact.redactor import RedactionResult, Redactor

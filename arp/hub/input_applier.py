@@ -18,12 +18,12 @@ from arp.live.delivery import Viewer
 from arp.live.live_session import LiveSession
 from arp.live.states import States
 from arp.protocol.messages import AgentMessage, Input
-from arp.session.branches import Survey
-from arp.session.branching import asks_to_turn, branch_of, check_turning, turn_back
 from arp.session.effects import Effect
-from arp.session.inputs import SILENT, UNKNOWN, InputSender, receive
-from arp.session.late_input import check_in_time
+from arp.session.input.branching import asks_to_turn, branch_of, check_turning, turn_back
+from arp.session.input.late_input import check_in_time
+from arp.session.input.receive import SILENT, UNKNOWN, InputSender, receive
 from arp.session.session import Session
+from arp.session.tracking.branches import Survey
 from arp.view.profile import DRAFT, Profile, typed_answer
 
 Reply: TypeAlias = Callable[[AgentMessage], None]

@@ -18,8 +18,8 @@ from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH, Command
 from arp.protocol.patch import Update
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.asking import cancel_question
-from arp.session.inputs import PUSH_ID, InputSender, push
-from arp.session.outside_change import change_shown
+from arp.session.input.outside_change import change_shown
+from arp.session.input.receive import PUSH_ID, InputSender, push
 from arp.session.session_values import set_commands
 from arp.store.session_list import MAX_PAGE, SessionMeta
 from arp.turn.author_values import copied_json

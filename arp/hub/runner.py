@@ -42,10 +42,10 @@ from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, ErrorMessage, Input
 from arp.record.end_cause import EndCause
 from arp.session.effects import Effect, ResolveQuestion, RunTurn, StopTurn, SurfaceClosed
-from arp.session.input_log import GivenAnswer
-from arp.session.inputs import SESSION_START
+from arp.session.input.receive import SESSION_START
 from arp.session.questions import Question
 from arp.session.recovery import Interrupted
+from arp.session.tracking.input_log import GivenAnswer
 from arp.session.turn_end import close_turn, end_turn
 from arp.surface.answer_type import AnswerType
 from arp.turn.feedback import Feedback

@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from arp.protocol.components import Component
-from arp.protocol.screen import TurnScreen
+from arp.protocol.connection.screen import TurnScreen
 from arp.session.session import Head
 from arp.session.state import STATE_VERSION
-from arp.session.window import PastTurn
+from arp.session.tracking.window import PastTurn
 from arp.store.store import Store
 
 logger = logging.getLogger(__name__)

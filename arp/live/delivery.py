@@ -30,7 +30,7 @@ from arp.live.settings import HubSettings
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import AgentMessage, Presented, RendererHello, RendererInfo, Resume
 from arp.protocol.objects.messages import SurfaceTransferRequest
-from arp.session.recorded import Batch, Cursor, TextBatch
+from arp.session.recording.recorded import Batch, Cursor, TextBatch
 from arp.session.session import Session
 from arp.view.frames import FrameGroup, Frames, encoded, text_frames
 from arp.view.profile import DRAFT, Profile, profile_of

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.errors import InvalidMessage
-from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Node, Tree
-from arp.session.recorded import Batch, RecordedFact, TextBatch
+from arp.session.recording.recorded import Batch, RecordedFact, TextBatch
 from arp.session.session import Session
 from arp.store.session_list import MAX_TURN_TEXT, Match, SessionMeta, TurnText, words_of
 from arp.store.store import Store

@@ -25,7 +25,7 @@ from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.session.asking import cancel_question
 from arp.session.questions import Question
-from arp.session.recorded import Batch, TextBatch
+from arp.session.recording.recorded import Batch, TextBatch
 from arp.session.session import Session
 
 T = TypeVar("T")

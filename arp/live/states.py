@@ -24,12 +24,12 @@ from arp.live.live_session import LiveSession
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.redact.redactor import Redactor
-from arp.session.branches import BranchNotLoaded, Survey
 from arp.session.recovery import end_plan, go_on, seal
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
-from arp.session.window import PastTurn
+from arp.session.tracking.branches import BranchNotLoaded, Survey
+from arp.session.tracking.window import PastTurn
 from arp.store.errors import FactUnreadable, StoreError
 from arp.store.store import Store, pages
 

@@ -14,8 +14,8 @@ import cbor2
 import msgspec
 
 from arp.live.outbox import FrameOutbox
-from arp.protocol.agent_connection import AgentEvent, ConnectionFailure, RejectedMessage
 from arp.protocol.codec import Encoding
+from arp.protocol.connection.agent_connection import AgentEvent, ConnectionFailure, RejectedMessage
 from arp.protocol.messages import Input, Ping, Pong, RendererAck, RendererHello
 
 logger = logging.getLogger(__name__)

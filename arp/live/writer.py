@@ -21,11 +21,11 @@ import msgspec
 from arp.live.listing import Listing, texts_in
 from arp.live.live_session import LiveSession, SessionWriteBatch
 from arp.live.tasks import Service
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.errors import ArpError, InternalError
 from arp.protocol.messages import FINAL_STATUSES
-from arp.protocol.screen import TurnScreen
-from arp.session.inputs import is_only_greeted
-from arp.session.recorded import Batch, TextBatch
+from arp.session.input.receive import is_only_greeted
+from arp.session.recording.recorded import Batch, TextBatch
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.session_list import SessionMeta
 from arp.store.store import SessionWrite, Store

@@ -18,7 +18,7 @@ from arp.record.wording import plain, well_formed
 from arp.redact.redactor import Found
 from arp.redact.stream import RedactedPiece, flush, grow
 from arp.session.session import Session
-from arp.session.threads import THREAD
+from arp.session.tracking.threads import THREAD
 
 UNAVAILABLE: Final = "unavailable"
 """Value of a correlation id that does not exist (ledger.md 1)."""

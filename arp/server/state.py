@@ -40,7 +40,7 @@ from arp.control.connection import Connection
 from arp.control.context import Plane
 from arp.control.control import Control
 from arp.hub.hub import Hub
-from arp.hub.peer import Peer
+from arp.hub.peers.peer import Peer
 from arp.hub.runner import HubApp
 from arp.live.delivery import Viewer
 from arp.live.live_session import LiveSession

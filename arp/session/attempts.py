@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from arp.protocol.json_value import JsonObject
-from arp.session.recorded import RecordedFact
+from arp.session.recording.recorded import RecordedFact
 
 ATTEMPT_IDS: Final = (
     "task_id",

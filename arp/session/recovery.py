@@ -19,9 +19,9 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage
 from arp.session.attempts import ATTEMPT_IDS
 from arp.session.effects import Effect
-from arp.session.log import ReadOnly
-from arp.session.projection import At, project
-from arp.session.recorded import RecordedFact
+from arp.session.recording.log import ReadOnly
+from arp.session.recording.projection import At, project
+from arp.session.recording.recorded import RecordedFact
 from arp.session.session import FACT_HANDLERS, TURN_FACTS, Session
 from arp.session.turn_end import end_turn
 from arp.session.turn_queue import begin_next

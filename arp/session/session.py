@@ -25,6 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.ledger.tracing import Trace, turn_trace
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.errors import (
     ArpError,
     ResourceLimit,
@@ -33,18 +34,14 @@ from arp.protocol.errors import (
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import MAX_LEVELS, Limits
 from arp.protocol.objects.messages import SurfaceTransferRequest
-from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
 from arp.session.approval import ApprovalRequest, Grant
 from arp.session.attempts import TurnAttempts
-from arp.session.branches import Branches
-from arp.session.input_log import InputLog
-from arp.session.log import Log, ReadOnly
-from arp.session.popup_places import check_places
-from arp.session.projection import At, commit_messages, stored, surface_message
 from arp.session.questions import Questions
-from arp.session.recorded import (
+from arp.session.recording.log import Log, ReadOnly
+from arp.session.recording.projection import At, commit_messages, stored, surface_message
+from arp.session.recording.recorded import (
     SAYING,
     AppliedCommit,
     Batch,
@@ -54,14 +51,17 @@ from arp.session.recorded import (
     TextBatch,
     Watcher,
 )
-from arp.session.serials import Serials
 from arp.session.session_settings import (
     Rules,
     SessionSettings,
 )
-from arp.session.threads import THREAD, Threads
+from arp.session.tracking.branches import Branches
+from arp.session.tracking.input_log import InputLog
+from arp.session.tracking.popup_places import check_places
+from arp.session.tracking.serials import Serials
+from arp.session.tracking.threads import THREAD, Threads
+from arp.session.tracking.window import Window
 from arp.session.turn_states import TURN_EVENTS, Policy, TurnQueue
-from arp.session.window import Window
 from arp.surface.change import Change, PatchChange
 from arp.surface.surface import Surface
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.session.approval import Grant
-from arp.session.branches import Branches, BranchNotLoaded, forks
+from arp.session.tracking.branches import Branches, BranchNotLoaded, forks
 from arp.session.turn_states import Policy
 
 TITLE_CHARACTERS = 80

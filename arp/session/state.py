@@ -17,22 +17,22 @@ import msgspec
 from msgspec import Struct
 
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import ClosedSurface, SurfaceEntry, TurnScreen
 from arp.protocol.errors import ErrorPayload, LocalError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Command, RendererInfo
 from arp.protocol.objects.messages import SurfaceTransferRequest
-from arp.protocol.screen import ClosedSurface, SurfaceEntry, TurnScreen
 from arp.protocol.tree import Node, RemovedComponent, Tree
 from arp.redact.redactor import Redactor
 from arp.session.approval import Grant
 from arp.session.attempts import TurnAttempt
-from arp.session.branches import Branches, KeptBranches
-from arp.session.input_log import GivenAnswer, InputLog
 from arp.session.questions import Question
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules, SessionSettings
-from arp.session.threads import KeptThreads
-from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
+from arp.session.tracking.branches import Branches, KeptBranches
+from arp.session.tracking.input_log import GivenAnswer, InputLog
+from arp.session.tracking.threads import KeptThreads
+from arp.session.tracking.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
 STATE_VERSION = 14
 """Version of the stored state. Increase it when the bytes change, or the effect of a fact on them.

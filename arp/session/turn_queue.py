@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.session.effects import Effect, RunTurn
-from arp.session.recorded import RecordedFact
+from arp.session.recording.recorded import RecordedFact
 from arp.session.session import Session
 
 

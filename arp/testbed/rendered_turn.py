@@ -7,8 +7,8 @@ from typing import Any
 
 from arp.client.watch import is_over
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import ToolRun, TurnScreen, is_text_part
 from arp.protocol.messages import Permission
-from arp.protocol.screen import ToolRun, TurnScreen, is_text_part
 from arp.testbed.rendered_question import RenderedQuestion
 from arp.testbed.snapshot import parts_of, turn_as_text
 from arp.testbed.watched_client import WatchedClient

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from arp.protocol.capabilities import LEVELS
 from arp.protocol.catalog import CATALOG, split_children
 from arp.protocol.components import Component, from_object
-from arp.protocol.screen import Screen, TurnScreen
+from arp.protocol.connection.screen import Screen, TurnScreen
 from arp.surface.degrade import RendererSupport, as_one_text, degrade
 
 

@@ -22,9 +22,9 @@ from arp.client.uploads import ANY_TYPE, FileSource, read_files
 from arp.protocol.capabilities import LEVELS
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import agent_decoder, encode_json
+from arp.protocol.connection.screen import Screen
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import ErrorMessage, Input, InputAck, RendererCapabilities
-from arp.protocol.screen import Screen
 from arp.testbed.rendered_turn import RenderedTurn
 from arp.testbed.watched_client import WatchedClient
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from arp.client.client import ArpClient
-from arp.protocol.screen import Screen
+from arp.protocol.connection.screen import Screen
 from arp.testbed.snapshot import turn_as_text
 
 T = TypeVar("T")

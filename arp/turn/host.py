@@ -37,7 +37,7 @@ from arp.record.wording import check_kind, plain
 from arp.session.asking import ask_question, cancel_question
 from arp.session.effects import QuestionOutcome
 from arp.session.questions import Question
-from arp.session.recorded import SAYING, THINKING
+from arp.session.recording.recorded import SAYING, THINKING
 from arp.session.session import NO_OPTIONS, QuestionOptions
 from arp.session.session_values import set_commands, update_shared_state, update_state
 from arp.surface.change import Change, PatchChange

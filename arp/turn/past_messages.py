@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from msgspec import Struct, convert
 
 from arp.protocol.components import AUTHOR, Component
+from arp.protocol.connection.screen import Screen, ToolRun, TurnScreen
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho
-from arp.protocol.screen import Screen, ToolRun, TurnScreen
-from arp.session.inputs import SESSION_START
+from arp.session.input.receive import SESSION_START
 from arp.surface.degrade import as_one_text
 
 if TYPE_CHECKING:

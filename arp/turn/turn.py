@@ -56,8 +56,8 @@ from arp.values.display import as_component
 # the methods below; the hub has loaded most of it before the first turn.
 if TYPE_CHECKING:
     from arp.access.principal import User
+    from arp.protocol.connection.screen import TurnScreen
     from arp.protocol.messages import Command, InputEcho
-    from arp.protocol.screen import TurnScreen
     from arp.record.recorder import Recorder
     from arp.surface.answer_type import AnswerType
     from arp.turn.earlier_questions import EarlierQuestions

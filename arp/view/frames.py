@@ -29,7 +29,7 @@ from arp.protocol.messages import (
     ToolEnd,
     ToolProgress,
 )
-from arp.session.recorded import THINKING, Text
+from arp.session.recording.recorded import THINKING, Text
 from arp.view.chunks import chunked, divided
 from arp.view.profile import Profile
 

@@ -13,7 +13,7 @@ import msgspec
 
 from arp.protocol.catalog import put_children, split_children
 from arp.protocol.components import Component, as_object, from_object
-from arp.protocol.screen import Screen
+from arp.protocol.connection.screen import Screen
 from arp.protocol.tree import Tree
 from arp.surface.change import Change, RenderChange
 from arp.view.profile import Profile

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import UNSET
 
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen, ToolRun, TurnScreen, is_text_part
 from arp.protocol.mark import Mark, OutputAnchor
 from arp.protocol.messages import (
     AgentMessage,
@@ -40,9 +41,8 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import PatchOp, Remove
-from arp.protocol.screen import Screen, ToolRun, TurnScreen, is_text_part
 from arp.protocol.tree import Tree
-from arp.session.recorded import Cursor, SessionName
+from arp.session.recording.recorded import Cursor, SessionName
 from arp.view.inlined import inlines, is_inlined, main_for
 from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 from arp.view.stream_end import is_waiting

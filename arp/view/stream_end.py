@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from arp.protocol.connection.screen import Screen, TurnScreen
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage, Commit
-from arp.protocol.screen import Screen, TurnScreen
 
 
 def is_waiting(turn: TurnScreen) -> bool:

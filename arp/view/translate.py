@@ -21,7 +21,7 @@ from arp.protocol.components import Component
 from arp.protocol.json_value import Json
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update, parse_path
 from arp.protocol.tree import Node, Tree
-from arp.session.recorded import AppliedCommit
+from arp.session.recording.recorded import AppliedCommit
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.view.fitting import room
 from arp.view.profile import (

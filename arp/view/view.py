@@ -18,10 +18,10 @@ from weakref import WeakValueDictionary
 import msgspec
 from msgspec import UNSET
 
+from arp.protocol.connection.screen import Screen
 from arp.protocol.messages import AgentMessage, Commit, SessionReady, SurfaceMessage
-from arp.protocol.screen import Screen
-from arp.session.projection import StoredChange, commit_messages, restored, stored
-from arp.session.recorded import AppliedCommit, Batch, Cursor, RecordedFact, Text
+from arp.session.recording.projection import StoredChange, commit_messages, restored, stored
+from arp.session.recording.recorded import AppliedCommit, Batch, Cursor, RecordedFact, Text
 from arp.session.session import Session
 from arp.surface.change import Change, RenderChange
 from arp.view.frames import (

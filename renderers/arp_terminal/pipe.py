@@ -9,10 +9,10 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from arp.protocol.codec import agent_decoder
+from arp.protocol.connection.screen import Screen
 from arp.protocol.errors import InvalidMessage, sentence
 from arp.protocol.messages import AgentMessage
 from arp.protocol.safe_text import sanitise_line
-from arp.protocol.screen import Screen
 from arp_terminal.log.scroll import Scroll
 from arp_terminal.log.transcript import Transcript
 from arp_terminal.options import Options, Simplify

@@ -21,7 +21,7 @@ from msgspec import Struct
 from arp import Turn
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
-from arp.hub.models import Models
+from arp.hub.readers.models import Models
 from arp.hub.runner import Handler, HubApp
 from arp.live.delivery import Viewer
 from arp.live.settings import HubSettings

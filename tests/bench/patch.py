@@ -15,7 +15,7 @@ from arp.protocol.components import Component
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.protocol.patch import Update
-from arp.session.inputs import receive
+from arp.session.input.receive import receive
 from arp.session.session import Head, Session
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.draft_answer import understand_draft

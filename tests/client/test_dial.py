@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from arp.client.address import Kind
-from arp.client.dial import Dialer, dialer
 from arp.client.errors import InvalidAddress, LinkLost, ServerRefused
 from arp.client.link import Link
+from arp.client.links.dial import Dialer, dialer
 from arp.protocol.errors import InvalidMessage, Unauthenticated
 
 

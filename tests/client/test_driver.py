@@ -15,8 +15,8 @@ from arp.client.driver import Driver, FrameQueue, Outgoing
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.events import Connected, Disconnected, Event
 from arp.client.options import Backoff, renderer_hello
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.messages import Commit, Delta, ErrorMessage, Patch, RendererCapabilities
-from arp.protocol.renderer_connection import RendererConnection
 from tests.client import agent_messages as say
 from tests.client.agent_messages import EPOCH, STORY, STORY_SCREEN, Message
 

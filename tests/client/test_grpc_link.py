@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 from arp.client.errors import ServerRefused, SessionDeleted
-from arp.client.grpc_link import lost_by_code
+from arp.client.links.grpc_link import lost_by_code
 from arp.protocol.errors import PermissionDenied, Unauthenticated
 
 STATUS = grpc.StatusCode

@@ -9,7 +9,7 @@ import pytest
 
 from arp.client.address import parse_address
 from arp.client.errors import LinkLost, ServerRefused
-from arp.client.http_access import answer_frame, lost_by_network, new_http_client
+from arp.client.links.http_access import answer_frame, lost_by_network, new_http_client
 from arp.client.options import LinkSettings
 
 URL = "http://h/_arp/v1/input"

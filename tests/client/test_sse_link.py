@@ -12,13 +12,13 @@ import pytest
 
 from arp.client.address import parse_address
 from arp.client.errors import LinkLost, ServerRefused
-from arp.client.options import LinkSettings
-from arp.client.sse_link import (
+from arp.client.links.sse_link import (
     SseLink,
     open_sse,
     stream_headers,
     stream_url,
 )
+from arp.client.options import LinkSettings
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import PermissionDenied, Unauthenticated
 from arp.protocol.messages import RendererCapabilities, RendererHello, Resume
@@ -232,7 +232,7 @@ async def test_stream_that_breaks_off_is_worth_coming_back_for() -> None:
 async def test_stream_without_even_a_comment_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     import httpx
 
-    monkeypatch.setattr("arp.client.sse_link._TIMEOUT", httpx.Timeout(5, read=0.05))
+    monkeypatch.setattr("arp.client.links.sse_link._TIMEOUT", httpx.Timeout(5, read=0.05))
     async with http_server(silent) as url:
         link = await opened(url)
         with pytest.raises(LinkLost, match="no data arrived in time") as lost:
@@ -247,7 +247,7 @@ async def test_endless_event_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         while True:
             await answer.raw(b"x" * 10_000)
 
-    monkeypatch.setattr("arp.client.sse_link.MAX_FRAME_BYTES", 100_000)
+    monkeypatch.setattr("arp.client.links.sse_link.MAX_FRAME_BYTES", 100_000)
     async with http_server(serve) as url:
         link = await opened(url)
         with pytest.raises(LinkLost, match="more than 100000 bytes") as lost:

@@ -9,7 +9,7 @@ import pytest
 
 from arp.client.address import parse_address
 from arp.client.errors import LinkLost, ServerRefused
-from arp.client.stdio_link import StdioLink, open_stdio
+from arp.client.links.stdio_link import StdioLink, open_stdio
 
 HELLO = b'{"v":1,"type":"hello"}'
 
@@ -111,7 +111,7 @@ async def test_child_that_cannot_be_told_hello_is_not_left_behind(
 
 
 async def test_line_beyond_all_bounds_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arp.client.stdio_link.MAX_FRAME_BYTES", 1000)
+    monkeypatch.setattr("arp.client.links.stdio_link.MAX_FRAME_BYTES", 1000)
     link = await child("print('x' * 10_000, flush=True); input(); input()")
     with pytest.raises(LinkLost, match="a line of more than 1000 bytes") as lost:
         async with asyncio.timeout(10):

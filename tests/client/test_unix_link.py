@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from arp.client.address import parse_address
-from arp.client.dial import dialer
 from arp.client.errors import InvalidAddress, LinkLost, ServerRefused, SessionDeleted
-from arp.client.unix_link import UnixLink, open_unix
+from arp.client.links.dial import dialer
+from arp.client.links.unix_link import UnixLink, open_unix
 from arp.protocol.errors import PermissionDenied
 from arp.protocol.framing.length_prefix import farewell, prefixed
 from arp.unix.socket_path import SocketListener

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from arp.client.dial import dialer
 from arp.client.errors import LinkLost, ServerRefused, UploadUnavailable
+from arp.client.links.dial import dialer
 from arp.client.options import Backoff, Options
 from arp.client.uploads import File, Upload, Uploads, read_files
 from arp.protocol.errors import ResourceLimit

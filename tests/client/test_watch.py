@@ -8,9 +8,9 @@ import pytest
 
 from arp.client.errors import ClientClosed, ServerRefused
 from arp.client.watch import Watch, find_finished_turn, is_over, latest_turn
+from arp.protocol.connection.screen import Screen, TurnScreen
 from arp.protocol.errors import UnknownObject
 from arp.protocol.messages import TurnStatus
-from arp.protocol.screen import Screen, TurnScreen
 
 
 def never() -> int | None:

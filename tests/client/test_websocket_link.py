@@ -11,8 +11,8 @@ from websockets.http11 import Request, Response
 
 from arp.client.address import parse_address
 from arp.client.errors import LinkLost, ServerRefused
+from arp.client.links.websocket_link import _not_opened, open_websocket
 from arp.client.options import LinkSettings
-from arp.client.websocket_link import _not_opened, open_websocket
 from arp.protocol.errors import PermissionDenied, Unauthenticated
 from tests.client.loopback import Peer, websocket_server
 
@@ -126,7 +126,7 @@ async def test_broken_connection_is_worth_coming_back_for() -> None:
 
 
 async def test_message_beyond_all_bounds_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arp.client.websocket_link.MAX_FRAME_BYTES", 1000)
+    monkeypatch.setattr("arp.client.links.websocket_link.MAX_FRAME_BYTES", 1000)
 
     async def talk(peer: Peer) -> None:
         await peer.socket.send("x" * 1001)
@@ -138,9 +138,9 @@ async def test_message_beyond_all_bounds_ends_it(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_peer_that_answers_no_ping_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arp.client.websocket_link.PING_INTERVAL_S", 0.01)
-    monkeypatch.setattr("arp.client.websocket_link.PING_TIMEOUT_S", 0.01)
-    monkeypatch.setattr("arp.client.websocket_link.CLOSE_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("arp.client.links.websocket_link.PING_INTERVAL_S", 0.01)
+    monkeypatch.setattr("arp.client.links.websocket_link.PING_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("arp.client.links.websocket_link.CLOSE_TIMEOUT_S", 0.01)
     left = asyncio.Event()
 
     async def talk(peer: Peer) -> None:
@@ -215,7 +215,7 @@ async def test_what_is_no_websocket_may_do_over_another_transport() -> None:
 async def test_silent_handshake_may_do_over_another_transport(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("arp.client.websocket_link.OPEN_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("arp.client.links.websocket_link.OPEN_TIMEOUT_S", 0.01)
     release = asyncio.Event()
 
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -55,7 +55,7 @@ def test_a_text_and_an_input_enter_few_packages() -> None:
 
 def test_figures_of_a_walk() -> None:
     """The first call enters a file and a package too."""
-    paths = ["hub/hub.py", "hub/peer.py", "hub/peer.py", "view/view.py", "hub/hub.py"]
+    paths = ["hub/hub.py", "hub/peers/peer.py", "hub/peers/peer.py", "view/view.py", "hub/hub.py"]
     walk = Walk([Call(path, 1, "f") for path in paths])
     assert walk.figures() == {
         "calls": 5,

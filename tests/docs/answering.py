@@ -7,9 +7,9 @@ import asyncio
 from arp import ArpClient
 from arp.client.client import connect
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.json_value import Json
 from arp.protocol.messages import TurnMessage
-from arp.protocol.screen import TurnScreen
 
 TURN_S = 10.0
 

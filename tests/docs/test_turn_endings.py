@@ -13,7 +13,7 @@ import pytest
 from arp import App, connect
 from arp.client.client import ArpClient
 from arp.live.settings import HubSettings
-from arp.protocol.screen import TurnScreen
+from arp.protocol.connection.screen import TurnScreen
 from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
 from tests.runtime.answering import until
 from tests.support.serving import Serving, serving

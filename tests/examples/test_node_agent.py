@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from arp.client.client import ArpClient, connect
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.messages import RendererCapabilities, RendererHello
-from arp.protocol.renderer_connection import RendererConnection
 from tests.renderers.terminal.test_connect import command
 
 AGENT = Path(__file__).parents[2] / "examples" / "node_agent" / "agent.mjs"

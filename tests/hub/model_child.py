@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from arp.hub import models
+from arp.hub.readers import models
 from arp.ledger.fact import encode
 from arp.live import cache
 from arp.live.settings import HubSettings

@@ -8,10 +8,10 @@ from typing import Any
 
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
-from arp.hub.object_peer import ObjectPeer
-from arp.protocol.agent_connection import ConnectionFailure
+from arp.hub.peers.object_peer import ObjectPeer
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.components import Component
+from arp.protocol.connection.agent_connection import ConnectionFailure
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits

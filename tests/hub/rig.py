@@ -16,10 +16,10 @@ from arp.live.delivery import Viewer
 from arp.live.settings import HubSettings
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding
+from arp.protocol.connection.renderer_connection import RendererConnection
+from arp.protocol.connection.screen import Screen
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import Input, RendererCapabilities, RendererHello, Resume
-from arp.protocol.renderer_connection import RendererConnection
-from arp.protocol.screen import Screen
 from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.memory import MemoryStore

@@ -15,9 +15,9 @@ from arp import ui
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.ledger.fact import decode
+from arp.protocol.connection.screen import Screen
 from arp.protocol.messages import Input
-from arp.protocol.screen import Screen
-from arp.session.inputs import NewTurnOptions, submit
+from arp.session.input.receive import NewTurnOptions, submit
 from arp.session.state import decode_state, encode_state
 from arp.turn.turn import Turn
 from tests.hub.rig import HeldStore, Renderer, running, settled

@@ -13,8 +13,8 @@ from arp.control.turns import TurnInput
 from arp.hub.hub import Hub
 from arp.live.live_session import LiveSession
 from arp.protocol.messages import Input
-from arp.session import window
-from arp.session.inputs import NewTurnOptions, submit
+from arp.session.input.receive import NewTurnOptions, submit
+from arp.session.tracking import window
 from tests.hub.rig import AT, HeldStore, Renderer, running, settled
 
 NOBODY = Principal()

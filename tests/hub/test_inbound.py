@@ -14,9 +14,9 @@ import pytest
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES, Inbound
-from arp.hub.peer import Peer
-from arp.protocol.agent_connection import AgentConnection
+from arp.hub.peers.peer import Peer
 from arp.protocol.codec import ENCODINGS, Encoding, recode
+from arp.protocol.connection.agent_connection import AgentConnection
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.redact.redactor import Redactor

@@ -14,7 +14,7 @@ import pytest
 from arp import Turn
 from arp.access.principal import Principal
 from arp.audit.models.read_model import ReadModel
-from arp.hub.models import Models
+from arp.hub.readers.models import Models
 from arp.ledger.fact import Fact, decode, encode
 from arp.live.cache import SHORT, StoredModel, keep_up
 from arp.live.settings import HubSettings

@@ -10,7 +10,7 @@ import pytest
 
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
-from arp.hub.peer import Peer
+from arp.hub.peers.peer import Peer
 from arp.protocol.codec import Encoding, agent_decoder, recode
 from arp.protocol.messages import Pong
 from tests.hub.rig import Box, running
@@ -128,7 +128,7 @@ async def test_hello_for_a_session_of_somebody_else_leaves_the_renderer_on_its_o
 
 async def test_peer_that_shows_no_token_in_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """T17: a deadline; 1008."""
-    monkeypatch.setattr("arp.hub.peer.HELLO_DEADLINE_S", 0.01)
+    monkeypatch.setattr("arp.hub.peers.peer.HELLO_DEADLINE_S", 0.01)
     async with running() as hub:
         late, box = peer_of(hub)
         known, other = peer_of(hub)

@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 
 from arp.access.principal import Principal
-from arp.hub.player import Player
+from arp.hub.readers.player import Player
 from arp.ledger.fact import Fact
 from arp.protocol.json_value import Json
 from arp.turn.turn import Turn

@@ -11,9 +11,9 @@ import pytest
 from arp import Turn, ui
 from arp.hub.hub import Hub
 from arp.live.settings import HubSettings
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.messages import RendererHello, Resume
-from arp.protocol.renderer_connection import RendererConnection
-from arp.session import window
+from arp.session.tracking import window
 from arp.store.errors import StoreDamaged
 from tests.hub.object_rig import Display
 from tests.hub.rig import ALL, FEATURES, HeldStore, Renderer, running, settled
@@ -117,7 +117,7 @@ async def test_renderer_comes_back_while_the_agent_goes_on() -> None:
 
 async def test_long_replay_comes_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The log is read bit by bit, and every bit is told."""
-    monkeypatch.setattr("arp.hub.replay.CHUNK", 3)
+    monkeypatch.setattr("arp.hub.readers.replay.CHUNK", 3)
     async with running(lively) as hub:
         first = await Renderer(hub).join()
         epoch, seq = place(first)
@@ -144,7 +144,7 @@ async def test_replay_waits_for_a_renderer_that_reads_slowly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """architecture.md, invariant 5: it costs bounded memory."""
-    monkeypatch.setattr("arp.hub.replay.CHUNK", 2)
+    monkeypatch.setattr("arp.hub.readers.replay.CHUNK", 2)
     async with running(lively) as hub:
         first = await Renderer(hub).join()
         epoch, seq = place(first)
@@ -211,7 +211,7 @@ async def test_second_hello_during_a_replay_tells_everything_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The reader of the first hello ends where the second one begins."""
-    monkeypatch.setattr("arp.hub.replay.CHUNK", 2)
+    monkeypatch.setattr("arp.hub.readers.replay.CHUNK", 2)
     store = HeldStore()
     async with running(lively, store=store) as hub:
         first = await Renderer(hub).join()

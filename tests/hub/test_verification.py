@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import arp.hub.verification as verification_module
-from arp.hub.verification import Verifier
+import arp.hub.readers.verification as verification_module
+from arp.hub.readers.verification import Verifier
 from arp.store.errors import StoreUnreadable
 from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore

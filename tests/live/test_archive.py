@@ -11,9 +11,9 @@ import pytest
 from arp.hub.hub import Hub
 from arp.live.archive import Archive
 from arp.live.live_session import LiveSession
-from arp.session import window
 from arp.session.session import Head
-from arp.session.window import PastTurn
+from arp.session.tracking import window
+from arp.session.tracking.window import PastTurn
 from tests.hub.rig import HeldStore, Renderer, running, settled
 from tests.hub.test_history import agent
 from tests.live.test_states import NOBODY, SpiedStore, gone
@@ -114,7 +114,7 @@ async def test_log_that_is_read_whole_fills_the_archive(monkeypatch: pytest.Monk
 async def test_reading_an_old_page_from_the_log_fills_the_archive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("arp.hub.history.MANY_TURNS", 5)
+    monkeypatch.setattr("arp.hub.readers.history.MANY_TURNS", 5)
     store = SpiedStore()
     async with running(agent, store=store) as hub:
         await gone(hub, await talked(hub))

@@ -14,13 +14,13 @@ from arp import Turn, ui
 from arp.access.principal import Principal
 from arp.audit.models.read_model import ReadModel
 from arp.hub.hub import Hub
-from arp.hub.models import Models
+from arp.hub.readers.models import Models
 from arp.ledger.fact import decode
 from arp.live.cache import SHORT
 from arp.live.settings import HubSettings
 from arp.live.states import States
 from arp.protocol.limits import Limits
-from arp.session.log import ReadOnly
+from arp.session.recording.log import ReadOnly
 from arp.session.session import Head, Session
 from arp.session.state import STATE_VERSION, encode_state
 from arp.store.errors import StoreDamaged, StoreUnwritable

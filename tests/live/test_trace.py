@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from arp.live.trace import log_received, traced
-from arp.protocol.agent_connection import AgentConnection
 from arp.protocol.codec import ENCODINGS, Encoding
+from arp.protocol.connection.agent_connection import AgentConnection
 from arp.protocol.limits import Limits
 from tests.hub.rig import Box
 

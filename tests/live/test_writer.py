@@ -12,7 +12,7 @@ from arp import Turn, ui
 from arp.hub.hub import Hub
 from arp.live.delivery import SessionDelivery
 from arp.protocol.errors import SurfaceDestroyed
-from arp.session.log import Log
+from arp.session.recording.log import Log
 from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled, started
 from tests.support.waiting import becomes
 

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.protocol.agent_connection import AgentConnection, RejectedMessage
 from arp.protocol.codec import encode_json
+from arp.protocol.connection.agent_connection import AgentConnection, RejectedMessage
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.limits import Limits
 from arp.protocol.messages import ErrorMessage, RendererHello
-from arp.protocol.renderer_connection import RendererConnection
 from tests.protocol.sample_messages import FROM_AGENT, FROM_RENDERER
 
 DRAFT: dict[str, set[str]] = {

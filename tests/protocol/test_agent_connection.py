@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.agent_connection import (
+from arp.protocol.codec import ENCODINGS, MAX_BATCH, Encoding, agent_decoder, encode_json, recode
+from arp.protocol.connection.agent_connection import (
     MAX_REJECTED,
     AgentConnection,
     ConnectionFailure,
     RejectedMessage,
 )
-from arp.protocol.codec import ENCODINGS, MAX_BATCH, Encoding, agent_decoder, encode_json, recode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (
     AgentHello,

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.protocol.agent_connection import AgentConnection, ConnectionFailure, RejectedMessage
 from arp.protocol.codec import (
     ENCODINGS,
     Encoding,
@@ -23,6 +22,12 @@ from arp.protocol.codec import (
     renderer_decoder,
 )
 from arp.protocol.components import Component
+from arp.protocol.connection.agent_connection import (
+    AgentConnection,
+    ConnectionFailure,
+    RejectedMessage,
+)
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.errors import ArpError, InvalidMessage
 from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentMessage, RendererCapabilities, RendererHello
@@ -40,7 +45,6 @@ from arp.protocol.objects.renderer import ObjectRendererConnection, offers
 from arp.protocol.objects.screen import ObjectScreenConnection
 from arp.protocol.objects.wire import ObjectMessage
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Update
-from arp.protocol.renderer_connection import RendererConnection
 from tests.protocol.hostile_frames import HEADS, ODD, packed
 from tests.protocol.sample_messages import FROM_AGENT, FROM_RENDERER
 from tests.protocol.test_framing_fuzz import mutated

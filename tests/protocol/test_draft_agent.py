@@ -12,6 +12,7 @@ import pytest
 
 from arp.protocol.codec import ENCODINGS, Encoding, recode
 from arp.protocol.components import Component
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.draft_agent import CUT_OFF, NO_TEXT, DraftTurns
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.messages import (
@@ -35,7 +36,6 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import Insert, Remove, Update
-from arp.protocol.renderer_connection import RendererConnection
 from tests.support.frames import hello
 
 HELLO = hello("text")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen
 from arp.protocol.errors import ErrorPayload, InvalidPatch
 from arp.protocol.mark import Mark, OutputAnchor
 from arp.protocol.messages import (
@@ -24,7 +25,6 @@ from arp.protocol.messages import (
     ToolStartPayload,
 )
 from arp.protocol.patch import Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.protocol.screen import Screen
 from arp.protocol.tree import Marks, Node, Tree
 
 S: dict[str, Any] = {"session_id": "s", "turn_id": "t"}

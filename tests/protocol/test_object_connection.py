@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from arp.protocol.agent_connection import ConnectionFailure
 from arp.protocol.components import Component
+from arp.protocol.connection.agent_connection import ConnectionFailure
 from arp.protocol.errors import (
     ArpError,
     InvalidMessage,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from arp.protocol.agent_connection import AgentConnection
 from arp.protocol.components import Component
+from arp.protocol.connection.agent_connection import AgentConnection
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererHello
 from arp.protocol.objects.agent import ObjectAgentConnection

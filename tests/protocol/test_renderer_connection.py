@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol import screen
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode, renderer_decoder
 from arp.protocol.components import Component
+from arp.protocol.connection import screen
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.errors import ErrorPayload, InvalidMessage
 from arp.protocol.messages import (
     AgentCapabilities,
@@ -37,7 +38,6 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import Remove, Update
-from arp.protocol.renderer_connection import RendererConnection
 from tests.protocol.hostile_frames import frames
 from tests.protocol.sample_messages import FROM_AGENT
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import MAX_PENDING_BYTES, Screen, is_text_part
 from arp.protocol.errors import ErrorPayload, InvalidPatch, ResourceLimit
 from arp.protocol.messages import (
     AgentCapabilities,
@@ -29,7 +30,6 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import Insert, PatchOp, Remove, Update
-from arp.protocol.screen import MAX_PENDING_BYTES, Screen, is_text_part
 
 
 def text(component_id: str, content: str = "x") -> Component:

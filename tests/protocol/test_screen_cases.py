@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.messages import ErrorMessage, RendererHello
-from arp.protocol.renderer_connection import RendererConnection
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "schemas" / "cases" / "screen.json").read_text(encoding="utf-8")

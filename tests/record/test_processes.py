@@ -11,7 +11,7 @@ from arp.ledger.fact_types import ProfileViolation
 from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.messages import Input
 from arp.redact.redactor import MARK
-from arp.session.inputs import submit
+from arp.session.input.receive import submit
 from arp.session.turn_end import end_turn
 from tests.record.rig import Recording
 from tests.redact.test_redactor import ORDINARY, SECRETS

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect as websocket
 
 from arp import App, ui
 from arp.client.client import ArpClient, connect
-from arp.protocol.screen import TurnScreen
+from arp.protocol.connection.screen import TurnScreen
 from arp.runtime.contract import types as ari
 from tests.server.processes import Process, start
 from tests.support.serving import serving

@@ -303,7 +303,7 @@ async def test_socket_that_shows_no_token_in_time_is_closed(
     server: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T17: 1008; whoever has shown one stays."""
-    monkeypatch.setattr("arp.hub.peer.HELLO_DEADLINE_S", 0.2)
+    monkeypatch.setattr("arp.hub.peers.peer.HELLO_DEADLINE_S", 0.2)
     async with raw(server) as late, raw(server) as known:
         await known.send(hello_of("k", token="a"))
         await known.until("session")

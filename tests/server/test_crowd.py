@@ -11,8 +11,8 @@ import pytest
 
 from arp import App, Turn, ui
 from arp.protocol.catalog import VERSIONS
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.messages import RendererCapabilities, RendererHello
-from arp.protocol.renderer_connection import RendererConnection
 from tests.server.sockets import Raw, raw
 from tests.support.serving import Serving, serving
 

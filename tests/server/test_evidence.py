@@ -23,11 +23,11 @@ from arp.audit.evidence.fact_lines import split_line
 from arp.audit.evidence.manifest import FACTS
 from arp.audit.evidence.pack import Pack
 from arp.cli import main
-from arp.hub.player import Player
+from arp.hub.readers.player import Player
 from arp.ledger.fact import decode
 from arp.protocol.codec import agent_decoder
+from arp.protocol.connection.screen import Screen
 from arp.protocol.json_value import Json
-from arp.protocol.screen import Screen
 from tests.hub.rig import running
 from tests.server import eventful
 from tests.server.rpc import Rpc, rpc

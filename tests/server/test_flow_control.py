@@ -9,11 +9,11 @@ import pytest
 
 from arp import App, Turn, ui
 from arp.client.client import ArpClient
-from arp.client.dial import dialer
 from arp.client.link import Link
+from arp.client.links.dial import dialer
 from arp.client.options import Options
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.messages import AgentMessage, Commit, RendererCapabilities, RendererHello
-from arp.protocol.renderer_connection import RendererConnection
 from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
 from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from arp.client.client import connect
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.messages import ErrorMessage, TurnMessage
-from arp.protocol.screen import TurnScreen
 from tests.server.processes import Process, start
 
 APP = Path(__file__).with_name("asking.py")

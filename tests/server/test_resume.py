@@ -15,12 +15,12 @@ import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
-from arp.client.sse_link import stream_headers, stream_url
+from arp.client.links.sse_link import stream_headers, stream_url
 from arp.protocol.catalog import VERSIONS
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.framing.event_stream import SseParser
 from arp.protocol.json_value import Json
 from arp.protocol.messages import RendererCapabilities, RendererHello
-from arp.protocol.renderer_connection import RendererConnection
 from tests.server.scripted import EVERYTHING, app
 from tests.server.sockets import raw
 from tests.support.serving import Serving, serving

@@ -12,11 +12,11 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
-from arp.client.sse_link import stream_url
+from arp.client.links.sse_link import stream_url
+from arp.protocol.connection.renderer_connection import RendererConnection
+from arp.protocol.connection.screen import Screen
 from arp.protocol.framing.event_stream import SseParser
 from arp.protocol.messages import RendererCapabilities, RendererHello
-from arp.protocol.renderer_connection import RendererConnection
-from arp.protocol.screen import Screen
 from tests.server.processes import Process, start
 
 DELTAS = 200_000

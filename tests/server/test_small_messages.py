@@ -11,8 +11,8 @@ import pytest
 from websockets.asyncio.client import connect
 
 from arp import App, Turn, ui
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.messages import RendererHello
-from arp.protocol.renderer_connection import RendererConnection
 from tests.support.serving import Serving, serving
 
 MOST = 1024

@@ -16,8 +16,8 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from arp.net.connections import CHECKS_PER_STALL, Stalls
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.messages import RendererCapabilities, RendererHello
-from arp.protocol.renderer_connection import RendererConnection
 from tests.server.processes import Process, start
 from tests.server.test_slow_reader import narrow
 from tests.support.waiting import becomes

@@ -17,10 +17,10 @@ import pytest
 
 from arp.client.client import ArpClient
 from arp.protocol.codec import encode_json
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.framing.envelope import CONNECT, seal, unseal
 from arp.protocol.framing.length_prefix import FrameSplitter, prefixed
 from arp.protocol.messages import RendererCapabilities
-from arp.protocol.renderer_connection import RendererConnection
 from arp.unix.socket_path import connect_to
 from tests.server.processes import Process, start
 from tests.server.test_stalls import (

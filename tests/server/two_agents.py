@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from arp import App, HubSettings, Turn, ui
-from arp.client.dial import dialer
 from arp.client.errors import LinkLost
 from arp.client.link import Link
+from arp.client.links.dial import dialer
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding, encode
 from arp.protocol.components import Component

@@ -7,11 +7,11 @@ from typing import Any
 from arp.ledger.fact import Fact
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
-from arp.session.branches import Survey
-from arp.session.branching import asks_to_turn, branch_of, turn_back
 from arp.session.effects import Effect
+from arp.session.input.branching import asks_to_turn, branch_of, turn_back
 from arp.session.recovery import end_plan, go_on
 from arp.session.session import Session
+from arp.session.tracking.branches import Survey
 from arp.session.turn_end import end_turn
 from tests.session.conversation import facts, new, user
 

@@ -11,7 +11,7 @@ from arp.protocol.components import Component
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
 from arp.session.effects import Effect, QuestionOutcome, ResolveQuestion
-from arp.session.inputs import receive
+from arp.session.input.receive import receive
 from arp.session.questions import Question
 from arp.session.session import Head, Session
 from arp.session.turn_states import Policy

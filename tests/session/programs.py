@@ -18,6 +18,8 @@ from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding
 from arp.protocol.components import Component
+from arp.protocol.connection.renderer_connection import RendererConnection
+from arp.protocol.connection.screen import Screen
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json
 from arp.protocol.limits import Limits, RendererLimits
@@ -32,13 +34,11 @@ from arp.protocol.messages import (
     SessionReady,
     SurfaceInfo,
 )
-from arp.protocol.renderer_connection import RendererConnection
-from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
 from arp.session.asking import ask_question
 from arp.session.effects import Effect, StopTurn
-from arp.session.inputs import NewTurnOptions, receive, submit
-from arp.session.recorded import Cursor, Recorded, Text
+from arp.session.input.receive import NewTurnOptions, receive, submit
+from arp.session.recording.recorded import Cursor, Recorded, Text
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
 from arp.session.session_values import set_commands, update_shared_state, update_state

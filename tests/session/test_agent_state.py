@@ -11,12 +11,12 @@ from arp.protocol.errors import ResourceLimit
 from arp.protocol.limits import Limits
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
-from arp.session.branches import Branches
 from arp.session.recovery import end_plan, go_on
 from arp.session.session import Head, Session
 from arp.session.session_settings import MAX_STATE_BYTES, Rules
 from arp.session.session_values import update_state
 from arp.session.state import decode_state, encode_state
+from arp.session.tracking.branches import Branches
 from arp.session.turn_end import end_turn
 from tests.session.conversation import AT, begun, facts, new, user
 from tests.support.restoring import restore

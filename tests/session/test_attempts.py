@@ -11,8 +11,8 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.session.asking import ask_question
 from arp.session.attempts import TurnAttempt, TurnAttempts
-from arp.session.inputs import NewTurnOptions, submit
-from arp.session.recorded import RecordedFact
+from arp.session.input.receive import NewTurnOptions, submit
+from arp.session.recording.recorded import RecordedFact
 from arp.session.recovery import recover
 from arp.session.session import FACT_HANDLERS, Head, Session
 from arp.session.session_settings import Rules

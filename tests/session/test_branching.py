@@ -12,13 +12,13 @@ from arp.protocol.errors import ArpError, InvalidMessage, SessionBusy, UnknownOb
 from arp.protocol.limits import Limits
 from arp.protocol.messages import BRANCH, REGENERATE, Input, RendererCapabilities
 from arp.session.asking import ask_question
-from arp.session.branches import BranchNotLoaded, Survey
-from arp.session.branching import asks_to_turn, check_turning
 from arp.session.effects import Acknowledge, RunTurn
-from arp.session.inputs import push
+from arp.session.input.branching import asks_to_turn, check_turning
+from arp.session.input.receive import push
 from arp.session.recovery import go_on
 from arp.session.session import Head, Session
 from arp.session.state import decode_state, encode_state
+from arp.session.tracking.branches import BranchNotLoaded, Survey
 from arp.session.turn_end import end_turn
 from arp.session.turn_queue import promote
 from arp.surface.change import RenderChange

@@ -10,12 +10,12 @@ from arp.ledger.fact import Fact
 from arp.protocol.errors import ResourceLimit
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Command, CommandChoice, CommandsMessage
-from arp.session.branches import Branches
 from arp.session.recovery import messages_of
 from arp.session.session import Head
 from arp.session.session_settings import MAX_COMMANDS_BYTES, Rules
 from arp.session.session_values import set_commands
 from arp.session.state import decode_state, encode_state
+from arp.session.tracking.branches import Branches
 from arp.session.turn_end import end_turn
 from tests.session.conversation import AT, begun, facts, new
 from tests.session.test_agent_state import _made_of, _submit

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, example, given, settings
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.components import as_object
+from arp.protocol.connection.screen import Screen
 from arp.protocol.errors import TransferDenied
 from arp.protocol.limits import Limits
 from arp.protocol.objects.messages import SurfaceSurfaceAcquiredEvent
 from arp.protocol.objects.renderer import ObjectRendererConnection, offers
 from arp.protocol.objects.wire import ObjectMessage
-from arp.protocol.screen import Screen
-from arp.session import window
+from arp.session.tracking import window
 from arp.view.objects.dialect import ObjectDialect
 from tests.session.programs import BEGIN, FEATURES, Run, arrangements, steps
 from tests.support.examples import examples

@@ -10,9 +10,9 @@ from arp.ledger.fact import decode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.session.effects import Acknowledge
-from arp.session.input_log import REMEMBERED, InputLog, files_named
-from arp.session.inputs import receive
+from arp.session.input.receive import receive
 from arp.session.session import Head, Session
+from arp.session.tracking.input_log import REMEMBERED, InputLog, files_named
 from arp.session.turn_end import end_turn
 from arp.surface.draft_answer import understand_draft
 from tests.support.restoring import restore

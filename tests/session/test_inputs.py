@@ -25,12 +25,12 @@ from arp.protocol.messages import Input
 from arp.protocol.patch import Append, Remove, Replace, Update
 from arp.session.asking import ask_question, replace_question
 from arp.session.effects import Acknowledge, RunTurn, StopTurn
-from arp.session.input_log import GivenAnswer
-from arp.session.inputs import MAX_QUEUE, NewTurnOptions, receive, submit
+from arp.session.input.receive import MAX_QUEUE, NewTurnOptions, receive, submit
 from arp.session.questions import Question
 from arp.session.session import QuestionOptions, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
+from arp.session.tracking.input_log import GivenAnswer
 from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.draft_answer import understand_draft

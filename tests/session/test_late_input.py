@@ -16,7 +16,7 @@ from arp.protocol.errors import InvalidAnswer, InvalidMessage
 from arp.protocol.messages import Input
 from arp.protocol.patch import Remove
 from arp.session.asking import answer_question, ask_question, cancel_question, decline_question
-from arp.session.late_input import check_in_time
+from arp.session.input.late_input import check_in_time
 from arp.session.questions import Question
 from arp.session.session import Session
 from arp.surface.change import PatchChange, RenderChange

@@ -11,8 +11,8 @@ from arp.ledger.fact import Fact
 from arp.protocol.errors import AgentFailed, SessionBusy, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
-from arp.session.branching import check_turning
 from arp.session.effects import Acknowledge, RunTurn
+from arp.session.input.branching import check_turning
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules

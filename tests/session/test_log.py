@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from arp.ledger.fact import decode
+from arp.protocol.connection.screen import Screen
 from arp.protocol.messages import Commit, InputEcho, TurnMessage
-from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
-from arp.session.log import Log
-from arp.session.recorded import (
+from arp.session.recording.log import Log
+from arp.session.recording.recorded import (
     SAYING,
     THINKING,
     Batch,

@@ -9,7 +9,7 @@ from arp.protocol.errors import InvalidPatch, SurfaceDestroyed
 from arp.protocol.json_value import Json
 from arp.protocol.patch import Append, Update
 from arp.session.asking import ask_question
-from arp.session.outside_change import change_shown
+from arp.session.input.outside_change import change_shown
 from arp.session.session import Session
 from arp.session.turn_end import end_turn
 from arp.surface.change import RenderChange

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arp.protocol.codec import renderer_decoder
 from arp.protocol.messages import Patch, Render, RendererHello, SessionReady
-from arp.session.recorded import Cursor
+from arp.session.recording.recorded import Cursor
 from arp.session.recovery import messages_of
 from arp.session.session import Session
 from tests.session.programs import (

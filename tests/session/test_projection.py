@@ -28,7 +28,7 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import Remove
-from arp.session.projection import (
+from arp.session.recording.projection import (
     At,
     commit_messages,
     project,

@@ -7,7 +7,7 @@ import pytest
 from arp.protocol.errors import InvalidMessage, ResourceLimit, UnknownObject
 from arp.protocol.limits import Limits
 from arp.session.effects import RunTurn
-from arp.session.inputs import MAX_QUEUE, push
+from arp.session.input.receive import MAX_QUEUE, push
 from arp.session.state import encode_state
 from arp.session.turn_end import end_turn
 from arp.session.turn_queue import begin_next, edit_queued

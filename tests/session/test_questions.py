@@ -9,7 +9,7 @@ import pytest
 from arp.ledger.fact_types import REQUIRED_IDS
 from arp.protocol.errors import InvalidComponent
 from arp.session.questions import MAX_CLOSED, Questions
-from arp.session.recorded import RecordedFact
+from arp.session.recording.recorded import RecordedFact
 from arp.session.session import FACT_HANDLERS
 from tests.session.conversation import new
 

@@ -13,7 +13,7 @@ from arp.protocol.messages import (
     Delta,
     DeltaPayload,
 )
-from arp.session.recorded import SAYING, THINKING, Text, recorded_text
+from arp.session.recording.recorded import SAYING, THINKING, Text, recorded_text
 from arp.view.frames import FrameGroup
 from tests.session.conversation import AT, FULL
 

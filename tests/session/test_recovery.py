@@ -13,11 +13,11 @@ from arp.protocol.errors import InternalError, error_payload
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Delta, DeltaPayload, Input, ToolEnd, ToolEndPayload
 from arp.session.asking import answer_question, ask_question, cancel_question, decline_question
-from arp.session.branching import check_turning
 from arp.session.effects import Acknowledge, RunTurn
-from arp.session.inputs import receive, submit
-from arp.session.log import ReadOnly
+from arp.session.input.branching import check_turning
+from arp.session.input.receive import receive, submit
 from arp.session.questions import Question
+from arp.session.recording.log import ReadOnly
 from arp.session.recovery import Interrupted, messages_of, recover, seal
 from arp.session.session import Head, QuestionOptions, Session
 from arp.session.turn_end import cancel_turn, end_turn

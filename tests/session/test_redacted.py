@@ -14,7 +14,7 @@ from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
 from arp.session.asking import ask_question
 from arp.session.effects import ResolveQuestion
-from arp.session.recorded import SAYING, THINKING
+from arp.session.recording.recorded import SAYING, THINKING
 from arp.session.session import Head, Session
 from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange

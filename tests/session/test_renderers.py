@@ -5,7 +5,7 @@ from __future__ import annotations
 from arp.ledger.fact import decode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererInfo, Viewport
-from arp.session.inputs import InputSender, receive
+from arp.session.input.receive import InputSender, receive
 from arp.session.session import Head, Session
 from arp.session.turn_end import end_turn
 from arp.surface.draft_answer import understand_draft

@@ -6,8 +6,8 @@ import pytest
 
 from arp.protocol.errors import InvalidSerial
 from arp.session.asking import ask_question
-from arp.session.inputs import push
-from arp.session.serials import Serials
+from arp.session.input.receive import push
+from arp.session.tracking.serials import Serials
 from tests.session.conversation import begun, confirm, facts, send, user
 from tests.support.restoring import restore
 

@@ -19,7 +19,7 @@ from arp.protocol.patch import Reorder, Replace, Update
 from arp.session.approval import ApprovalRequest, ApprovalTerms, Grant
 from arp.session.asking import answer_question, ask_question, cancel_question, mark_input
 from arp.session.effects import RunTurn, StopTurn
-from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
+from arp.session.recording.recorded import THINKING, Cursor, RecordedFact, SessionName
 from arp.session.session import FACT_HANDLERS, QuestionOptions, Session
 from arp.session.session_settings import (
     MAX_FEEDBACK,

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from arp.ledger.fact import Fact, decode
 from arp.protocol.limits import Limits
 from arp.session import state as state_module
-from arp.session import window
 from arp.session.asking import ask_question
 from arp.session.recovery import go_on, recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
+from arp.session.tracking import window
 from arp.surface.change import RenderChange
 from tests.session.conversation import AT, confirm, facts, new, send, text, user, watched
 from tests.session.programs import BEGIN, PROFILES, Run, fresh, state, steps

@@ -35,7 +35,7 @@ from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import Remove, Update
 from arp.session.asking import ask_question
 from arp.session.effects import ResolveQuestion, SurfaceClosed
-from arp.session.inputs import receive
+from arp.session.input.receive import receive
 from arp.session.session import Head, Session
 from arp.session.session_values import update_shared_state
 from arp.session.state import decode_state, encode_state

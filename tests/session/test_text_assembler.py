@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from arp.protocol.connection.screen import Screen
 from arp.protocol.messages import Commit, Delta, Render
 from arp.protocol.patch import Remove
-from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
-from arp.session.log import TextAssembler
-from arp.session.recorded import SAYING, THINKING, Cursor, Text, recorded_text
+from arp.session.recording.log import TextAssembler
+from arp.session.recording.recorded import SAYING, THINKING, Cursor, Text, recorded_text
 from tests.session.conversation import text
 
 

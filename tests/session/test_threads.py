@@ -9,10 +9,10 @@ from arp.protocol.errors import ResourceLimit, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.session.asking import ask_question
-from arp.session.inputs import NewTurnOptions, submit
+from arp.session.input.receive import NewTurnOptions, submit
 from arp.session.session import Session
 from arp.session.state import decode_state, encode_state
-from arp.session.threads import MOST_THREADS, THREAD, Threads
+from arp.session.tracking.threads import MOST_THREADS, THREAD, Threads
 from arp.session.turn_end import end_turn
 from arp.surface.change import RenderChange
 from tests.session.conversation import AT, confirm, facts, new, send, user

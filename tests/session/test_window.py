@@ -10,12 +10,12 @@ import pytest
 from arp.protocol.errors import ArpError, InvalidPatch, UnknownObject
 from arp.protocol.messages import Commit, SessionReady
 from arp.protocol.patch import Insert, Remove, Replace, Update
-from arp.session import window
 from arp.session.asking import ask_question, cancel_question
-from arp.session.recorded import Cursor, RecordedFact
+from arp.session.recording.recorded import Cursor, RecordedFact
 from arp.session.session import Session
+from arp.session.tracking import window
+from arp.session.tracking.window import RECENT_TURNS
 from arp.session.turn_end import end_turn
-from arp.session.window import RECENT_TURNS
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.profile import DRAFT
 from arp.view.snapshot import catch_up, snapshot

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from arp.ledger.fact import Fact
 from arp.protocol.limits import Limits
 from arp.redact.redactor import Redactor
-from arp.session.branches import Survey
 from arp.session.recovery import end_plan, go_on
 from arp.session.session import Head, Session
+from arp.session.tracking.branches import Survey
 from arp.session.turn_states import Policy
 
 

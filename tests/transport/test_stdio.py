@@ -13,7 +13,7 @@ import pytest
 
 from arp import Turn
 from arp.access.principal import Principal
-from arp.hub.peer import Peer
+from arp.hub.peers.peer import Peer
 from arp.hub.runner import Handler
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.stdio import MAX_LINE_BYTES, lines, serve_stdio

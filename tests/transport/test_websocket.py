@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arp.access.principal import Principal
-from arp.hub.peer import Peer
+from arp.hub.peers.peer import Peer
 from arp.live.outbox import LOW_WATER_BYTES
 from arp.transport.websocket import SocketOutbox, talk
 from arp.transport.wire import PIECE_BYTES

@@ -22,7 +22,7 @@ from arp.protocol.errors import (
 )
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Viewport
-from arp.session.inputs import push
+from arp.session.input.receive import push
 from arp.store.memory import MemoryStore
 from arp.turn.question_outcome import DECLINED, QuestionWithdrawn
 from tests.hub.rig import FEATURES, HeldStore, Renderer, running, settled, started

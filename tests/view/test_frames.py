@@ -24,7 +24,7 @@ from arp.protocol.messages import (
     ToolProgress,
     ToolProgressPayload,
 )
-from arp.session.recorded import SAYING, THINKING, Text, recorded_text
+from arp.session.recording.recorded import SAYING, THINKING, Text, recorded_text
 from arp.view.frames import (
     MAX_FRAME_BYTES,
     PIECE_BYTES,

@@ -8,7 +8,7 @@ from arp.protocol.catalog import VERSIONS
 from arp.protocol.components import Component
 from arp.protocol.messages import RendererCapabilities, SurfaceInfo
 from arp.protocol.patch import Remove, Update
-from arp.session.recorded import RecordedFact
+from arp.session.recording.recorded import RecordedFact
 from arp.session.surfaces import close_surface, open_surface
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.frames import FrameGroup

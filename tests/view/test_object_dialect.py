@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.protocol.agent_connection import AgentEvent, ConnectionFailure
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.codec import encode_json
 from arp.protocol.components import Component
+from arp.protocol.connection.agent_connection import AgentEvent, ConnectionFailure
 from arp.protocol.errors import ErrorPayload, TransferDenied
 from arp.protocol.limits import Limits, RendererLimits
 from arp.protocol.messages import (
@@ -52,7 +52,7 @@ from arp.protocol.objects.messages import (
 from arp.protocol.objects.renderer import ObjectRendererConnection, Offer, offers
 from arp.protocol.objects.wire import DISPLAY, ObjectMessage, read
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Update
-from arp.session.window import RECENT_TURNS
+from arp.session.tracking.window import RECENT_TURNS
 from arp.view.objects import flat as object_flat
 from arp.view.objects.dialect import MAX_KNOWN_SERIALS, MAX_WAITING_COMMITS, ObjectDialect
 

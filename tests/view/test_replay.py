@@ -15,7 +15,7 @@ from arp.protocol.components import Component
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import AgentMessage, Render, RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Update
-from arp.session.recorded import RecordedFact
+from arp.session.recording.recorded import RecordedFact
 from arp.session.session import Session
 from arp.session.turn_end import end_turn
 from arp.session.turn_queue import edit_queued

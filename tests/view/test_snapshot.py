@@ -15,6 +15,7 @@ import pytest
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import encode_json
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.limits import RendererLimits
 from arp.protocol.mark import OutputAnchor
@@ -39,8 +40,7 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import PatchOp, Remove, Reorder, Replace, Update
-from arp.protocol.screen import Screen
-from arp.session.recorded import Cursor, SessionName
+from arp.session.recording.recorded import Cursor, SessionName
 from arp.view.profile import DRAFT, Profile, profile_of
 from arp.view.snapshot import LONG_PART, catch_up, snapshot, snapshot_turns, version_of
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from arp.protocol.connection.screen import Screen, TurnScreen
 from arp.protocol.messages import Commit, TurnMessage
-from arp.protocol.screen import Screen, TurnScreen
 from arp.view.stream_end import ends_stream, holds_queue, is_waiting, stream_end
 
 ANSWER = {"input_type": "text", "data": {}}

@@ -18,8 +18,8 @@ from arp.protocol.mark import Mark, OutputAnchor
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.tree import Tree
-from arp.session.projection import At
-from arp.session.recorded import AppliedCommit, RecordedFact
+from arp.session.recording.projection import At
+from arp.session.recording.recorded import AppliedCommit, RecordedFact
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.surface import Surface
 from arp.view.profile import Profile, profile_of

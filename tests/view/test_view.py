@@ -19,7 +19,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Append, Remove, Reorder, Update
 from arp.protocol.tree import Tree
-from arp.session.recorded import Batch, RecordedFact
+from arp.session.recording.recorded import Batch, RecordedFact
 from arp.session.session import Session
 from arp.session.turn_end import end_turn
 from arp.session.turn_queue import edit_queued

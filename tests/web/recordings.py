@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from random import Random
 
 from arp.ledger.fact import Fact
+from arp.protocol.connection.renderer_connection import RendererConnection
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import ErrorMessage, RendererHello
-from arp.protocol.renderer_connection import RendererConnection
 from arp.session.recovery import messages_of
 from tests.session.programs import BEGIN, ENCODINGS, PROFILES, WEIGHTED, Run, encoded, state
 from tests.web.wrong_frames import frames as wrong_frames

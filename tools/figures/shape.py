@@ -15,7 +15,7 @@ MOST_FILES = 16
 HARD_FILES: dict[str, tuple[str, ...]] = {
     "hub": ("arp/hub/hub.py",),
     "tree": ("arp/protocol/tree.py",),
-    "inputs": ("arp/session/inputs.py",),
+    "inputs": ("arp/session/input/receive.py",),
     "translate": ("arp/view/translate.py",),
     "object dialect": (
         "arp/view/objects/dialect.py",

@@ -18,7 +18,7 @@ from arp.audit.models.reading import added, brief, part, text, texts
 from arp.audit.models.records import Durations, Record, RecordWindow, Rule
 from arp.ledger.fact import Fact
 from arp.protocol.json_value import JsonObject
-from arp.session.threads import MOST_THREADS
+from arp.session.tracking.threads import MOST_THREADS
 
 MOST_TURNS: Final = 50
 """Number of ended turns that are kept."""

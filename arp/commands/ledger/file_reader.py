@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 from arp.commands.ledger.reader import ListedSession, ReaderError
 from arp.control.facts import FactFilter
-from arp.hub.verification import Verifier
+from arp.hub.readers.verification import Verifier
 from arp.ledger.chain import ChainCheck, KeptCheck
 from arp.store.blobs import BlobStore
 from arp.store.errors import StoreError

@@ -16,7 +16,7 @@ import click
 from arp.access.principal import Principal
 from arp.commands.output import fail, printable
 from arp.commands.replay.playing import read_recording
-from arp.hub.player import Player
+from arp.hub.readers.player import Player
 from arp.ledger.fact import Fact
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError, sentence

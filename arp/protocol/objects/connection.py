@@ -18,8 +18,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from arp.protocol.agent_connection import MAX_REJECTED, ConnectionFailure
 from arp.protocol.codec import Encoding
+from arp.protocol.connection.agent_connection import MAX_REJECTED, ConnectionFailure
 from arp.protocol.errors import ArpError, InvalidMessage, InvalidMethod, ResourceLimit
 from arp.protocol.objects.messages import (
     INTERFACES,

@@ -20,8 +20,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from arp.protocol.agent_connection import ConnectionFailure
 from arp.protocol.codec import Encoding, agent_decoder, join_frames
+from arp.protocol.connection.agent_connection import ConnectionFailure
+from arp.protocol.connection.renderer_connection import DRAFT_EPOCH, RendererConnection
 from arp.protocol.draft_agent import CUT_OFF
 from arp.protocol.errors import (
     NO_CODE,
@@ -76,7 +77,6 @@ from arp.protocol.objects.messages import (
 from arp.protocol.objects.plain_agent import PlainAgent, moves_components
 from arp.protocol.objects.renderer import ObjectRendererConnection, offers
 from arp.protocol.objects.wire import ObjectMessage
-from arp.protocol.renderer_connection import DRAFT_EPOCH, RendererConnection
 
 TITLES = (SurfaceSetTitleRequest, ToplevelSetTitleRequest)
 

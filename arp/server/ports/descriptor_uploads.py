@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from starlette.datastructures import Headers, UploadFile
 
 from arp.access.principal import Key, keys_of
-from arp.hub.peer import Peer
+from arp.hub.peers.peer import Peer
 from arp.protocol.errors import ArpError, InvalidMessage, Unauthenticated
 from arp.protocol.json_value import Json, JsonObject
 from arp.server.uploads import READ_BYTES, Intake, UploadedFile, shown_name

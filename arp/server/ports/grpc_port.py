@@ -24,8 +24,8 @@ from arp.access.client_address import client_of
 from arp.access.leases import Lease
 from arp.access.principal import Principal, keys_of
 from arp.access.usage import Slot
-from arp.hub.object_peer import peer_speaking
-from arp.hub.peer import Peer
+from arp.hub.peers.object_peer import peer_speaking
+from arp.hub.peers.peer import Peer
 from arp.net.grpc_bounds import (
     IDLE_S,
     MAX_CALLS,

@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from arp.access.principal import Principal
 from arp.control.connection import Connection
-from arp.hub.object_peer import peer_speaking
-from arp.hub.peer import Peer
+from arp.hub.peers.object_peer import peer_speaking
+from arp.hub.peers.peer import Peer
 from arp.process.stop_signals import StopSignals
 from arp.protocol.framing.envelope import Dialect
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from arp.control.connection import Connection
-from arp.hub.object_peer import peer_speaking
-from arp.hub.peer import Peer
+from arp.hub.peers.object_peer import peer_speaking
+from arp.hub.peers.peer import Peer
 from arp.protocol.codec import Encoding
 from arp.protocol.framing.envelope import Dialect
 from arp.server.state import Requester, ServerState, expel, log_arrival

@@ -20,12 +20,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from arp.hub.inbound import LARGE_BYTES, ParsedFrame
-from arp.hub.peer import Peer
+from arp.hub.peers.peer import Peer
 from arp.live.trace import is_tracing, log_received
-from arp.protocol.agent_connection import AgentConnection, RejectedMessage
 from arp.protocol.capabilities import PING
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import encode_json
+from arp.protocol.connection.agent_connection import AgentConnection, RejectedMessage
 from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_payload
 from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck, Ping, Pong
 from arp.server.answers import status_of

@@ -24,8 +24,8 @@ from msgspec.structs import replace
 from arp.access.leases import Lease
 from arp.access.principal import Key, Principal
 from arp.access.usage import Slot, UsageCounter, UsageLimits
-from arp.hub.object_peer import peer_speaking
-from arp.hub.peer import Peer
+from arp.hub.peers.object_peer import peer_speaking
+from arp.hub.peers.peer import Peer
 from arp.net.connections import ConnectionWatch, MessageProgress, descriptor_limit
 from arp.protocol.codec import Encoding
 from arp.protocol.errors import RateLimited

@@ -13,14 +13,14 @@ from arp.live.listing import ChatListQuery
 from arp.live.live_session import LiveSession
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.codec import encode_json
+from arp.protocol.connection.screen import ToolRun, is_text_part
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.framing.event_stream import encode_event
 from arp.protocol.json_value import JsonObject
-from arp.protocol.screen import ToolRun, is_text_part
 from arp.protocol.validate import explain, fits
 from arp.server.answers import json_response, shown_response
 from arp.server.state import Requester, StreamRoute, requester
-from arp.session.window import PastTurn
+from arp.session.tracking.window import PastTurn
 from arp.store.session_list import Match, SessionMeta
 from arp.transport.event_stream import ReadyEvents, stream
 from arp.transport.queue_outbox import QueueOutbox

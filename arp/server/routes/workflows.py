@@ -30,6 +30,7 @@ from arp.live.trace import traced
 from arp.protocol.capabilities import AGENT_FEATURES, LEVELS
 from arp.protocol.codec import agent_decoder, encode_shown
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen, TurnScreen
 from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, SessionNotFound
 from arp.protocol.framing.event_stream import DONE, EVENT_STREAM, encode_event
 from arp.protocol.json_value import Json, JsonObject, check_count, check_plain_json
@@ -53,12 +54,11 @@ from arp.protocol.messages import (
     ToolStart,
     TurnMessage,
 )
-from arp.protocol.screen import Screen, TurnScreen
 from arp.server.answers import json_response, shown_response
 from arp.server.routes.chats import bounded, tool_object
 from arp.server.state import Requester, StreamRoute, log_arrival, requester
 from arp.server.uploads import UploadedFile
-from arp.session.window import PastTurn
+from arp.session.tracking.window import PastTurn
 from arp.transport.event_stream import ReadyEvents, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send

@@ -33,8 +33,8 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 from msgspec import Struct
 
-from arp.protocol.agent_connection import AgentEvent, ConnectionFailure
 from arp.protocol.codec import Encoding, agent_decoder
+from arp.protocol.connection.agent_connection import AgentEvent, ConnectionFailure
 from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits, RendererLimits

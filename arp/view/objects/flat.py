@@ -20,6 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.messages import (
     AgentMessage,
     Commit,
@@ -39,9 +40,8 @@ from arp.protocol.objects.messages import (
 )
 from arp.protocol.objects.model import component_count
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace
-from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Tree
-from arp.session.window import REMEMBERED_IDS, Window
+from arp.session.tracking.window import REMEMBERED_IDS, Window
 
 INPUT: Final = "input"
 """`TURN/input` is the component with the text that started a turn."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from arp.client.events import Connected, Event, Skipped
+from arp.protocol.connection.screen import Screen
 from arp.protocol.messages import FINAL_STATUSES, Commit, ErrorMessage, InputAck, TurnMessage
-from arp.protocol.screen import Screen
 
 T = TypeVar("T")
 

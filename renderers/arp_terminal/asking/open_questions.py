@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from arp.protocol.catalog import asks
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import FINAL_STATUSES, Permission
-from arp.protocol.screen import Screen
 from arp_terminal.drawing.permission import input_of
 from arp_terminal.drawing.questions import is_open
 

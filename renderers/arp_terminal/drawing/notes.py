@@ -8,9 +8,9 @@ from msgspec import Struct
 from rich.console import RenderableType
 from rich.text import Text
 
+from arp.protocol.connection.screen import ToolRun
 from arp.protocol.errors import sentence
 from arp.protocol.safe_text import sanitise
-from arp.protocol.screen import ToolRun
 from arp_terminal.drawing.blocks import HangingBlock, stack
 from arp_terminal.drawing.palette import BAD, DIM, GOOD, WARN
 from arp_terminal.drawing.tool_run import draw_tool

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Permission
-from arp.protocol.screen import TurnScreen
 from arp_terminal.drawing.blocks import stack
 from arp_terminal.drawing.palette import ACCENT, BAD, BOLD, DIM, TITLE, WARN
 from arp_terminal.drawing.props import label, line, paragraph

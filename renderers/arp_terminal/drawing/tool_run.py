@@ -11,11 +11,11 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from arp.protocol.connection.screen import ToolRun
 from arp.protocol.errors import sentence
 from arp.protocol.framing.program_output import printed
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
-from arp.protocol.screen import ToolRun
 from arp_terminal.drawing.blocks import HangingBlock, cut, indented, stack
 from arp_terminal.drawing.markdown import shown_address
 from arp_terminal.drawing.palette import BAD, BOLD, DIM, GOOD, WARN

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.errors import ErrorPayload, sentence
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import InputEcho
-from arp.protocol.screen import TurnScreen
 from arp_terminal.drawing.blocks import HangingBlock, cut, indented
 from arp_terminal.drawing.palette import BAD, BOLD, DIM, ITALIC, PROMPT_SIGN, USER
 from arp_terminal.drawing.props import items, line, lines, number, objects, output

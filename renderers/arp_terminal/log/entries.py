@@ -16,7 +16,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.components import Component
-from arp.protocol.screen import ToolRun, TurnScreen
+from arp.protocol.connection.screen import ToolRun, TurnScreen
 from arp_terminal.asking.open_questions import is_open_question
 from arp_terminal.drawing.blocks import indented, stack
 from arp_terminal.drawing.markdown import markdown

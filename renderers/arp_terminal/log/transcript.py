@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from arp.protocol.connection.screen import Screen, ToolRun
 from arp.protocol.messages import (
     Commit,
     Delta,
@@ -30,7 +31,6 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import Insert, Replace
-from arp.protocol.screen import Screen, ToolRun
 from arp_terminal.log.entries import Entry
 from arp_terminal.log.turn_log import TurnLog
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from arp.protocol.components import AUTHOR, Component
+from arp.protocol.connection.screen import Screen, TurnScreen
 from arp.protocol.mark import Piece, pieces_of
 from arp.protocol.messages import FINAL_STATUSES
-from arp.protocol.screen import Screen, TurnScreen
 from arp_terminal.asking.open_questions import is_question
 from arp_terminal.drawing.pieces import MarkdownCut, finished, is_open_fence, lines_over
 from arp_terminal.drawing.questions import is_open

@@ -19,11 +19,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from arp.client.events import Connected, Disconnected, Event, Skipped
+from arp.protocol.connection.screen import Screen, ToolRun, TurnScreen
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentHello, Delta, ErrorMessage
 from arp.protocol.messages import Command as Offered
-from arp.protocol.screen import Screen, ToolRun, TurnScreen
 from arp_terminal.asking.commands import (
     Command,
     completed,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.safe_text import sanitise_line
-from arp.protocol.screen import TurnScreen
 from arp_terminal.programs.conversation import Conversation
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -6,7 +6,7 @@ import pytest
 
 from arp.audit.models.records import Durations
 from arp.audit.models.turns import MOST_TURNS
-from arp.session.threads import MOST_THREADS
+from arp.session.tracking.threads import MOST_THREADS
 from tests.audit.models.story import IN_TURN, Story
 
 SIDE = {"thread_id": "side", "turn_id": "s1"}

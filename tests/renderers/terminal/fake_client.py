@@ -8,6 +8,7 @@ from typing import Any
 
 from arp.client.events import Connected, Disconnected, Event
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
@@ -29,7 +30,6 @@ from arp.protocol.messages import (
     TurnStatus,
 )
 from arp.protocol.patch import PatchOp, Update
-from arp.protocol.screen import Screen
 
 SESSION = "s1"
 

@@ -8,6 +8,7 @@ import pytest
 
 from arp.client.events import Connected, Disconnected, Event, Skipped
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen, ToolRun
 from arp.protocol.errors import ErrorPayload, ResourceLimit
 from arp.protocol.messages import (
     AgentCapabilities,
@@ -21,7 +22,6 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.messages import Command as Offered
-from arp.protocol.screen import Screen, ToolRun
 from arp_terminal.asking.commands import Command
 from arp_terminal.drawing.notes import Note
 from arp_terminal.programs.conversation import Conversation

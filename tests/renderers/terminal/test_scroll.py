@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from arp.protocol.components import Component, author_of
+from arp.protocol.connection.screen import Screen
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.messages import (
     Commit,
@@ -20,7 +21,6 @@ from arp.protocol.messages import (
     SurfaceMessage,
 )
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Update
-from arp.protocol.screen import Screen
 from arp_terminal.log.scroll import Scroll
 from arp_terminal.log.transcript import Transcript
 from arp_terminal.options import Options

@@ -11,9 +11,9 @@ import pytest
 
 from arp import App, Turn
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import ToolRun
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
-from arp.protocol.screen import ToolRun
 from arp_terminal.drawing.tool_run import draw_tool
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import ToolRun, TurnScreen
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import InputEcho
-from arp.protocol.screen import ToolRun, TurnScreen
 from arp_terminal.drawing.blocks import stack
 from arp_terminal.drawing.turn import draw_end, is_said
 from arp_terminal.log.entries import EntrySource, Item, entry_of

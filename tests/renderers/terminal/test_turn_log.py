@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen
 from arp.protocol.mark import OutputAnchor
 from arp.protocol.messages import (
     Commit,
@@ -23,7 +24,6 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import PatchOp, Update
-from arp.protocol.screen import Screen
 from arp_terminal.log.entries import Entry
 from arp_terminal.log.transcript import Transcript
 

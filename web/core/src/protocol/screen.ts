@@ -4,7 +4,7 @@
  * Theory of operation. `delta`, tool messages, `turn`, `input` and `error` take effect on arrival. `render`
  * and `patch` wait for their `commit`. A commit applies all of them, or none if one does not fit. `turn()`
  * and `surface()` return immutable values: the same object until something in it changes. `dirty` collects the
- * keys of everything that changed; its reader empties it. The rules are those of `arp/protocol/screen.py`,
+ * keys of everything that changed; its reader empties it. The rules are those of `arp/protocol/connection/screen.py`,
  * and shared test cases check both. Source: protocol.md 2.
  */
 

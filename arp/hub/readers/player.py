@@ -18,7 +18,7 @@ from arp.audit.evidence.pacing import Pacing
 from arp.ledger.fact import Fact
 from arp.live.live_session import LiveSession
 from arp.protocol.errors import ArpError
-from arp.session.projection import StoredChange, restored
+from arp.session.recording.projection import StoredChange, restored
 
 _OWN: Final = frozenset(
     (

@@ -23,14 +23,14 @@ from arp.live.delivery import Viewer
 from arp.live.files import IncomingFile
 from arp.live.outbox import FrameOutbox
 from arp.live.trace import is_tracing, log_received, traced
-from arp.protocol.agent_connection import (
+from arp.protocol.capabilities import NO_APP
+from arp.protocol.codec import Encoding
+from arp.protocol.connection.agent_connection import (
     AgentConnection,
     AgentEvent,
     ConnectionFailure,
     RejectedMessage,
 )
-from arp.protocol.capabilities import NO_APP
-from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (

@@ -56,11 +56,11 @@ from arp.session.effects import (
     ResolveQuestion,
     StopTurn,
 )
-from arp.session.input_log import GivenAnswer, files_named
 from arp.session.questions import Question
-from arp.session.recorded import RecordedFact
+from arp.session.recording.recorded import RecordedFact
 from arp.session.session import Session
 from arp.session.surfaces import close_surface
+from arp.session.tracking.input_log import GivenAnswer, files_named
 from arp.session.turn_end import cancel_turn
 from arp.session.turn_queue import begin_next, edit_queued, enqueue, promote
 from arp.surface.answers import (

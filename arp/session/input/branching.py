@@ -13,9 +13,8 @@ from __future__ import annotations
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import BRANCH, REGENERATE, Input
-from arp.session.branches import Branches, Survey
 from arp.session.effects import Effect
-from arp.session.inputs import (
+from arp.session.input.receive import (
     BEGINNING,
     NO_SENDER,
     UNKNOWN,
@@ -29,6 +28,7 @@ from arp.session.inputs import (
     turn_submitted,
 )
 from arp.session.session import Session
+from arp.session.tracking.branches import Branches, Survey
 from arp.session.turn_end import end_turn
 from arp.session.turn_queue import record_queue
 

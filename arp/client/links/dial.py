@@ -18,8 +18,8 @@ from arp.protocol.codec import Encoding
 from arp.protocol.errors import LocalError
 
 if TYPE_CHECKING:
-    from arp.client.grpc_link import GrpcLink
-    from arp.client.unix_link import UnixLink, UnixListener
+    from arp.client.links.grpc_link import GrpcLink
+    from arp.client.links.unix_link import UnixLink, UnixListener
 
 UNIX_ENCODING: Encoding = "msgpack"
 """Encoding over a Unix socket, if the caller names none (protocol.md 6)."""
@@ -85,23 +85,23 @@ class Dialer:
     async def _open(self, kind: Kind, hello: bytes) -> Link:
         # Imported only when it is used: importing httpx takes longer than connecting.
         if kind == "websocket":
-            from arp.client.websocket_link import open_websocket
+            from arp.client.links.websocket_link import open_websocket
 
             return await open_websocket(self.address, self.access, hello)
         if kind == "sse":
-            from arp.client.sse_link import open_sse
+            from arp.client.links.sse_link import open_sse
 
             return await open_sse(self.address, self.access, hello)
         if kind == "unix":
             return await self._open_unix(hello)
         if kind == "grpc":
             return await self._open_grpc(hello)
-        from arp.client.stdio_link import open_stdio
+        from arp.client.links.stdio_link import open_stdio
 
         return await open_stdio(self.address, hello, on_stderr=self.on_stderr)
 
     async def _open_unix(self, hello: bytes) -> Link:
-        from arp.client.unix_link import UnixListener, open_unix
+        from arp.client.links.unix_link import UnixListener, open_unix
 
         if not self.is_listening:
             self.unix_link = await open_unix(self.address, hello)
@@ -116,7 +116,7 @@ class Dialer:
 
     async def _open_grpc(self, hello: bytes) -> Link:
         try:
-            from arp.client.grpc_link import open_grpc
+            from arp.client.links.grpc_link import open_grpc
         except ModuleNotFoundError as missing:
             if missing.name != "grpc":
                 raise

@@ -17,7 +17,7 @@ from typing import Final
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
-from arp.hub.peer import HELLO_DEADLINE_S, CheckToken, Peer, PlaceFiles
+from arp.hub.peers.peer import HELLO_DEADLINE_S, CheckToken, Peer, PlaceFiles
 from arp.live.live_session import LiveSession, settle
 from arp.live.outbox import FrameOutbox
 from arp.live.tasks import start_task

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen
 from arp.protocol.errors import InvalidPatch
 from arp.protocol.patch import Insert, Replace, Update
-from arp.protocol.screen import Screen
 from arp.protocol.tree import apart
 from arp.surface.change import Change, RenderChange
 

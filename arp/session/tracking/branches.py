@@ -18,10 +18,10 @@ import msgspec
 from msgspec import Struct
 
 from arp.ledger.fact import Fact
+from arp.protocol.connection.screen import TurnScreen
 from arp.protocol.errors import LocalError
 from arp.protocol.json_value import JsonObject
-from arp.protocol.screen import TurnScreen
-from arp.session.threads import Threads
+from arp.session.tracking.threads import Threads
 
 
 class BranchNotLoaded(LocalError):

@@ -18,7 +18,7 @@ from msgspec import Struct
 from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Input
-from arp.session.inputs import (
+from arp.session.input.receive import (
     ReadTyped,
     answers_unnamed,
     component_of_data,

@@ -18,16 +18,16 @@ import msgspec
 
 from arp.ledger.fact_writer import FactWriter
 from arp.protocol.components import Component
+from arp.protocol.connection.screen import Screen
 from arp.protocol.errors import PermissionDenied
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage, Commit, InputEcho
 from arp.protocol.patch import Append
-from arp.protocol.screen import Screen
 from arp.protocol.tree import Node, Tree
 from arp.redact.redactor import Found, Redactor
 from arp.redact.stream import CONTEXT, SecretStream
-from arp.session.projection import At, project
-from arp.session.recorded import (
+from arp.session.recording.projection import At, project
+from arp.session.recording.recorded import (
     THINKING,
     Batch,
     Cursor,
@@ -37,7 +37,7 @@ from arp.session.recorded import (
     TextBatch,
     recorded_text,
 )
-from arp.session.redacted import (
+from arp.session.recording.redacted import (
     GrowingTexts,
     clean_into,
     cleaned_changes,
@@ -45,7 +45,7 @@ from arp.session.redacted import (
     cleaned_fact,
     end_of,
 )
-from arp.session.threads import THREAD, Threads
+from arp.session.tracking.threads import THREAD, Threads
 from arp.surface.change import Change
 
 TELLING = frozenset(

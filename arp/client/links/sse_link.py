@@ -15,8 +15,8 @@ import msgspec
 
 from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status
-from arp.client.http_access import lost_by_network, new_http_client, post, read_body
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
+from arp.client.links.http_access import lost_by_network, new_http_client, post, read_body
 from arp.client.options import LinkSettings
 from arp.protocol.codec import encode_json
 from arp.protocol.framing.event_stream import EVENT_STREAM, EventReader, EventTooLong

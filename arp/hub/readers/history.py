@@ -18,9 +18,9 @@ from msgspec import Struct
 from arp.live.archive import PAGE_TURNS
 from arp.live.live_session import LiveSession
 from arp.live.states import MANY_TURNS, States
-from arp.session.branches import Branches
 from arp.session.session import Session
-from arp.session.window import PastTurn
+from arp.session.tracking.branches import Branches
+from arp.session.tracking.window import PastTurn
 from arp.store.store import Store
 
 PAGE = 1000

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 import msgspec
 
 from arp.protocol.codec import Encoding, agent_decoder, encode, recode
+from arp.protocol.connection.screen import Screen
 from arp.protocol.draft_agent import DraftTurns, may_be_draft, shows_draft
 from arp.protocol.errors import ArpError, ErrorPayload, InvalidMessage
 from arp.protocol.json_value import JsonObject
@@ -47,7 +48,6 @@ from arp.protocol.messages import (
     SessionReady,
     is_unrepeatable,
 )
-from arp.protocol.screen import Screen
 
 DRAFT_EPOCH = "draft"
 """Epoch of a session on an agent side without a log."""

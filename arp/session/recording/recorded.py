@@ -13,11 +13,11 @@ import msgspec
 from msgspec import Struct
 
 from arp.ledger.fact_writer import FactWriter
+from arp.protocol.connection.screen import Screen
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, Delta, DeltaPayload
-from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
-from arp.session.projection import At
+from arp.session.recording.projection import At
 from arp.surface.change import Change
 
 _to_json = msgspec.json.Encoder().encode

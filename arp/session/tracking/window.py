@@ -18,7 +18,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from arp.protocol.components import Component
-from arp.protocol.screen import Screen, TurnScreen, is_text_part
+from arp.protocol.connection.screen import Screen, TurnScreen, is_text_part
 from arp.protocol.tree import Node, Tree
 
 RECENT_TURNS = 50

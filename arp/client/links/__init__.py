@@ -1,0 +1,1 @@
+"""Transports of the client, one file each, and the choice between them."""

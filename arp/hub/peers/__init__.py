@@ -1,0 +1,1 @@
+"""Connections of renderers and servers, in both dialects."""

@@ -1,0 +1,1 @@
+"""What an input or a change from outside does to a session."""

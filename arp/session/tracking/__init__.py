@@ -1,0 +1,1 @@
+"""What a session keeps about its past: branches, recent inputs, threads, memory."""
