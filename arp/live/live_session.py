@@ -47,8 +47,10 @@ class QuestionDeadline(Struct, frozen=True):
     """Closes the question as expired."""
 
 
-class SessionWriteBatch(Struct, frozen=True):
+class SessionWriteBatch(Struct, frozen=True, gc=False):
     """Share of one session in one write, and what follows that write."""
+
+    # Nothing that it refers to refers back, so it needs no garbage collection (`gc=False`).
 
     live: LiveSession
     expected: int
@@ -241,7 +243,9 @@ class LiveSession:
         """Set the action that runs when the next write gathers; a session has only one."""
         if not self.gone.done():
             self._before = action
-            self.mark()
+            if not self.dirty:
+                self.dirty = True
+                self._mark(self)
 
     def answer(self, viewer: Viewer, message: AgentMessage) -> None:
         """Send a small message to a renderer once everything recorded so far is durable."""

@@ -57,6 +57,10 @@ def one_piece(frames: Sequence[bytes], opcode: int) -> bytes | None:
     `Frames` cache the result, so that all sockets of a group share it.
     """
     if not isinstance(frames, Frames):
+        # Most deltas are one frame for one renderer, which needs no sum and no join.
+        if len(frames) == 1:
+            (frame,) = frames
+            return _message(frame, opcode) if len(frame) <= PIECE_BYTES else None
         return _join(frames, opcode) if sum(map(len, frames)) <= PIECE_BYTES else None
     if frames.wire is None and sum(map(len, frames)) <= PIECE_BYTES:
         frames.wire = _join(frames, opcode)
@@ -119,7 +123,7 @@ class Backlog:
         # Between two fragments of a message, no other message may be sent (RFC 6455, 5.4).
         if not self._sent and (ahead := self._pop_first()):
             self.size -= len(ahead)
-            return _join([ahead], self._opcode)
+            return _message(ahead, self._opcode)
         waiting = self._waiting()
         first = waiting[0]
         if self._sent or len(first) > PIECE_BYTES:
@@ -150,19 +154,19 @@ class Backlog:
             self._waiting().popleft()
             end = 0
         self._sent = end
-        return _head(len(piece), head) + piece
+        return _message(piece, head)
 
 
-def _join(frames: Sequence[bytes], opcode: int) -> bytes:
-    if len(frames) == 1:
-        (frame,) = frames
-        return _head(len(frame), opcode) + frame
-    return b"".join([part for one in frames for part in (_head(len(one), opcode), one)])
+def _join(messages: Sequence[bytes], opcode: int) -> bytes:
+    """Return messages encoded one after the other."""
+    return b"".join([_message(one, opcode) for one in messages])
 
 
-def _head(length: int, opcode: int) -> bytes:
+def _message(payload: bytes, opcode: int) -> bytes:
+    """Return a message, or a fragment of one, with its frame header."""
+    length = len(payload)
     if length <= SHORT:
-        return bytes((opcode, length))
+        return b"%c%c%b" % (opcode, length, payload)
     if length <= MEDIUM:
-        return _medium(opcode, 126, length)
-    return _long(opcode, 127, length)
+        return _medium(opcode, 126, length) + payload
+    return _long(opcode, 127, length) + payload
