@@ -8,10 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import Struct
 
 from arp.ledger.fact import SCHEMA_VERSION, Fact, encode
 from arp.ledger.fact_types import check
 from arp.protocol.json_value import Json, JsonObject
+
+
+class TextFact(Struct, eq=False, gc=False):
+    """What the fact of a text delta contains, besides its time."""
+
+    sequence: int
+    """Sequence number in the session."""
+    type: str
+    """`model.delta` or `reasoning.delta`."""
+    turn_id: str
+    """Id of the turn; letters and digits only, because it is not escaped."""
+    thread_id: str | None
+    """Thread of the turn; `None` means the thread of the writer."""
+    json: str
+    """The text as a JSON string, with its quotes."""
 
 
 class FactWriter:
@@ -57,33 +73,22 @@ class FactWriter:
         check(fact)
         return encode(fact)
 
-    def text(
-        self,
-        at: str,
-        sequence: int,
-        type_name: str,
-        turn_id: str,
-        text: str,
-        thread_id: str | None = None,
-    ) -> bytes:
+    def text(self, at: str, text: TextFact) -> bytes:
         """Return the encoded fact of a text delta.
 
         The bytes are the same as those of `fact` with the payload `{"text": …}`.
 
         Args:
             at: Time of the fact (RFC 3339).
-            sequence: Sequence number in the session.
-            type_name: `model.delta` or `reasoning.delta`.
-            turn_id: Id of the turn; letters and digits only, because it is not escaped.
-            text: The text as a JSON string, with its quotes.
-            thread_id: Thread of the turn; `None` means the thread of the writer.
+            text: Content of the fact.
 
         Raises:
-            ValueError: `text` is empty.
+            ValueError: `text.json` is empty.
         """
-        # An empty `text` means that its encoding failed. The line would not be valid JSON, and the
+        json, sequence, thread_id = text.json, text.sequence, text.thread_id
+        # An empty `json` means that its encoding failed. The line would not be valid JSON, and the
         # log could not be read from here on.
-        if not text:
+        if not json:
             raise ValueError(f"fact {sequence} of session {self._session_id}: its text is missing")
         if not self._head:
             self._prepare()
@@ -93,7 +98,7 @@ class FactWriter:
             tail = _tail_of(thread_id)
         return (
             f'{self._head}{sequence}","timestamp":"{at}","sequence":{sequence},'
-            f'"type":"{type_name}","payload":{{"text":{text}{tail}{turn_id}"}}'
+            f'"type":"{text.type}","payload":{{"text":{json}{tail}{text.turn_id}"}}'
         ).encode()
 
     def _prepare(self) -> None:

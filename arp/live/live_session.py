@@ -45,8 +45,10 @@ class QuestionDeadline(Struct, frozen=True):
     """Closes the question as expired."""
 
 
-class SessionWriteBatch(Struct, frozen=True):
+class SessionWriteBatch(Struct, frozen=True, gc=False):
     """Share of one session in one write, and what follows that write."""
+
+    # Nothing that it refers to refers back, so it needs no garbage collection (`gc=False`).
 
     live: LiveSession
     expected: int
@@ -208,7 +210,9 @@ class LiveSession:
         """Set the action that runs when the next write gathers; a session has only one."""
         if not self.gone.done():
             self._before = action
-            self.mark()
+            if not self.dirty:
+                self.dirty = True
+                self._mark(self)
 
     def after_write(self, *actions: Action) -> None:
         """Schedule a write; run the actions once everything recorded so far is durable."""

@@ -129,9 +129,11 @@ class Writer:
         while True:
             await self._wake.wait()
             self._wake.clear()
+            # A caller may wait for the end of a write though nothing is left to write.
+            if not self._dirty:
+                self._rounds.end()
             while self._dirty:
                 await self._write()
-            self._rounds.end()
 
     async def _write(self) -> None:
         """Write everything that is marked, deliver what is stored, and report what is not."""

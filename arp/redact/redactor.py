@@ -28,7 +28,7 @@ from arp.redact.names import (
     usable,
 )
 from arp.redact.settings import Pattern, Redaction
-from arp.redact.shapes import SHAPES, SIGNS, UNFINISHED, Shape
+from arp.redact.shapes import SHAPES, SIGNS, UNFINISHED, UNFINISHED_MOST, Shape
 
 MARK: Final = "[redacted]"
 
@@ -89,6 +89,7 @@ class Redactor:
         "_bodies",
         "_by_begin",
         "_fields",
+        "_known_starts",
         "_leads",
         "_precleaned",
         "_shapes",
@@ -106,6 +107,10 @@ class Redactor:
         self._fields = frozenset(name.lower() for name in settings.fields)
         self.known = usable(settings.secrets) if settings.enabled else []
         """Known values, longest first."""
+        self._known_starts = tuple(
+            secret[:count] for secret in self.known for count in range(1, HELD_FROM)
+        )
+        """Beginnings of the known values that are passed on at the end of a piece."""
         self._leads = [re.compile(shape.lead) for shape in self._shapes]
         self._by_begin = _by_begin(self._shapes, self.known)
         self._begins = re.compile(_search_for(self._by_begin, self._shapes))
@@ -199,10 +204,8 @@ class Redactor:
 
         If so, the text that follows must be searched even if `has_sign` does not find a sign in it.
         """
-        return _UNFINISHED.search(text) is not None or any(
-            text.endswith(tuple(secret[:count] for count in range(1, HELD_FROM)))
-            for secret in self.known
-        )
+        start = max(0, len(text) - UNFINISHED_MOST)
+        return text.endswith(self._known_starts) or _UNFINISHED.search(text, start) is not None
 
     def beginning_of_known(self, text: str, start: int) -> int:
         """Return the position of a known value that the end of the text cuts off.

@@ -302,3 +302,6 @@ SIGNS: Final = "-_=:/AJz9BG"
 UNFINISHED: Final = r"(?:B[A-Za-z]{0,5}|SG)\Z"
 """End of a text that may be the beginning of `Bearer`, `Basic` or `SG.`. The rest of these leads
 may have no sign, so the text that follows must be searched."""
+
+UNFINISHED_MOST: Final = 6
+"""Number of characters of the longest match of `UNFINISHED`."""

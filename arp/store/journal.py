@@ -26,7 +26,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 from zlib import crc32
@@ -483,13 +482,16 @@ class Journal:
 
 def _journal_row(runs: list[Run]) -> tuple[list[Run], bytes, bytes]:
     """Return the runs with one line per fact, and the `heads` and `facts` of their journal row."""
-    lines = list(chain.from_iterable([facts for _, _, facts in runs]))
+    heads: list[tuple[str, int, int]] = []
+    lines: list[bytes] = []
+    for session_id, first, facts in runs:
+        heads.append((session_id, first, len(facts)))
+        lines += facts
     body = b"\n".join(lines)
     # More line breaks than separators: a fact contains one, and would be read as two facts.
     if body.count(b"\n") >= max(1, len(lines)):
         runs = [(session_id, first, one_line(facts)) for session_id, first, facts in runs]
         body = b"\n".join([fact for _, _, facts in runs for fact in facts])
-    heads = [(session_id, first, len(facts)) for session_id, first, facts in runs]
     return runs, msgspec.json.encode(heads), body
 
 

@@ -22,7 +22,7 @@ PAGE_BYTES: Final = 4 * 2**20
 """Maximum size of a page in bytes; a single larger fact is a page of its own."""
 
 
-class SessionWrite(msgspec.Struct, frozen=True):
+class SessionWrite(msgspec.Struct, frozen=True, gc=False):
     """New facts of one session, to append after its last stored fact."""
 
     session_id: str

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from arp.live.outbox import LOW_WATER_BYTES, Conversation, DrainListener
+from arp.live.outbox import Conversation
 from arp.net.grpc_library import grpc
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.framing.envelope import CLOSE_CODE_KEY, Dialect, seal, unseal
+from arp.transport.queue_outbox import QueueOutbox
 
 logger = logging.getLogger(__name__)
 
@@ -60,80 +60,24 @@ async def end_call(context: Context, code: int, reason: str) -> None:
     await context.abort(status, reason, metadata)
 
 
-class GrpcOutbox:
-    """Queue of the frames of one call.
-
-    Unlike `QueueOutbox`, it uses no `asyncio.Event` and no timeouts, because they would cost half
-    as much as sending the message itself.
-    """
+class GrpcOutbox(QueueOutbox):
+    """Queue of the frames of one call, with the task that writes them."""
 
     def __init__(self, context: Context, dialect: Dialect) -> None:
-        self.buffered = 0
-        self.viewer: DrainListener | None = None
-        self.closed: tuple[int, str] | None = None
-        """Close code and reason, once either side ended it."""
+        super().__init__()
         self.writes_since: float | None = None
         """Loop time at which the running write began; `None` if no write runs."""
         self._context = context
         self._dialect: Dialect = dialect
-        self._frames: deque[bytes] = deque()
-        self._first: bytes | None = None
-        self._waiter: asyncio.Future[None] | None = None
-
-    def send(self, frames: list[bytes]) -> None:
-        """Enqueue frames."""
-        if self.closed is None:
-            self._frames.extend(frames)
-            self.buffered += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
-            self._wake()
-
-    def send_first(self, frame: bytes) -> None:
-        """Enqueue a frame before the others; it replaces an earlier such frame."""
-        if self.closed is None:
-            self.buffered += len(frame) - len(self._first or b"")
-            self._first = frame
-            self._wake()
-
-    def waiting(self) -> list[bytes]:
-        """Return the queued frames."""
-        return [*(() if self._first is None else (self._first,)), *self._frames]
-
-    def close(self, code: int, reason: str) -> None:
-        """End the call after the queued frames are sent."""
-        if self.closed is None:
-            self.closed = (code, reason)
-            self._wake()
-
-    def cut(self, code: int, reason: str) -> None:
-        """End the call and drop the queued frames, because the reader has lost access."""
-        self.buffered -= sum(map(len, self.waiting()))
-        self._first = None
-        self._frames.clear()
-        self.close(code, reason)
 
     async def run(self) -> None:
         """Write frames until the outbox is closed and empty."""
-        write, dialect, frames = self._context.write, self._dialect, self._frames
-        loop = asyncio.get_running_loop()
-        while True:
-            while frames or self._first is not None:
-                first, self._first = self._first, None
-                frame = first if first is not None else frames.popleft()
-                self.writes_since = loop.time()
-                await write(seal(frame, dialect))
-                self.buffered -= len(frame)
-                if self.viewer is not None and self.buffered < LOW_WATER_BYTES:
-                    self.viewer.drained()
+        write, dialect, clock = self._context.write, self._dialect, asyncio.get_running_loop().time
+        while (frame := await self.dequeue()) is not None:
+            self.writes_since = clock()
+            await write(seal(frame, dialect))
             self.writes_since = None
-            if self.closed is not None:
-                return
-            self._waiter = loop.create_future()
-            await self._waiter
-
-    def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+            self.record_sent(frame)
 
 
 class GrpcConnection:

@@ -26,8 +26,8 @@ from arp.transport.wire import (
     BINARY,
     EXTENSION,
     TEXT,
-    Backlog,
     Wire,
+    WireBacklog,
     one_piece,
 )
 
@@ -74,7 +74,7 @@ class SocketOutbox:
         self._send = send
         self._opcode = TEXT if encoding == "json" else BINARY
         self._wire = wire
-        self._backlog = Backlog(self._opcode)
+        self._backlog = WireBacklog(self._opcode)
         self._task: asyncio.Task[None] | None = None
         """Task that completes a waiting send, then sends the queue; always `None` with a wire."""
         self._closing: asyncio.Task[None] | None = None

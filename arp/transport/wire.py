@@ -7,11 +7,11 @@ Source: RFC 6455, 5.2.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Protocol
 
+from arp.protocol.framing.backlog import Backlog
 from arp.view.frames import Frames
 
 TEXT = 0x81
@@ -57,89 +57,45 @@ def one_piece(frames: Sequence[bytes], opcode: int) -> bytes | None:
     `Frames` cache the result, so that all sockets of a group share it.
     """
     if not isinstance(frames, Frames):
+        # Most deltas are one frame for one renderer, which needs no sum and no join.
+        if len(frames) == 1:
+            (frame,) = frames
+            return _message(frame, opcode) if len(frame) <= PIECE_BYTES else None
         return _join(frames, opcode) if sum(map(len, frames)) <= PIECE_BYTES else None
     if frames.wire is None and sum(map(len, frames)) <= PIECE_BYTES:
         frames.wire = _join(frames, opcode)
     return frames.wire
 
 
-class Backlog:
+class WireBacklog(Backlog):
     """Queue of messages for a socket, which are dequeued in pieces of bounded size.
 
-    The queue contains the original messages, so that several sockets can share them; a piece is
-    encoded when it is dequeued. The server may send a control frame between two pieces.
+    A piece is encoded when it is dequeued. The server may send a control frame between two pieces.
     """
 
-    __slots__ = ("_first", "_frames", "_opcode", "_sent", "size")
+    __slots__ = ("_opcode", "_sent")
 
     def __init__(self, opcode: int) -> None:
+        super().__init__()
         self._opcode = opcode
-        self._frames: deque[bytes] | None = None
-        """Created for the first message. An empty deque has 760 bytes, and few sockets need it."""
-        self._first: bytes | None = None
-        """Message that is sent before the others."""
         self._sent = 0
-        """Number of bytes of `_frames[0]` that were dequeued as fragments."""
-        self.size = 0
-        """Bytes in the queue, without frame headers."""
-
-    def __bool__(self) -> bool:
-        """Return whether the queue has messages."""
-        return self._first is not None or bool(self._frames)
-
-    def add(self, frames: Sequence[bytes]) -> None:
-        """Enqueue messages."""
-        if self._frames is None:
-            self._frames = deque()
-        self._frames.extend(frames)
-        self.size += sum(map(len, frames))
-
-    def add_first(self, frame: bytes) -> None:
-        """Enqueue a message before the others; it replaces an earlier such message."""
-        self.size += len(frame) - len(self._first or b"")
-        self._first = frame
-
-    def frames(self) -> list[bytes]:
-        """Return the queued messages. The first one is complete even if a part of it was sent."""
-        return [*(() if self._first is None else (self._first,)), *(self._frames or ())]
+        """Number of bytes of the next message that were dequeued as fragments. The message is in
+        the queue as a whole until its last fragment, but `size` counts only the rest."""
 
     def clear(self) -> None:
         """Drop all messages."""
-        self._frames = self._first = None
-        self._sent = self.size = 0
-
-    def dequeue(self) -> bytes:
-        """Remove and return the next message without encoding it."""
-        frame = self._pop_first() or self._waiting().popleft()
-        self.size -= len(frame)
-        return frame
+        super().clear()
+        self._sent = 0
 
     def dequeue_piece(self) -> bytes:
         """Remove and return the next piece, encoded for the wire."""
         # Between two fragments of a message, no other message may be sent (RFC 6455, 5.4).
-        if not self._sent and (ahead := self._pop_first()):
-            self.size -= len(ahead)
-            return _join([ahead], self._opcode)
-        waiting = self._waiting()
-        first = waiting[0]
-        if self._sent or len(first) > PIECE_BYTES:
-            return self._fragment(first)
-        frames, size = [waiting.popleft()], len(first)
-        while waiting and size + len(waiting[0]) <= PIECE_BYTES:
-            size += len(waiting[0])
-            frames.append(waiting.popleft())
-        self.size -= size
-        return _join(frames, self._opcode)
+        if self._sent or (self._first is None and len(self._waiting()[0]) > PIECE_BYTES):
+            return self._dequeue_fragment()
+        return _join(self.dequeue_most(PIECE_BYTES), self._opcode)
 
-    def _pop_first(self) -> bytes | None:
-        first, self._first = self._first, None
-        return first
-
-    def _waiting(self) -> deque[bytes]:
-        assert self._frames is not None  # callers check first that the queue is not empty
-        return self._frames
-
-    def _fragment(self, message: bytes) -> bytes:
+    def _dequeue_fragment(self) -> bytes:
+        message = self._waiting()[0]
         begin, end = self._sent, self._sent + PIECE_BYTES
         piece = message[begin:end]
         self.size -= len(piece)
@@ -150,19 +106,19 @@ class Backlog:
             self._waiting().popleft()
             end = 0
         self._sent = end
-        return _head(len(piece), head) + piece
+        return _message(piece, head)
 
 
-def _join(frames: Sequence[bytes], opcode: int) -> bytes:
-    if len(frames) == 1:
-        (frame,) = frames
-        return _head(len(frame), opcode) + frame
-    return b"".join([part for one in frames for part in (_head(len(one), opcode), one)])
+def _join(messages: Sequence[bytes], opcode: int) -> bytes:
+    """Return messages encoded one after the other."""
+    return b"".join([_message(one, opcode) for one in messages])
 
 
-def _head(length: int, opcode: int) -> bytes:
+def _message(payload: bytes, opcode: int) -> bytes:
+    """Return a message, or a fragment of one, with its frame header."""
+    length = len(payload)
     if length <= SHORT:
-        return bytes((opcode, length))
+        return b"%c%c%b" % (opcode, length, payload)
     if length <= MEDIUM:
-        return _medium(opcode, 126, length)
-    return _long(opcode, 127, length)
+        return _medium(opcode, 126, length) + payload
+    return _long(opcode, 127, length) + payload

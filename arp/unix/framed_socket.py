@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
+from arp.protocol.framing.backlog import Backlog
 from arp.protocol.framing.length_prefix import Farewell, FrameSplitter, farewell, prefixed
 
 READ_BYTES = 64 << 10
@@ -82,8 +83,6 @@ class FramedSocket:
         room: DescriptorRoom | None = None,
         stall_s: float | None = None,
     ) -> None:
-        self.buffered = 0
-        """Bytes of the queued frames."""
         self.on_sent: Callable[[], object] = lambda: None
         """Called after queued bytes were sent."""
         self.ended: Farewell | None = None
@@ -105,8 +104,7 @@ class FramedSocket:
         self._reader: asyncio.Future[None] | None = None
         self._is_reading = False
         # outbound
-        self._frames: deque[bytes] = deque()
-        self._first: bytes | None = None
+        self._backlog = Backlog()
         self._piece: memoryview | None = None
         """Rest of a piece that the kernel has accepted in part."""
         self._farewell: bytes | None = None
@@ -269,8 +267,7 @@ class FramedSocket:
             if size <= PIECE_BYTES:
                 self.send_now(prefixed(frames))
                 return
-        self._frames.extend(frames)
-        self.buffered += sum(map(len, frames))
+        self._backlog.add(frames)
         if not self._is_writing:
             self._flush()
 
@@ -301,8 +298,7 @@ class FramedSocket:
         if not self._is_writing:
             self.send_now(prefixed([frame]))
             return
-        self.buffered += len(frame) - len(self._first or b"")
-        self._first = frame
+        self._backlog.add_first(frame)
 
     def send_with(self, frame: bytes, descriptors: Sequence[int]) -> None:
         """Send a frame with descriptors; the caller closes the descriptors afterwards.
@@ -322,13 +318,16 @@ class FramedSocket:
 
     def drop_waiting(self) -> None:
         """Drop the queued frames; a partly sent frame is completed."""
-        self.buffered -= sum(map(len, self.waiting()))
-        self._first = None
-        self._frames.clear()
+        self._backlog.clear()
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of the queued frames."""
+        return self._backlog.size
 
     def waiting(self) -> list[bytes]:
         """Return the queued frames, without a partly sent one."""
-        return [*(() if self._first is None else (self._first,)), *self._frames]
+        return self._backlog.frames()
 
     async def drained(self) -> None:
         """Wait until everything is written to the kernel, or the connection has ended."""
@@ -371,20 +370,10 @@ class FramedSocket:
         piece, self._piece = self._piece, None
         if piece is not None:
             return piece
-        if self._first is not None:
-            first, self._first = self._first, None
-            self.buffered -= len(first)
-            return memoryview(prefixed([first]))
-        if not self._frames:
-            last, self._farewell = self._farewell, None
-            return memoryview(last) if last else None
-        frames = [self._frames.popleft()]
-        size = len(frames[0])
-        while self._frames and size + len(self._frames[0]) <= PIECE_BYTES:
-            size += len(self._frames[0])
-            frames.append(self._frames.popleft())
-        self.buffered -= size
-        return memoryview(prefixed(frames))
+        if self._backlog:
+            return memoryview(prefixed(self._backlog.dequeue_most(PIECE_BYTES)))
+        last, self._farewell = self._farewell, None
+        return memoryview(last) if last else None
 
     def _stop_writing(self) -> None:
         if self._is_writing:
@@ -434,9 +423,8 @@ class FramedSocket:
             self._end(Farewell(GONE, error.strerror or "the connection broke off"))
 
     def _drop(self) -> None:
-        self._frames.clear()
-        self._first = self._piece = self._farewell = None
-        self.buffered = 0
+        self._backlog.clear()
+        self._piece = self._farewell = None
 
     # -- the end ---------------------------------------------------------------------------------
 

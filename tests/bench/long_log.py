@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from arp.ledger.fact_writer import FactWriter
+from arp.ledger.fact_writer import FactWriter, TextFact
 from arp.protocol.json_value import JsonObject
 from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
@@ -12,6 +12,7 @@ from arp.store.store import SessionWrite
 
 AT = "2026-01-01T00:00:00.000000Z"
 RESULT = "x" * 200
+TEXT = '"Twelve rows in all. "'
 EPOCH = "e"
 BATCH = 5_000
 """Facts in one write."""
@@ -41,7 +42,8 @@ def log_of(count: int, session_id: str) -> Iterator[bytes]:
         yield add("tool.result", {"tool": "query", "preview": RESULT}, **call)
         for _ in range(8):
             sequence += 1
-            yield writer.text(AT, sequence, "model.delta", f"t{turn}", '"Twelve rows in all. "')
+            text_fact = TextFact(sequence, "model.delta", f"t{turn}", None, TEXT)
+            yield writer.text(AT, text_fact)
         table = {"id": f"t{turn}-1", "type": "text", "props": {"content": RESULT}}
         changed = {"surface": "main", "changes": [{"render": [table]}]}
         yield add("artifact.changed", changed, artifact_id="main")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arp.ledger.fact import Fact, decode
 from arp.ledger.fact_types import ProfileViolation
-from arp.ledger.fact_writer import FactWriter
+from arp.ledger.fact_writer import FactWriter, TextFact
 
 AT = "2026-11-21T08:00:00.000000Z"
 TURN = {"thread_id": "main", "turn_id": "t1"}
@@ -17,6 +17,10 @@ TURN = {"thread_id": "main", "turn_id": "t1"}
 
 def writer(session_id: str = "s1") -> FactWriter:
     return FactWriter("arp", session_id, "main")
+
+
+def text(json: str, thread_id: str | None = None) -> TextFact:
+    return TextFact(3, "model.delta", "t1", thread_id, json)
 
 
 def test_fact_has_all_that_is_the_same_in_its_session() -> None:
@@ -34,7 +38,7 @@ def test_fact_without_the_ids_of_its_type_is_refused() -> None:
 
 
 def test_text_is_a_fact_like_any_other() -> None:
-    fact = decode(writer().text(AT, 3, "model.delta", "t1", '"a \\"b\\""'))
+    fact = decode(writer().text(AT, text('"a \\"b\\""')))
     assert fact == Fact(
         "lime-profile-0.4.0",
         "arp",
@@ -52,8 +56,8 @@ def test_text_is_a_fact_like_any_other() -> None:
 def test_each_text_of_a_session_says_what_is_its_own() -> None:
     """What is the same in all of them is made once."""
     facts = writer()
-    texts = [facts.text(AT, 3, "model.delta", "t1", '"a"')]
-    texts.append(facts.text(AT, 4, "reasoning.delta", "t2", '"b"'))
+    texts = [facts.text(AT, text('"a"'))]
+    texts.append(facts.text(AT, TextFact(4, "reasoning.delta", "t2", None, '"b"')))
     read = [(f.event_id, f.type, f.turn_id, f.payload) for f in map(decode, texts)]
     assert read == [
         ("s1-3", "model.delta", "t1", {"text": "a"}),
@@ -63,23 +67,22 @@ def test_each_text_of_a_session_says_what_is_its_own() -> None:
 
 @given(st.text(min_size=1), st.text(), st.sampled_from(["model.delta", "reasoning.delta"]))
 def test_text_written_by_hand_is_the_bytes_of_the_general_way(
-    session_id: str, text: str, type_name: str
+    session_id: str, words: str, type_name: str
 ) -> None:
     """A name with quotes, slashes or newlines in it breaks no fact."""
     facts = writer(session_id)
-    as_json = msgspec.json.encode(text).decode()
-    by_hand = facts.text(AT, 12, type_name, "t1", as_json)
-    assert by_hand == facts.fact(AT, 12, type_name, {"text": text}, TURN)
+    as_json = msgspec.json.encode(words).decode()
+    by_hand = facts.text(AT, TextFact(12, type_name, "t1", None, as_json))
+    assert by_hand == facts.fact(AT, 12, type_name, {"text": words}, TURN)
 
 
 def test_text_that_was_never_made_into_json_is_refused() -> None:
     """`{"text":}` is no JSON, and with it nobody could read the session again."""
     with pytest.raises(ValueError, match="fact 3 of session s1: its text is missing"):
-        writer().text(AT, 3, "model.delta", "t1", "")
+        writer().text(AT, text(""))
 
 
 def test_a_text_may_be_of_another_thread() -> None:
-    fact = decode(writer().text(AT, 3, "model.delta", "t1", '"a"', 'side "b"'))
+    fact = decode(writer().text(AT, text('"a"', 'side "b"')))
     assert (fact.thread_id, fact.turn_id) == ('side "b"', "t1")
-    same = writer().text(AT, 3, "model.delta", "t1", '"a"', "main")
-    assert same == writer().text(AT, 3, "model.delta", "t1", '"a"')
+    assert writer().text(AT, text('"a"', "main")) == writer().text(AT, text('"a"'))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.redact.redactor import MARK, Redactor, known_shapes
+from arp.redact.redactor import HELD_FROM, MARK, Redactor, known_shapes
 from arp.redact.settings import Pattern, Redaction
 from arp.redact.shapes import SHAPES, SIGNS
 
@@ -211,6 +211,24 @@ def test_every_secret_has_a_sign_in_its_lead() -> None:
     for text, cleaned, _ in SECRETS:
         assert PLAIN.has_sign(cleaned.partition(MARK)[0]), text
     assert not PLAIN.has_sign("token ")
+
+
+@pytest.mark.parametrize("lead", ["Bearer", "BEARER", "Basic", "SG"])
+def test_the_beginning_of_a_lead_without_a_sign_is_unfinished_at_every_length(lead: str) -> None:
+    """Only the last characters of a text are searched for it, so none may be too few."""
+    least = 2 if lead == "SG" else 1
+    for count in range(least, len(lead) + 1):
+        assert PLAIN.unfinished("word " * 40 + lead[:count])
+        assert PLAIN.unfinished(lead[:count])
+    assert not PLAIN.unfinished(f"{lead} word")
+
+
+def test_the_first_characters_of_each_known_secret_are_unfinished() -> None:
+    redactor = Redactor(Redaction(secrets=("correct horse battery", "staple-of-8")))
+    for secret in redactor.known:
+        for count in range(1, HELD_FROM):
+            assert redactor.unfinished("word " * 40 + secret[:count])
+    assert not redactor.unfinished("word")
 
 
 @pytest.mark.parametrize(

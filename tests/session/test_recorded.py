@@ -40,7 +40,7 @@ def delta(words: str, **more: Any) -> Delta:
 
 def test_text_is_one_fact_and_one_message() -> None:
     one = spoken('a "b"')
-    fact = decode(one.fact(WRITER, AT))
+    fact = decode(WRITER.text(AT, one))
     assert (fact.type, fact.sequence, fact.payload) == ("model.delta", 4, {"text": 'a "b"'})
     assert one.messages == [delta('a "b"')]
 
@@ -49,7 +49,7 @@ def test_half_a_surrogate_pair_stops_no_log() -> None:
     """Models stream such now and then; what stands for it is written and shown alike."""
     one = spoken("a\ud800b")
     assert one.text == "a?b"
-    assert decode(one.fact(WRITER, AT)).payload == {"text": "a?b"}
+    assert decode(WRITER.text(AT, one)).payload == {"text": "a?b"}
     assert one.messages == [delta("a?b")]
 
 
@@ -59,5 +59,5 @@ def test_halves_of_a_pair_side_by_side_are_no_text_either() -> None:
 
 def test_thinking_is_a_fact_of_its_own_kind() -> None:
     one = spoken("hm", kind=THINKING)
-    assert decode(one.fact(WRITER, AT)).type == "reasoning.delta"
+    assert decode(WRITER.text(AT, one)).type == "reasoning.delta"
     assert one.messages == [delta("hm", kind="thinking")]

@@ -8,7 +8,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.uri import parse_uri
 
-from arp.transport.wire import BINARY, PIECE_BYTES, TEXT, Backlog, one_piece
+from arp.transport.wire import BINARY, PIECE_BYTES, TEXT, WireBacklog, one_piece
 from arp.view.frames import Frames
 
 
@@ -53,7 +53,7 @@ def test_bytes_are_made_once_for_frames_that_are_shared() -> None:
 @pytest.mark.parametrize("length", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES, 500_000])
 def test_backlog_gives_messages_in_pieces_that_join_to_the_same(length: int) -> None:
     """RFC 6455, 5.4: between two pieces anything else may be sent, since each is whole frames."""
-    backlog = Backlog(TEXT)
+    backlog = WireBacklog(TEXT)
     messages = [b"first", b"x" * length, b"y" * (length // 2), b"last"]
     backlog.add(messages)
     sizes: list[int] = []
@@ -77,7 +77,7 @@ def test_backlog_gives_messages_in_pieces_that_join_to_the_same(length: int) -> 
 
 
 def test_backlog_that_is_cleared_in_the_middle_of_a_message_begins_anew() -> None:
-    backlog = Backlog(BINARY)
+    backlog = WireBacklog(BINARY)
     backlog.add([b"x" * (2 * PIECE_BYTES)])
     backlog.dequeue_piece()
     backlog.clear()
@@ -90,7 +90,7 @@ def test_backlog_that_is_cleared_in_the_middle_of_a_message_begins_anew() -> Non
 
 def test_message_that_goes_first_overtakes_whole_messages_and_no_part_of_one() -> None:
     """A data message may not stand between two fragments of another (RFC 6455, 5.4)."""
-    backlog = Backlog(TEXT)
+    backlog = WireBacklog(TEXT)
     backlog.add([b"x" * (PIECE_BYTES + 1), b"second"])
     begun = backlog.dequeue_piece()
     backlog.add_first(b"pong")
@@ -104,7 +104,7 @@ def test_message_that_goes_first_overtakes_whole_messages_and_no_part_of_one() -
 
 def test_of_messages_that_go_first_only_the_newest_waits() -> None:
     """However many come, as much waits as before."""
-    backlog = Backlog(TEXT)
+    backlog = WireBacklog(TEXT)
     backlog.add([b"waits"])
     for number in range(1000):
         backlog.add_first(b"%03d" % number)
@@ -116,7 +116,7 @@ def test_of_messages_that_go_first_only_the_newest_waits() -> None:
 
 def test_message_that_goes_first_alone_is_something_that_waits() -> None:
     """And is forgotten with the rest."""
-    backlog = Backlog(TEXT)
+    backlog = WireBacklog(TEXT)
     backlog.add_first(b"pong")
     assert backlog
     assert read(backlog.dequeue_piece()) == [(Opcode.TEXT, b"pong")]

@@ -360,7 +360,8 @@ class Log:
         """Record a text without secrets; record nothing if it is empty because all is held."""
         if not text:
             return
-        sequence, thread_id = self.sequence + 1, self._threads.of(turn_id)
+        # `None` for the first thread, which nearly all turns are in.
+        sequence, thread_id = self.sequence + 1, self._threads.turns.get(turn_id)
         recorded = recorded_text(sequence, type_name, self._session_id, turn_id, text, thread_id)
         self.assembler.add(recorded)
         self.sequence = sequence
@@ -379,13 +380,13 @@ class Log:
         recorded, self._recorded = self._recorded, []
         # A single text needs no times, no messages of other facts and no cursor of its own.
         if len(recorded) == 1 and isinstance(text := recorded[0], Text):
-            return TextBatch([text.fact(self._writer, at)], text, text.sequence)
+            return TextBatch([self._writer.text(at, text)], text, text.sequence)
         for one in recorded:
             if one.type in TELLING and isinstance(one, RecordedFact):
                 one.messages = [self._timed(message, at) for message in one.messages]
         cursor, writer = self.assembler.cursor(self.sequence), self._writer
         facts = [
-            one.fact(writer, at)
+            writer.text(at, one)
             if isinstance(one, Text)
             else writer.fact(at, one.sequence, one.type, one.payload, one.ids)
             for one in recorded

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from arp.ledger.fact_writer import FactWriter
+from arp.ledger.fact_writer import TextFact
 from arp.protocol.connection.screen import Screen
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, Delta, DeltaPayload
@@ -91,20 +91,13 @@ class RecordedFact:
         """Whether it replaces an input that was sent before."""
 
 
-class Text(Struct, eq=False, gc=False):
+class Text(TextFact, eq=False, gc=False):
     """A recorded piece of a turn's text."""
 
-    sequence: int
-    type: str
-    turn_id: str
     text: str
     """The text, without secrets and without half a surrogate pair."""
-    json: str
-    """The text as a JSON string, for its fact."""
     message: Delta
     """Message that shows it to a renderer with all features."""
-    thread_id: str | None = None
-    """Thread of its turn; `None` means the session's first thread."""
     # `TextAssembler.add` sets the fields below when the text has a position on the screen.
     part: str | None = None
     """Id of the text part that is last in the output after this text."""
@@ -122,10 +115,6 @@ class Text(Struct, eq=False, gc=False):
     def messages(self) -> list[AgentMessage]:
         """Messages that show it, as `RecordedFact.messages`."""
         return [self.message]
-
-    def fact(self, writer: FactWriter, at: str) -> bytes:
-        """Return the encoded fact with the time `at` (RFC 3339)."""
-        return writer.text(at, self.sequence, self.type, self.turn_id, self.json, self.thread_id)
 
 
 def recorded_text(
@@ -154,13 +143,13 @@ def recorded_text(
         json = _to_json(text).decode()
     payload = DeltaPayload(text, kind="thinking" if type_name == THINKING else None)
     message = Delta(session_id=session_id, seq=sequence, turn_id=turn_id, payload=payload)
-    return Text(sequence, type_name, turn_id, text, json, message, thread_id)
+    return Text(sequence, type_name, turn_id, thread_id, json, text, message)
 
 
 Recorded: TypeAlias = RecordedFact | Text
 
 
-class TextBatch(Struct, frozen=True):
+class TextBatch(Struct, frozen=True, gc=False):
     """A drained batch with one text and nothing else.
 
     It contains no commit and nothing that a list of sessions shows. Most batches are of this kind.
