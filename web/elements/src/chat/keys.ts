@@ -51,6 +51,15 @@ function isMeant(shortcut: string, event: KeyboardEvent): boolean {
   );
 }
 
+/** What to do for each key of a chat; returns whether the browser must not act on the key too. */
+export type KeyActions = { readonly [Name in keyof ChatKeys]: () => boolean };
+
+/** Do what a pressed key stands for, if it is one of the chat's. */
+export function actOnKey(event: KeyboardEvent, keys: ChatKeys, actions: KeyActions): void {
+  for (const name of Object.keys(actions) as (keyof ChatKeys)[])
+    if (isPressed(keys[name], event) && actions[name]()) return event.preventDefault();
+}
+
 /** A key as people read it; empty for none. */
 export function keyName(shortcut: string | null): string {
   return (shortcut ?? "")

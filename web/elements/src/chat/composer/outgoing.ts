@@ -1,4 +1,7 @@
-/** Inputs that the agent side has not echoed yet, as bubbles after the turns. */
+/**
+ * Inputs that the agent side has not echoed yet, as bubbles after the turns. The timeline loads `message.ts` with the
+ * first of them, and with it the element that shows pictures from the reader's disk.
+ */
 
 import type { ArpClient, Outgoing } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
@@ -10,7 +13,6 @@ import { wrong } from "../../base/wrong.js";
 import { fileChip } from "../message/file_chip.js";
 import { icon } from "../icons.js";
 import { inputBubble } from "../message/input_bubble.js";
-import "../message/local_picture.js";
 import { hasPreview } from "./picked.js";
 
 /** Whether an item is a bubble of its own; answers show where they were given. */

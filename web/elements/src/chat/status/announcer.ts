@@ -3,6 +3,7 @@
  * grows is never read aloud piece by piece.
  */
 
+import type { Phase } from "@agent-rendering/core";
 import type { Translator } from "@agent-rendering/core/strings";
 
 const WORKING_MS = 8000;
@@ -20,6 +21,8 @@ export class Announcer {
   #urgent: HTMLElement | null = null;
   #spoken: HTMLElement | null = null;
   #timer: ReturnType<typeof setInterval> | null = null;
+  #phase: Phase = "idle";
+  #wasLost = false;
 
   constructor(t: Translator) {
     this.t = t;
@@ -37,6 +40,23 @@ export class Announcer {
     if (place === null) return;
     // The same text twice is a change only if it differs: a no-break space does not sound.
     place.textContent = place.textContent === text ? `${text}\u00a0` : text;
+  }
+
+  /** Announce a new phase of the connection. Returns whether it came online or was lost; else `null`. */
+  connection(phase: Phase): "online" | "lost" | null {
+    const before = this.#phase;
+    if (phase === before) return null;
+    this.#phase = phase;
+    this.isBlind = phase !== "online";
+    if (phase === "online") {
+      if (this.#wasLost || before === "waiting") this.say(this.t("connectedAgain"));
+      this.#wasLost = false;
+      return "online";
+    }
+    if (before !== "online") return null;
+    this.#wasLost = true;
+    this.say(this.t("reconnecting"), true);
+    return "lost";
   }
 
   /** The agent answers; announced now and then until `finish`. */

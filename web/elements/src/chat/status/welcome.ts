@@ -6,33 +6,28 @@ import type { ArpContext } from "../../base/context.js";
 
 /** The introduction of a conversation. */
 export interface Introduction {
-  readonly title?: string;
-  readonly description?: string;
-  readonly suggestions?: readonly string[];
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly suggestions?: readonly string[] | undefined;
   /** Address of a picture, or a short text. */
-  readonly logo?: string;
+  readonly logo?: string | undefined;
 }
 
-/** The host's introduction, else the server's. */
+/** The properties of a chat that introduce it. */
+export interface HostIntroduction extends Omit<Introduction, "title"> {
+  readonly heading?: string | undefined;
+}
+
+/** Return the host's introduction, with the server's for each field that the host leaves out. */
 export function introduced(
-  {
-    heading,
-    description,
-    suggestions,
-    logo,
-  }: {
-    heading?: string | undefined;
-    description?: string | undefined;
-    suggestions?: readonly string[] | undefined;
-    logo?: string | undefined;
-  },
-  introduction: Introduction | null,
+  { heading, description, suggestions, logo }: HostIntroduction,
+  server: Introduction,
 ): Introduction {
   return {
-    title: heading ?? introduction?.title ?? "",
-    description: description ?? introduction?.description ?? "",
-    suggestions: suggestions ?? introduction?.suggestions ?? [],
-    logo: logo ?? "",
+    title: heading ?? server.title,
+    description: description ?? server.description,
+    suggestions: suggestions ?? server.suggestions,
+    logo,
   };
 }
 

@@ -1,6 +1,6 @@
 /** What a conversation shows: its turns, oldest first, and before there are any a welcome. */
 
-import { isGreeting, type ArpClient, type Status, type TurnState } from "@agent-rendering/core";
+import { isGreeting, type ArpClient, type TurnState } from "@agent-rendering/core";
 import type { HistoryGap, HistoryPages } from "@agent-rendering/core/history";
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -18,7 +18,6 @@ export interface Timeline {
   readonly client: ArpClient;
   /** Another number, another conversation: nothing of a message that is open or half edited goes over. */
   readonly number: number;
-  readonly status: Status;
   readonly context: ArpContext;
   readonly older: HistoryPages;
   readonly recent: Recent;
@@ -41,7 +40,6 @@ export const loadMessages = () => import("../message/message.js").catch(() => un
 export function timeline({
   client,
   number,
-  status,
   context,
   older,
   recent,
@@ -53,6 +51,7 @@ export function timeline({
   back,
 }: Timeline): TemplateResult {
   const { store } = client;
+  const { loading, stale, phase } = store.status.get();
   const ids = store.turnIds.get();
   const outgoing = store.outgoing.get();
   const isEmpty = ids.length === 0 && !outgoing.some(isBubble);
@@ -73,8 +72,7 @@ export function timeline({
   const past = (turn: TurnState) =>
     html`${lines.get(turn.id)}<arp-message readonly data-turn=${turn.id} .turn=${turn} .context=${context} .avatar=${avatar} .activity=${showActivity}></arp-message>`;
   const left = (gap: HistoryGap | undefined) => (gap ? html`${more(gap)}${repeat(gap.turns, idOf, past)}` : nothing);
-  const isLoading =
-    status.loading && !status.stale && isEmpty && client.sessionId !== null && status.phase !== "refused";
+  const isLoading = loading && !stale && isEmpty && client.sessionId !== null && phase !== "refused";
   return html`${
     isLoading
       ? html`<div class="arp-skeleton" role="img" aria-label=${context.t("loading")}><span></span><span></span><span></span></div>`
