@@ -57,10 +57,10 @@ export class ChatView {
   constructor(client: ArpClient, now: () => number = Date.now) {
     this.#client = client;
     this.#now = now;
-    const subscribe = (listener: () => void) => client.store.subscribe(listener);
-    this.messages = { subscribe, get: () => this.#allMessages() };
-    this.tools = { subscribe, get: () => this.#newestTools() };
-    this.isStreaming = { subscribe, get: () => this.#isBusy() };
+    const cell = <T>(get: () => T) => client.store.derived(get, (name) => /^(turn|status|outgoing)/.test(name));
+    this.messages = cell(() => this.#allMessages());
+    this.tools = cell(() => this.#newestTools());
+    this.isStreaming = cell(() => this.#isBusy());
   }
 
   #allMessages(): ChatMessage[] {
@@ -75,12 +75,15 @@ export class ChatView {
     return (this.#messages = sameList(this.#messages, messages) as ChatMessage[]);
   }
 
-  /** Notes what is there when a session has been opened, and forgets the one before. */
+  /** Record what is there when a session has been opened, and forget the session before. */
   #open(): void {
     const { store } = this.#client;
     const { sessionId, loading } = store.status.get();
     if (sessionId !== this.#session) {
-      if (this.#session !== null) this.#forget();
+      if (this.#session !== null) {
+        this.#isOpened = false;
+        for (const kept of [this.#turns, this.#restored, this.#spans]) kept.clear();
+      }
       this.#session = sessionId;
     }
     if (this.#isOpened) return;
@@ -89,11 +92,6 @@ export class ChatView {
       if (turn?.final && turn.status !== "waiting") this.#restored.add(id); // what waits can still be answered
     }
     this.#isOpened = !loading;
-  }
-
-  #forget(): void {
-    this.#isOpened = false;
-    for (const kept of [this.#turns, this.#restored, this.#spans]) kept.clear();
   }
 
   #turnMessages(id: string): readonly ChatMessage[] {
