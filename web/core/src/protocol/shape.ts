@@ -9,6 +9,7 @@ import { parseJson } from "./exact_json.js";
 import { COMPONENT, MESSAGES, OPS, PARTS } from "./generated/tables.js";
 import type { AgentMessage, Component, JsonObject } from "./generated/wire.js";
 import { isObject } from "./is_object.js";
+import { repeatsKey } from "./repeated_keys.js";
 
 /** What a frame held. */
 export interface Frame {
@@ -63,29 +64,6 @@ function unread(what: string, type: string | null = null): Frame {
 /** Returns whether a value is a component as far as the wire's structure goes. */
 export function isComponent(value: unknown): value is Component {
   return fits(value, COMPONENT_FIELDS);
-}
-
-/** Returns whether an object in a JSON text has a key twice, given what was read of it. */
-export function repeatsKey(json: string, read: unknown): boolean {
-  // Most texts are what JSON.stringify writes, which has no key twice; the others are counted.
-  return JSON.stringify(read) !== json && keysWritten(json) !== keysIn(read);
-}
-
-/** How many keys a valid JSON text has: each has a colon, and so have only they outside of texts. */
-function keysWritten(json: string): number {
-  return (
-    json
-      .replace(/\\./gs, "")
-      .replace(/"[^"]*"/g, "")
-      .split(":").length - 1
-  );
-}
-
-function keysIn(value: unknown): number {
-  let count = 0;
-  if (typeof value !== "object" || value === null) return count;
-  for (const item of Object.values(value)) count += keysIn(item) + (Array.isArray(value) ? 0 : 1);
-  return count;
 }
 
 function fieldsByTag(table: { readonly [tag: string]: string }): Map<string, Fields> {
