@@ -3,9 +3,9 @@
  *
  * Theory of operation. The chat is a frame of four regions: the conversation, the dock with the message box, the
  * surfaces beside the conversation, and the live regions for screen readers. The state of the conversation is in the
- * client's cells. What else a chat has, its language and colours, agents and notices, is in a controller each.
- * Changes that are rare (turns come and go, the connection, the session) redraw the frame. A turn that grows redraws
- * its own message only, through a cell that is bound to its place.
+ * client's cells. Language and colours, agents, and notices have a controller each. Rare changes (turns come and go,
+ * the connection, the session) redraw the frame. A turn that grows redraws its own message only, through a cell that
+ * is bound to its place.
  *
  * The element connects when it is put into a document and disconnects when it is taken out. Moving it within the
  * document is neither.
@@ -91,7 +91,7 @@ export class ArpChat extends ArpElement {
 
   declare url: string | undefined;
   declare session: string | null | undefined;
-  /** The agent of a new chat, where an app has several; else its first. */
+  /** Name of the agent of a new chat, if the app has several; default: the first one. */
   declare workflow: string | null | undefined;
   declare token: string | null | undefined | (() => string | null | Promise<string | null>);
   declare client: ArpClient | null | undefined;
@@ -106,32 +106,32 @@ export class ArpChat extends ArpElement {
   declare locale: string | undefined;
   declare strings: Partial<Strings> | undefined;
   declare placeholder: string | undefined;
-  /** Where the document is that shows a picture from elsewhere in a frame; see the context. */
+  /** Address of the document that shows a picture of another host in a frame; see `ArpContext`. */
   declare pictureFrame: string | undefined;
-  /** How a reader signs in whom the server does not let in. */
+  /** Text and link for readers whom the server requires to sign in. */
   declare signIn: SignIn | null | undefined;
-  /** Whether readers rate answers, and where that is kept if not by the server of the chat; absent: they do not. */
+  /** Ratings of answers: `true` keeps them on the chat's server, a source keeps them elsewhere; default: none. */
   declare feedback: FeedbackSource | boolean | null | undefined;
-  /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
+  /** Picture beside the agent's messages: an address on this page's own server, or a short text. */
   declare avatar: string | undefined;
-  /** Other keys than ours. */
+  /** Keys that replace those of `CHAT_KEYS`. */
   declare keys: Partial<ChatKeys> | undefined;
-  /** Whether uses of tools and thinking show. */
+  /** Whether tool calls and thinking show; default: `true`. */
   declare showActivity: boolean | undefined;
-  /** Where drafts are kept over a reload; `null`: nowhere. */
+  /** Storage of drafts and of the side panel's width over a reload; `null` stores none. */
   storage: Storage | null = browserStorage();
 
-  /** Turns that came while the reader was further up; `null` while the newest is in view. */
+  /** Number of turns that came while the reader was further up; `null` while the newest is in view. */
   declare protected missed: number | null;
   declare protected dropping: boolean;
-  /** Whether the reader writes in the conversation: nothing lies over it then. */
+  /** Whether the reader fills in a field of the conversation: the jump button must not cover it then. */
   declare protected isFilling: boolean;
 
   #active: ArpClient | null = null;
   #isOwn = false;
   /** Removes the listeners of this place in the document; `null` while the chat is in none. */
   #leaving: AbortController | null = null;
-  /** What ends with this client. */
+  /** Functions that stop the subscriptions to this client. */
   #stops: (() => void)[] = [];
   #context: ArpContext | null = null;
   #follow: Follow | null = null;
@@ -139,10 +139,11 @@ export class ArpChat extends ArpElement {
   #shownSession: string | null = null;
   #restored: Promise<void> = Promise.resolve();
   #actions: MessageActions = {};
-  /** Counts conversations. */
+  /** Number of the conversation; each new one gets new elements. */
   #number = 0;
-  /** Another session was turned to, and what shows is not of it yet. */
+  /** Whether the client has switched sessions while the screen still shows the one before. */
   #isTurning = false;
+  /** Whether that session is another conversation, not the same one under its new id. */
   #isOther = false;
   readonly #turnEvents = new TurnEvents((turn) => this.#turned(turn));
   readonly #lastInput = new LastInput();
@@ -164,7 +165,7 @@ export class ArpChat extends ArpElement {
 
   // -- for the host ------------------------------------------------------------------------------
 
-  /** The client in use: the given one, or our own. */
+  /** The client in use: the host's, or the one that `url` made. */
   get activeClient(): ArpClient | null {
     return this.#active;
   }
@@ -174,7 +175,7 @@ export class ArpChat extends ArpElement {
     return (this.#context ??= this.#newContext());
   }
 
-  /** The turns that show, oldest first; of those that the connection did not tell, what was asked for. */
+  /** All loaded turns, oldest first. */
   get turns(): readonly TurnState[] {
     const store = this.#active?.store;
     return this.#older
@@ -187,15 +188,16 @@ export class ArpChat extends ArpElement {
   }
 
   /**
-   * Turns to another session, `null` begins a new one with an agent (`null`: the app's first, absent: as before). The connection stays, and what shows stays
-   * until the other conversation has loaded, for a second at most.
+   * Open another session; `null` begins a new one. `workflow` is the agent of a new session: `null` means the app's first,
+   * absent means the same as before. The connection stays. The old conversation stays visible until the other one has
+   * loaded, for a second at most.
    */
   turnTo(session: string | null, workflow?: string | null): void {
     if (workflow !== undefined) this.#agents.chosen = workflow;
     this.#active?.setSessionId(session, { workflow, keep: session !== null });
   }
 
-  /** Begins a new chat with an agent; out of an empty one, what is in the message box goes along. */
+  /** Begin a new chat with an agent. If the current chat is empty, its draft moves to the new one. */
   choose(workflow: string): void {
     const isEmpty = isUnused(this.#active as ArpClient);
     const text = this.#composer?.text ?? "";
@@ -207,7 +209,7 @@ export class ArpChat extends ArpElement {
     this.turnTo(null, workflow);
   }
 
-  /** Sends a text, as if it had been written. */
+  /** Send a text as if the reader had typed it. */
   say(text: string, files: readonly File[] = []): void {
     const event = new CustomEvent("arp-send", {
       detail: { text, files },
@@ -221,35 +223,35 @@ export class ArpChat extends ArpElement {
     if (id !== undefined) this.#asks(id);
   }
 
-  /** Stops what runs. */
+  /** Stop the running turn. */
   stop(): void {
     if (this.#canStop) this.#active?.stop();
   }
 
-  /** Whether something runs that the server can stop. */
+  /** Whether a turn runs that the server can stop. */
   get #canStop(): boolean {
     const client = this.#active;
     return client !== null && client.store.status.get().activeTurn !== null && offered(client.capabilities).turns;
   }
 
-  /** Puts a text into the message box. */
+  /** Put a text into the message box. */
   draft(text: string): void {
     if (this.#composer === null) return;
     this.#composer.text = text;
     this.#composer.focus();
   }
 
-  /** Shows a line above the message box until it is closed. */
+  /** Show a line above the message box until the reader closes it. */
   notice(text: string): void {
     this.#notices.add({ error: text, code: 0 });
   }
 
-  /** Goes to the newest, and follows. */
+  /** Scroll to the newest message, and follow what comes. */
   jump(): void {
     this.#follow?.jump();
   }
 
-  /** Loads everything older, to print or to keep it. */
+  /** Load and draw all older turns, to print or save them. */
   async loadAll(): Promise<void> {
     const client = this.#active;
     if (client !== null) {
@@ -259,7 +261,7 @@ export class ArpChat extends ArpElement {
     await this.updateComplete;
   }
 
-  /** Resolves when the message box is there, with the draft that was kept. */
+  /** Resolves when the message box exists, with its draft. */
   get ready(): Promise<void> {
     return this.#restored;
   }
@@ -270,7 +272,7 @@ export class ArpChat extends ArpElement {
     super.connectedCallback();
     adoptChatStyles(this.getRootNode());
     this.classList.add("arp-chat");
-    if (this.#leaving !== null) return; // moved within the document: it continues as it is
+    if (this.#leaving !== null) return; // it was moved within the document, and is still connected
     const { signal } = (this.#leaving = new AbortController());
     this.addEventListener("keydown", this.#key, { signal });
     for (const name of DRAGS) this.addEventListener(name, this.#drag, { signal });
@@ -291,7 +293,7 @@ export class ArpChat extends ArpElement {
   protected override willUpdate(changed: PropertyValues): void {
     if (["theme", "components", "pictureFrame"].some((name) => changed.has(name))) this.#context = null;
     const isNew = ["url", "token", "client"].some((name) => changed.has(name));
-    if (!this.isConnected) return; // it opens where it is put
+    if (!this.isConnected) return; // connecting now would open a connection that nothing closes
     if (isNew || this.#active === null) this.#open();
     else if (changed.has("feedback")) this.#takeFeedback(this.#active);
     else if (changed.has("session") && this.session !== undefined && this.session !== this.#active.sessionId) {
@@ -313,7 +315,7 @@ export class ArpChat extends ArpElement {
     this.#lookForLastInput();
   }
 
-  /** Begins with the client that the properties ask for. */
+  /** Close the client before, and open the one that the properties ask for. */
   #open(): void {
     this.#close();
     this.#isOwn = !this.client;
@@ -408,7 +410,7 @@ export class ArpChat extends ArpElement {
       answer: (component, value, files = []) => {
         emit(this, "arp-action", { component, name: "answer", payload: value });
         const id = this.#active?.answer(component, value, { files });
-        // What nobody waits for, as a choice below an answer, asks for the next one.
+        // No turn waits for this answer, so it begins a new one. An example is a choice below a finished answer.
         if (id !== undefined && this.#active?.store.status.get().activeTurn === null) this.#asks(id);
         return id;
       },
@@ -421,7 +423,7 @@ export class ArpChat extends ArpElement {
     });
   }
 
-  /** Has everything drawn in other words or colours. */
+  /** Draw everything again, in the new words and colours. */
   #appearanceChanged(): void {
     this.#context = null;
     this.#announcer.t = this.#appearance.words;
@@ -459,7 +461,7 @@ export class ArpChat extends ArpElement {
     emit(this, "arp-session", { sessionId });
   }
 
-  /** The screen is that of another session now. */
+  /** Start over: the screen shows the new session now. */
   #begin(client: ArpClient, status: Status): void {
     this.#isTurning = false;
     if (this.#isOther) {
@@ -473,9 +475,9 @@ export class ArpChat extends ArpElement {
     this.#recent.clear();
   }
 
-  /** Loads their windows; the place of these is there. */
+  /** Load the element of permissions with the first one. */
   #permissionsChanged(): void {
-    this.requestUpdate(); // the message box says that they wait
+    this.requestUpdate(); // the placeholder of the message box says that an answer is awaited
     if (this.#active?.store.permissions.get().length)
       void import("./permissions/permissions.js").catch(() => undefined); // tried again with the next change
   }
@@ -490,7 +492,7 @@ export class ArpChat extends ArpElement {
   #turned(turn: TurnState): void {
     const { t } = this.context;
     const { id, status, errors } = turn;
-    this.requestUpdate(); // what it is to the view, and to the way to the newest
+    this.requestUpdate(); // `LastInput` and the jump button depend on the status of turns
     if (status === "running") this.#announcer.working();
     if (status === "waiting") {
       this.#announcer.rest();
@@ -503,7 +505,7 @@ export class ArpChat extends ArpElement {
     }
   }
 
-  /** Has an answer read aloud, as it shows. */
+  /** Have screen readers read an answer, in the words that show. */
   async #read(turn: TurnState, line: string): Promise<void> {
     const { drawnText } = await import("./message/drawn_text.js");
     const lines = await drawnText(this, turn);
@@ -522,7 +524,7 @@ export class ArpChat extends ArpElement {
 
   readonly #refused = ({ detail }: CustomEvent<ErrorPayload>): void => this.#notices.add(detail);
 
-  /** A token was entered; who gave a client of their own gives it the token. */
+  /** Use a token that the reader entered. A host with a client of its own gives it the token itself. */
   readonly #entered = ({ detail }: CustomEvent<{ token: string }>): void => {
     if (this.#isOwn) this.token = detail.token;
   };
@@ -536,7 +538,7 @@ export class ArpChat extends ArpElement {
 
   async #restoreDraft(): Promise<void> {
     const composer = this.#composer;
-    await composer?.updateComplete; // at first it has no box yet
+    await composer?.updateComplete; // before its first update it has no text field
     if (composer) composer.text = this.#drafts.read(this.#shownSession);
   }
 
@@ -562,7 +564,7 @@ export class ArpChat extends ArpElement {
     next: () => this.#walk(1),
     newest: () => {
       this.jump();
-      return false; // the browser may do what it does with this key
+      return false; // the browser's own action for the key does no harm
     },
   };
 
@@ -587,7 +589,7 @@ export class ArpChat extends ArpElement {
     this.isFilling = type === "focusin" && (target as Element).matches("input, textarea, select");
   };
 
-  /** Draws more of the turns; what is read stays where it is. */
+  /** Draw more of the older turns, without moving what the reader reads. */
   async #drawMore(count?: number): Promise<void> {
     if (this.#active === null || !this.#recent.isPartial) return;
     const before = this.#follow?.following === false ? toEnd(this.#scroller) : null;
@@ -605,9 +607,10 @@ export class ArpChat extends ArpElement {
     await keepPlace(this, this.#scroller, before);
   }
 
-  /** An input of the user was sent that may begin a turn. */
+  /** Bring a sent input to the top of the view if it begins a turn. */
   #asks(id: string): void {
-    if (this.#isTurning) this.#active?.store.flush(); // what belongs to the chat before is put away first
+    // Otherwise the switch of sessions, which is reported at the next frame, would forget this input.
+    if (this.#isTurning) this.#active?.store.flush();
     void this.#lastInput.sent(this.#active as ArpClient, id, () => this.#lookForLastInput());
   }
 
@@ -615,7 +618,7 @@ export class ArpChat extends ArpElement {
     if (this.#active && this.#follow) this.#lastInput.look(this.#active, this, this.#follow);
   }
 
-  /** Another conversation begins at its end. */
+  /** Show another conversation at its end, not at an input of the one before. */
   #forgetLastInput(): void {
     this.#lastInput.clear();
     this.#follow?.ask(null);
@@ -627,11 +630,11 @@ export class ArpChat extends ArpElement {
 
   #drag = (event: DragEvent): void => this.takeDrag(event);
 
-  /** Takes files that are dragged over the chat, or over a page around it, and dropped there. */
+  /** Handle files that are dragged over the chat and dropped; `within` may be a page around it. */
   takeDrag(event: DragEvent, within: Node = this): void {
-    const isForField = (event.target as HTMLElement).matches?.("input[type=file]"); // of a form, which takes it
+    const isForField = (event.target as HTMLElement).matches?.("input[type=file]"); // it handles its own files
     if (event.defaultPrevented || isForField || !event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault(); // else the browser opens the file in place of the page
+    event.preventDefault(); // otherwise the browser would leave the page and open the file
     const isTaken = offered(this.#active?.capabilities).files;
     this.dropping =
       isTaken &&
@@ -649,7 +652,7 @@ export class ArpChat extends ArpElement {
       ${sidePanel(client, context, this.storage, this.#settled)}${popups(client, context, this.#settled, this.#reveal)}${this.#liveRegions()}`;
   }
 
-  /** The turns, which scroll, and where files are dropped. */
+  /** Region of the turns, which scroll, with the hint for files that are dragged over it. */
   #conversation(client: ArpClient | null): TemplateResult {
     const { t } = this.context;
     return html`<div class="arp-body">
@@ -660,7 +663,7 @@ export class ArpChat extends ArpElement {
     </div>`;
   }
 
-  /** The message box, and above it what the reader has to decide or to know. */
+  /** Region of the message box, with permission requests, notices and the connection above it. */
   #dock(client: ArpClient | null): TemplateResult {
     const { context } = this;
     const status = client?.store.status.get() ?? null;
@@ -689,7 +692,7 @@ export class ArpChat extends ArpElement {
     </div>`;
   }
 
-  /** What screen readers announce. */
+  /** Region of the announcements for screen readers. */
   #liveRegions(): TemplateResult {
     return html`<p class="arp-hidden arp-status" role="status"></p>
       <p class="arp-hidden arp-urgent" role="alert"></p>
@@ -713,7 +716,7 @@ export class ArpChat extends ArpElement {
     });
   }
 
-  /** What shows before the first word; `isGreeted`: around a greeting of the app. */
+  /** Return the welcome; `isGreeted` lays it out around a greeting of the app. */
   #welcome(isGreeted: boolean): Welcome {
     const { context } = this;
     const say = (text: string) => this.say(text);

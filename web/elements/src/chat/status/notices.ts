@@ -1,4 +1,4 @@
-/** What lies between the conversation and the message box: the way to the newest, and what went wrong. */
+/** The jump button and the notices, between the conversation and the message box. */
 
 import type { ArpClient, ErrorPayload } from "@agent-rendering/core";
 import { html, nothing } from "lit";
@@ -12,8 +12,10 @@ import type { Announcer } from "./announcer.js";
 import { UNAUTHENTICATED } from "./banner.js";
 
 /**
- * The way to the newest; `missed` turns came since the reader left it, `null` while it is in view.
- * `isAwaited`: what is there is a question of the agent.
+ * Return the button that scrolls to the newest message.
+ *
+ * @param missed Number of turns since the reader scrolled up; `null`, without a button, while the newest is in view.
+ * @param isAwaited Whether the agent waits for an answer there.
  */
 export function jumpButton(missed: number | null, isAwaited: boolean, { t }: ArpContext, jump: () => void): unknown {
   if (missed === null) return nothing;
@@ -24,7 +26,7 @@ export function jumpButton(missed: number | null, isAwaited: boolean, { t }: Arp
   </button>`;
 }
 
-/** At most so many show at once; the oldest goes first. */
+/** Number of notices that show at once; a further one replaces the oldest. */
 const MOST_NOTICES = 3;
 /** Code of an error about a component that does not exist. */
 const INVALID_OBJECT = 1;

@@ -1,4 +1,4 @@
-/** What shows before the first word. */
+/** The welcome of a conversation without messages. */
 
 import { html, nothing, type TemplateResult } from "lit";
 
@@ -31,13 +31,13 @@ export function introduced(
   };
 }
 
-/** What shows around the greeting of the app; without one all is `before`. */
+/** The welcome above and below the greeting of the app; without a greeting everything is in `before`. */
 export interface Welcome {
   readonly before: TemplateResult;
   readonly after: unknown;
 }
 
-/** The app's greeting, where it has one, takes the place of its description. */
+/** Return the welcome. A greeting of the app replaces the description, and the suggestions follow it. */
 export function welcome(
   { title, description, suggestions = [], logo }: Introduction,
   { t }: ArpContext,
@@ -61,7 +61,7 @@ export function welcome(
   return { before, after: isGreeted ? html`<div class="arp-welcome arp-welcome-end">${offers}</div>` : nothing };
 }
 
-/** A picture by its address, or a short text such as an emoji; for the eye alone. */
+/** Return a picture by its address, or a short text such as an emoji, hidden from screen readers. */
 export function picture(source: string | undefined, name: string): unknown {
   if (!source) return nothing;
   return /[/.]/.test(source)
