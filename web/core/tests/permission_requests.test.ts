@@ -1,4 +1,4 @@
-/** W51: permissions from the question to the answer, also if the answer is refused or another screen is first. */
+/** Permissions from the question to the answer, also if the answer is refused or another screen is first. */
 
 import { beforeEach, expect, test, vi } from "vitest";
 import { ArpClient, type ErrorPayload, type OpenPermission } from "../src/index.js";
@@ -45,7 +45,7 @@ beforeEach(async () => {
   requests.update();
 });
 
-test("a permission waits until it is answered here, and the list is the same object until then", () => {
+test("W51 a permission waits until it is answered here, and the list is the same object until then", () => {
   ask("a");
   expect([requests.update(), pending(), requests.update()]).toEqual([true, ["a"], false]);
   requests.grant(first(), "once");
@@ -64,7 +64,7 @@ test("a listener is called for permissions and not for text", () => {
   expect(listener).not.toHaveBeenCalled();
 });
 
-test("an edited input is sent with the answer; one that is not an object stays, with a fault until it is changed", () => {
+test("W51 an edited input is sent with the answer; one that is not an object stays, with a fault until it is changed", () => {
   ask("a", { editable: true });
   requests.update();
   requests.edit("a", "ls");
@@ -94,7 +94,7 @@ test("a denial has its reason", () => {
   expect(sent()?.data).toMatchObject({ action: "deny", payload: { reason: "not now" } });
 });
 
-test("a refused answer brings the permission back with a fault, and is not sent again", () => {
+test("W51 a refused answer brings the permission back with a fault, and is not sent again", () => {
   ask("a");
   requests.update();
   requests.grant(first(), "once");
