@@ -17,7 +17,7 @@ import pytest
 
 from arp import App, Turn
 from arp.protocol.framing.event_stream import SseParser
-from arp.transport.wire import Backlog
+from arp.transport.wire import WireBacklog
 from tests.server.sockets import raw
 from tests.support.serving import Serving, serving
 from tests.support.waiting import becomes
@@ -66,7 +66,7 @@ async def posted(server: Serving, *messages: Any) -> tuple[int, Any]:
 
 def in_backlogs() -> int:
     """What waits for all sockets of this process, in bytes."""
-    return sum(one.size for one in gc.get_objects() if type(one) is Backlog)
+    return sum(one.size for one in gc.get_objects() if type(one) is WireBacklog)
 
 
 def sessions(server: Serving) -> list[str]:

@@ -12,6 +12,7 @@ export default defineConfig({
         chat: "src/chat.ts",
         timeline: "src/timeline.ts",
         surfaces: "src/surfaces.ts",
+        permissions: "src/permissions.ts",
         history: "src/history.ts",
       },
       formats: ["es"],

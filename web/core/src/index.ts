@@ -14,7 +14,7 @@ export { isGreeting } from "./chat/greeting.js";
 export { offered } from "./client/offered.js";
 export type { Offered } from "./client/offered.js";
 export { parseJson } from "./protocol/exact_json.js";
-export { repeatsKey } from "./protocol/shape.js";
+export { repeatsKey } from "./protocol/repeated_keys.js";
 export type { InputType, QuestionState } from "./protocol/answers.js";
 
 export { openPermissions } from "./client/questions.js";

@@ -2,3 +2,4 @@
 
 export { idsIn, panelOf } from "./chat/panel.js";
 export type { PanelContent, PanelSurface } from "./chat/panel.js";
+export { PanelState } from "./chat/panel_state.js";

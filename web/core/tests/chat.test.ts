@@ -285,3 +285,26 @@ test("a question is closed when it is answered; other components never are", () 
 test("names of tools are formatted for display", () => {
   expect(["render_sales_chart", "query", "a__b"].map(toolTitle)).toEqual(["Sales Chart", "Query", "A B"]);
 });
+
+test("listeners hear only of what their cell is made from", async () => {
+  const [client, socket, view] = await opened();
+  socket.notify(input(1, "Sales?"), turn(2, "running"), message("tool_start", 3, { tool: "sql", call_id: "c" }));
+  const heard: string[] = [];
+  view.messages.subscribe(() => heard.push("messages"));
+  view.tools.subscribe(() => heard.push("tools"));
+  view.isStreaming.subscribe(() => heard.push("isStreaming"));
+  socket.notify(
+    { ...message("render", null, { components: [text("a", "A")] }), surface: "side" },
+    message("commit", 4),
+  );
+  expect(heard).toEqual([]);
+  socket.notify(delta("Here", 5));
+  expect(heard).toEqual(["messages"]);
+  heard.length = 0;
+  socket.notify(message("tool_end", 6, { call_id: "c", ok: true }));
+  expect(heard).toContain("tools");
+  heard.length = 0;
+  client.stop();
+  socket.notify(message("commit", 7, { final: true }), turn(8, "completed"));
+  expect(heard).toContain("isStreaming");
+});

@@ -33,8 +33,9 @@ test.each([
   ["export.ts", 4],
   ["strings.ts", 4],
   ["timeline.ts", 2],
-  ["surfaces.ts", 1],
+  ["surfaces.ts", 1.15], // with whether the panel is closed, and what on it is new
   ["history.ts", 1],
+  ["permissions.ts", 1.25],
   ["chat.ts", 3.1], // a little over 3 KiB: the name of who speaks, which is drawn too, and the generated tables
 ])("%s fits into %s KiB", { timeout: 60_000 }, async (entry, most) => {
   expect(await gzipped(entry)).toBeLessThanOrEqual(most * KIB);

@@ -1,7 +1,7 @@
 /** Which key presses count as shortcuts. */
 
-import { expect, test } from "vitest";
-import { isPressed, keyName } from "../src/chat/keys.js";
+import { expect, test, vi } from "vitest";
+import { actOnKey, CHAT_KEYS, isPressed, keyName } from "../src/chat/keys.js";
 
 /** Presses a key in an element, and returns whether it counts. */
 function pressed(shortcut: string | null, init: KeyboardEventInit, inside = "<p></p>", taken = false): boolean {
@@ -54,4 +54,17 @@ test("a key is named as people read it", () => {
     "Esc",
     "",
   ]);
+});
+
+test("W89 the browser acts on a key too unless the chat has acted on it", () => {
+  const actions = { stop: vi.fn(() => false), previous: vi.fn(() => true), next: vi.fn(), newest: vi.fn(() => false) };
+  const press = (init: KeyboardEventInit) => {
+    const event = new KeyboardEvent("keydown", { cancelable: true, ...init });
+    actOnKey(event, { ...CHAT_KEYS, next: null }, actions);
+    return event.defaultPrevented;
+  };
+  expect(press({ key: "Escape" })).toBe(false); // nothing runs that it could stop
+  expect(press({ key: "ArrowUp", altKey: true })).toBe(true);
+  expect(press({ key: "ArrowDown", altKey: true })).toBe(false);
+  expect([actions.stop, actions.previous, actions.next].map(({ mock }) => mock.calls.length)).toEqual([1, 1, 0]);
 });

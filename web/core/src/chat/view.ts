@@ -57,10 +57,10 @@ export class ChatView {
   constructor(client: ArpClient, now: () => number = Date.now) {
     this.#client = client;
     this.#now = now;
-    const subscribe = (listener: () => void) => client.store.subscribe(listener);
-    this.messages = { subscribe, get: () => this.#allMessages() };
-    this.tools = { subscribe, get: () => this.#newestTools() };
-    this.isStreaming = { subscribe, get: () => this.#isBusy() };
+    const cell = <T>(get: () => T) => client.store.derived(get, (name) => /^(turn|status|outgoing)/.test(name));
+    this.messages = cell(() => this.#allMessages());
+    this.tools = cell(() => this.#newestTools());
+    this.isStreaming = cell(() => this.#isBusy());
   }
 
   #allMessages(): ChatMessage[] {
@@ -80,7 +80,10 @@ export class ChatView {
     const { store } = this.#client;
     const { sessionId, loading } = store.status.get();
     if (sessionId !== this.#session) {
-      if (this.#session !== null) this.#forget();
+      if (this.#session !== null) {
+        this.#isOpened = false;
+        for (const kept of [this.#turns, this.#restored, this.#spans]) kept.clear();
+      }
       this.#session = sessionId;
     }
     if (this.#isOpened) return;
@@ -89,11 +92,6 @@ export class ChatView {
       if (turn?.final && turn.status !== "waiting") this.#restored.add(id); // a waiting turn can still be answered
     }
     this.#isOpened = !loading;
-  }
-
-  #forget(): void {
-    this.#isOpened = false;
-    for (const kept of [this.#turns, this.#restored, this.#spans]) kept.clear();
   }
 
   #turnMessages(id: string): readonly ChatMessage[] {

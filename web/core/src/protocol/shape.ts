@@ -9,6 +9,7 @@ import { parseJson } from "./exact_json.js";
 import { COMPONENT, MESSAGES, OPS, PARTS } from "./generated/tables.js";
 import type { AgentMessage, Component, JsonObject } from "./generated/wire.js";
 import { isObject } from "./is_object.js";
+import { repeatsKey } from "./repeated_keys.js";
 
 /** Content of a frame. */
 export interface Frame {
@@ -65,33 +66,6 @@ function unread(what: string, type: string | null = null): Frame {
 /** Return whether a value has the structure of a component; its props are not checked. */
 export function isComponent(value: unknown): value is Component {
   return fits(value, COMPONENT_FIELDS);
-}
-
-/**
- * Return whether an object in a JSON text has a key twice.
- *
- * @param read Value that the text was parsed to.
- */
-export function repeatsKey(json: string, read: unknown): boolean {
-  // Most texts are equal to the output of JSON.stringify, which never repeats a key. In the others, count the keys.
-  return JSON.stringify(read) !== json && keysWritten(json) !== keysIn(read);
-}
-
-/** Return the number of keys in a valid JSON text: outside of strings, each key has one colon and nothing else has. */
-function keysWritten(json: string): number {
-  return (
-    json
-      .replace(/\\./gs, "")
-      .replace(/"[^"]*"/g, "")
-      .split(":").length - 1
-  );
-}
-
-function keysIn(value: unknown): number {
-  let count = 0;
-  if (typeof value !== "object" || value === null) return count;
-  for (const item of Object.values(value)) count += keysIn(item) + (Array.isArray(value) ? 0 : 1);
-  return count;
 }
 
 function fieldsByTag(table: { readonly [tag: string]: string }): Map<string, Fields> {

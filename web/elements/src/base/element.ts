@@ -26,3 +26,8 @@ export abstract class ArpElement extends LitElement {
 export function define(tag: string, element: CustomElementConstructor): void {
   if (typeof customElements !== "undefined" && !customElements.get(tag)) customElements.define(tag, element);
 }
+
+/** Dispatch an event of an element that applications may listen to on any ancestor. */
+export function emit(element: HTMLElement, name: string, detail: unknown): void {
+  element.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+}

@@ -1,9 +1,14 @@
 /**
  * `<arp-chat>`: a whole conversation.
  *
- * It brings the parts together and keeps no state of the conversation itself: that is in the client's
- * cells. What changes rarely (turns come and go, the connection, the session) redraws the frame; a
- * turn that grows redraws its own message alone, by a cell that is bound to its place.
+ * Theory of operation. The chat is a frame of four regions: the conversation, the dock with the message box, the
+ * surfaces beside the conversation, and the live regions for screen readers. The state of the conversation is in the
+ * client's cells. Language and colours, agents, and notices have a controller each. Rare changes (turns come and go,
+ * the connection, the session) redraw the frame. A turn that grows redraws its own message only, through a cell that
+ * is bound to its place.
+ *
+ * The element connects when it is put into a document and disconnects when it is taken out. Moving it within the
+ * document is neither.
  */
 
 import {
@@ -13,13 +18,12 @@ import {
   type ErrorPayload,
   type Status,
   type Storage,
-  type Wire,
   type TurnState,
 } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
 import { HistoryPages } from "@agent-rendering/core/history";
 import { TurnEvents } from "@agent-rendering/core/timeline";
-import type { Strings, Translator } from "@agent-rendering/core/strings";
+import type { Strings } from "@agent-rendering/core/strings";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 
 import {
@@ -29,12 +33,13 @@ import {
   type ArpContext,
   type ComponentFactory,
 } from "../base/context.js";
-import { ArpElement, define } from "../base/element.js";
-import type { agentPicker } from "./composer/agent_picker.js";
+import { ArpElement, define, emit } from "../base/element.js";
+import { Agents } from "./agents.js";
+import { Appearance } from "./appearance.js";
 import { Announcer } from "./status/announcer.js";
 import { asksNow, isAwaited, waitsForAnswer } from "./status/awaited.js";
 import { LastInput } from "./timeline/last_input.js";
-import { UNAUTHENTICATED, type SignIn } from "./status/banner.js";
+import type { SignIn } from "./status/banner.js";
 import type { ArpComposer, ComposerHost } from "./composer/composer.js";
 import "./composer/composer.js";
 import type { Command } from "./composer/command_list.js";
@@ -42,10 +47,9 @@ import { Drafts, browserStorage } from "./composer/drafts.js";
 import { Follow } from "./timeline/follow.js";
 import { icon } from "./icons.js";
 import { keepPlace, toEnd } from "./timeline/keep_place.js";
-import { CHAT_KEYS, isPressed, type ChatKeys } from "./keys.js";
+import { actOnKey, CHAT_KEYS, type ChatKeys, type KeyActions } from "./keys.js";
 import type { MessageActions } from "./message/message.js";
-import { jumpButton, noticeList, type Notice } from "./status/notices.js";
-import { showsItsError } from "./composer/outgoing.js";
+import { jumpButton, Notices } from "./status/notices.js";
 import { endLine, openFiles } from "./message/outcome.js";
 import { Recent } from "./timeline/recent.js";
 import { adoptChatStyles } from "./styles.js";
@@ -55,11 +59,7 @@ import { popups, sidePanel } from "./surfaces/surfaces.js";
 import { isUnused, loadMessages, timeline } from "./timeline/timeline.js";
 import { lastInput, NO_ACTIONS, turnActions } from "./message/turn_actions.js";
 import { walk } from "./timeline/walk.js";
-import { introduced, welcome } from "./status/welcome.js";
-import { wordsFor, wordsNow } from "./words.js";
-import { sentence } from "../base/wrong.js";
-
-type Agent = Wire.Workflow;
+import { introduced, welcome, type Welcome } from "./status/welcome.js";
 
 export class ArpChat extends ArpElement {
   static override properties = {
@@ -84,18 +84,14 @@ export class ArpChat extends ArpElement {
     signIn: { attribute: false },
     feedback: { type: Boolean },
     showActivity: { attribute: "show-activity", converter: (value: string | null) => value !== "false" },
-    words: { state: true },
-    isDark: { state: true },
-    agents: { state: true },
     missed: { state: true },
-    notices: { state: true },
     dropping: { state: true },
     isFilling: { state: true },
   };
 
   declare url: string | undefined;
   declare session: string | null | undefined;
-  /** The agent of a new chat, where an app has several; else its first. */
+  /** Name of the agent of a new chat, if the app has several; default: the first one. */
   declare workflow: string | null | undefined;
   declare token: string | null | undefined | (() => string | null | Promise<string | null>);
   declare client: ArpClient | null | undefined;
@@ -110,83 +106,66 @@ export class ArpChat extends ArpElement {
   declare locale: string | undefined;
   declare strings: Partial<Strings> | undefined;
   declare placeholder: string | undefined;
-  /** Where the document is that shows a picture from elsewhere in a frame; see the context. */
+  /** Address of the document that shows a picture of another host in a frame; see `ArpContext`. */
   declare pictureFrame: string | undefined;
-  /** How a reader signs in whom the server does not let in. */
+  /** Text and link for readers whom the server requires to sign in. */
   declare signIn: SignIn | null | undefined;
-  /** Whether readers rate answers, and where that is kept if not by the server of the chat; absent: they do not. */
+  /** Ratings of answers: `true` keeps them on the chat's server, a source keeps them elsewhere; default: none. */
   declare feedback: FeedbackSource | boolean | null | undefined;
-  /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
+  /** Picture beside the agent's messages: an address on this page's own server, or a short text. */
   declare avatar: string | undefined;
-  /** Other keys than ours. */
+  /** Keys that replace those of `CHAT_KEYS`. */
   declare keys: Partial<ChatKeys> | undefined;
-  /** Whether uses of tools and thinking show. */
+  /** Whether tool calls and thinking show; default: `true`. */
   declare showActivity: boolean | undefined;
-  /** Where drafts are kept over a reload; `null`: nowhere. */
+  /** Storage of drafts and of the side panel's width over a reload; `null` stores none. */
   storage: Storage | null = browserStorage();
 
-  declare protected words: Translator;
-  declare protected isDark: boolean;
-  /** The app's agents, as far as the server lists them. */
-  declare protected agents: readonly Agent[];
-  /** Turns that came while the reader was further up; `null` while the newest is in view. */
+  /** Number of turns that came while the reader was further up; `null` while the newest is in view. */
   declare protected missed: number | null;
-  declare protected notices: readonly Notice[];
   declare protected dropping: boolean;
-  /** Whether the reader writes in the conversation: nothing lies over it then. */
+  /** Whether the reader fills in a field of the conversation: the jump button must not cover it then. */
   declare protected isFilling: boolean;
 
   #active: ArpClient | null = null;
   #isOwn = false;
-  /** What ends with this place in the document. */
-  #leaving: (() => void)[] = [];
-  /** What ends with this client. */
+  /** Removes the listeners of this place in the document; `null` while the chat is in none. */
+  #leaving: AbortController | null = null;
+  /** Functions that stop the subscriptions to this client. */
   #stops: (() => void)[] = [];
   #context: ArpContext | null = null;
   #follow: Follow | null = null;
   #drafts = new Drafts(null, "");
   #shownSession: string | null = null;
-  #seenErrors: readonly ErrorPayload[] = [];
-  #noticeCount = 0;
   #restored: Promise<void> = Promise.resolve();
   #actions: MessageActions = {};
-  /** The agent that was last chosen here, which a session that has not loaded yet will have. */
-  #chosen: string | null | undefined;
-  #agent: Agent | null | undefined;
-  #capabilities: Status["capabilities"] | undefined;
-  /** What the app calls itself. */
-  #title = "";
-  /** Draws the choice of agents; loaded where there are several. */
-  #picker: typeof agentPicker | null = null;
-  /** Counts conversations. */
+  /** Number of the conversation; each new one gets new elements. */
   #number = 0;
-  /** Another session was turned to, and what shows is not of it yet. */
+  /** Whether the client has switched sessions while the screen still shows the one before. */
   #isTurning = false;
+  /** Whether that session is another conversation, not the same one under its new id. */
   #isOther = false;
-  #spokenPhase: Status["phase"] = "idle";
   readonly #turnEvents = new TurnEvents((turn) => this.#turned(turn));
   readonly #lastInput = new LastInput();
-  readonly #announcer: Announcer;
+  readonly #appearance = new Appearance(this, () => this.#appearanceChanged());
+  readonly #announcer = new Announcer(this.#appearance.words);
+  readonly #agents = new Agents(this);
+  readonly #notices = new Notices(this, this.#announcer);
   readonly #older = new HistoryPages(() => this.requestUpdate());
   readonly #recent = new Recent(() => void this.#drawMore());
 
   constructor() {
     super();
-    this.words = wordsNow(null, null);
-    this.isDark = false;
-    this.agents = [];
     this.missed = null;
-    this.notices = [];
     this.dropping = this.isFilling = false;
     this.showActivity = true;
-    this.#announcer = new Announcer(this.words);
     this.#announcer.isAsking = () =>
       this.#active !== null && (this.#active.store.permissions.get().length > 0 || isAwaited(this.#active));
   }
 
   // -- for the host ------------------------------------------------------------------------------
 
-  /** The client in use: the given one, or our own. */
+  /** The client in use: the host's, or the one that `url` made. */
   get activeClient(): ArpClient | null {
     return this.#active;
   }
@@ -196,7 +175,7 @@ export class ArpChat extends ArpElement {
     return (this.#context ??= this.#newContext());
   }
 
-  /** The turns that show, oldest first; of those that the connection did not tell, what was asked for. */
+  /** All loaded turns, oldest first. */
   get turns(): readonly TurnState[] {
     const store = this.#active?.store;
     return this.#older
@@ -209,15 +188,16 @@ export class ArpChat extends ArpElement {
   }
 
   /**
-   * Turns to another session, `null` begins a new one with an agent (`null`: the app's first, absent: as before). The connection stays, and what shows stays
-   * until the other conversation has loaded, for a second at most.
+   * Open another session; `null` begins a new one. `workflow` is the agent of a new session: `null` means the app's first,
+   * absent means the same as before. The connection stays. The old conversation stays visible until the other one has
+   * loaded, for a second at most.
    */
   turnTo(session: string | null, workflow?: string | null): void {
-    if (workflow !== undefined) this.#chosen = workflow;
+    if (workflow !== undefined) this.#agents.chosen = workflow;
     this.#active?.setSessionId(session, { workflow, keep: session !== null });
   }
 
-  /** Begins a new chat with an agent; out of an empty one, what is in the message box goes along. */
+  /** Begin a new chat with an agent. If the current chat is empty, its draft moves to the new one. */
   choose(workflow: string): void {
     const isEmpty = isUnused(this.#active as ArpClient);
     const text = this.#composer?.text ?? "";
@@ -225,11 +205,11 @@ export class ArpChat extends ArpElement {
       this.#drafts.write(this.#shownSession, "");
       this.#drafts.write(null, text);
     }
-    this.#emit("arp-workflow", { workflow, isEmpty });
+    emit(this, "arp-workflow", { workflow, isEmpty });
     this.turnTo(null, workflow);
   }
 
-  /** Sends a text, as if it had been written. */
+  /** Send a text as if the reader had typed it. */
   say(text: string, files: readonly File[] = []): void {
     const event = new CustomEvent("arp-send", {
       detail: { text, files },
@@ -243,35 +223,35 @@ export class ArpChat extends ArpElement {
     if (id !== undefined) this.#asks(id);
   }
 
-  /** Stops what runs. */
+  /** Stop the running turn. */
   stop(): void {
     if (this.#canStop) this.#active?.stop();
   }
 
-  /** Whether something runs that the server can stop. */
+  /** Whether a turn runs that the server can stop. */
   get #canStop(): boolean {
     const client = this.#active;
     return client !== null && client.store.status.get().activeTurn !== null && offered(client.capabilities).turns;
   }
 
-  /** Puts a text into the message box. */
+  /** Put a text into the message box. */
   draft(text: string): void {
     if (this.#composer === null) return;
     this.#composer.text = text;
     this.#composer.focus();
   }
 
-  /** Shows a line above the message box until it is closed. */
+  /** Show a line above the message box until the reader closes it. */
   notice(text: string): void {
-    this.#note({ error: text, code: 0 });
+    this.#notices.add({ error: text, code: 0 });
   }
 
-  /** Goes to the newest, and follows. */
+  /** Scroll to the newest message, and follow what comes. */
   jump(): void {
     this.#follow?.jump();
   }
 
-  /** Loads everything older, to print or to keep it. */
+  /** Load and draw all older turns, to print or save them. */
   async loadAll(): Promise<void> {
     const client = this.#active;
     if (client !== null) {
@@ -281,7 +261,7 @@ export class ArpChat extends ArpElement {
     await this.updateComplete;
   }
 
-  /** Resolves when the message box is there, with the draft that was kept. */
+  /** Resolves when the message box exists, with its draft. */
   get ready(): Promise<void> {
     return this.#restored;
   }
@@ -292,19 +272,12 @@ export class ArpChat extends ArpElement {
     super.connectedCallback();
     adoptChatStyles(this.getRootNode());
     this.classList.add("arp-chat");
-    if (this.#leaving.length > 0) return; // moved within the document: it continues as it is
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const themed = () => (this.isDark = dark.matches);
-    themed();
-    dark.addEventListener("change", themed);
-    this.addEventListener("keydown", this.#key);
-    for (const name of DRAGS) this.addEventListener(name, this.#drag);
-    this.#leaving.push(
-      () => dark.removeEventListener("change", themed),
-      () => this.removeEventListener("keydown", this.#key),
-    );
-    this.#leaving.push(() => DRAGS.forEach((name) => this.removeEventListener(name, this.#drag)));
-    void this.#loadWords();
+    if (this.#leaving !== null) return; // it was moved within the document, and is still connected
+    const { signal } = (this.#leaving = new AbortController());
+    this.addEventListener("keydown", this.#key, { signal });
+    for (const name of DRAGS) this.addEventListener(name, this.#drag, { signal });
+    this.#appearance.watchTheme(signal);
+    void this.#appearance.loadWords();
     if (!this.hasUpdated) return;
     this.#watchScroll();
     this.#open();
@@ -318,17 +291,15 @@ export class ArpChat extends ArpElement {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    if (["theme", "isDark", "words", "components", "pictureFrame"].some((name) => changed.has(name)))
-      this.#context = null;
-    if (changed.has("words")) this.#announcer.t = this.words;
+    if (["theme", "components", "pictureFrame"].some((name) => changed.has(name))) this.#context = null;
     const isNew = ["url", "token", "client"].some((name) => changed.has(name));
-    if (!this.isConnected) return; // it opens where it is put
+    if (!this.isConnected) return; // connecting now would open a connection that nothing closes
     if (isNew || this.#active === null) this.#open();
     else if (changed.has("feedback")) this.#takeFeedback(this.#active);
     else if (changed.has("session") && this.session !== undefined && this.session !== this.#active.sessionId) {
       this.turnTo(this.session, this.workflow);
     }
-    if ((changed.has("locale") || changed.has("strings")) && this.hasUpdated) void this.#loadWords();
+    if ((changed.has("locale") || changed.has("strings")) && this.hasUpdated) void this.#appearance.loadWords();
   }
 
   protected override firstUpdated(): void {
@@ -340,18 +311,11 @@ export class ArpChat extends ArpElement {
   }
 
   protected override updated(): void {
-    const { direction, locale } = this.words;
-    // Setting `dir` makes the browser compute the style of everything below it again, also if it is the same.
-    if (this.dir !== direction) this.dir = direction;
-    if (this.lang !== locale) this.lang = locale;
-    if (this.theme === "light" || this.theme === "dark") this.dataset.theme = this.theme;
-    else delete this.dataset.theme;
-    if (this.accent) this.style.setProperty("--arp-accent", this.accent);
-    else this.style.removeProperty("--arp-accent");
+    this.#appearance.apply();
     this.#lookForLastInput();
   }
 
-  /** Begins with the client that the properties ask for. */
+  /** Close the client before, and open the one that the properties ask for. */
   #open(): void {
     this.#close();
     this.#isOwn = !this.client;
@@ -360,7 +324,7 @@ export class ArpChat extends ArpElement {
     this.#active = client;
     this.#actions = turnActions(
       client,
-      (error) => this.#note(error),
+      (error) => this.#notices.add(error),
       (id) => this.#asks(id),
     );
     this.#takeFeedback(client);
@@ -371,15 +335,14 @@ export class ArpChat extends ArpElement {
     const watchCell = (cell: { subscribe(listener: () => void): () => void }, listener: () => void) =>
       this.#stops.push(cell.subscribe(listener));
     watchCell(store.turnIds, () => this.#turnsChanged());
-    watchCell(store.outgoing, () => this.requestUpdate());
-    watchCell(store.surfaceNames, () => this.requestUpdate());
-    watchCell(store.popupNames, () => this.requestUpdate());
-    watchCell(store.errors, () => this.#errorsChanged());
+    for (const cell of [store.outgoing, store.surfaceNames, store.popupNames])
+      watchCell(cell, () => this.requestUpdate());
+    watchCell(store.errors, () => this.#notices.update(client));
     watchCell(store.status, () => this.#statusChanged());
     watchCell(store.permissions, () => this.#permissionsChanged());
     this.#stops.push(this.#turnEvents.observe(client));
     if (client.sessionId !== null) void loadMessages();
-    this.#chosen = this.workflow;
+    this.#agents.chosen = this.workflow;
     if (this.#isOwn) client.connect();
     this.#permissionsChanged();
     this.#statusChanged();
@@ -406,7 +369,7 @@ export class ArpChat extends ArpElement {
       token: token ?? null,
       components: { ...own, ...DRAWN },
       features: ["line-pause", "overlays"],
-      theme: this.context.theme,
+      theme: this.#appearance.theme,
       viewport: { width: innerWidth, height: innerHeight },
       ...(locale !== undefined && { locale }),
     });
@@ -421,14 +384,14 @@ export class ArpChat extends ArpElement {
     this.#older.clear();
     this.#recent.clear();
     this.#forgetLastInput();
-    this.#capabilities = undefined;
-    this.#seenErrors = [];
-    this.notices = [];
+    this.#agents.clear();
+    this.#notices.clear();
   }
 
   #unsubscribe(): void {
     this.#close();
-    for (const unsubscribe of this.#leaving.splice(0)) unsubscribe();
+    this.#leaving?.abort();
+    this.#leaving = null;
     this.#follow?.stop();
     this.#follow = null;
   }
@@ -438,22 +401,21 @@ export class ArpChat extends ArpElement {
   }
 
   #newContext(): ArpContext {
-    const theme = this.theme === "light" || this.theme === "dark" ? this.theme : this.isDark ? "dark" : "light";
     return createContext({
       client: this.#active,
-      t: this.words,
-      theme,
+      t: this.#appearance.words,
+      theme: this.#appearance.theme,
       registry: this.#registry(),
       pictureFrame: this.pictureFrame ?? null,
       answer: (component, value, files = []) => {
-        this.#emit("arp-action", { component, name: "answer", payload: value });
+        emit(this, "arp-action", { component, name: "answer", payload: value });
         const id = this.#active?.answer(component, value, { files });
-        // What nobody waits for, as a choice below an answer, asks for the next one.
+        // No turn waits for this answer, so it begins a new one. An example is a choice below a finished answer.
         if (id !== undefined && this.#active?.store.status.get().activeTurn === null) this.#asks(id);
         return id;
       },
       decline: (component) => {
-        this.#emit("arp-action", { component, name: "decline", payload: null });
+        emit(this, "arp-action", { component, name: "decline", payload: null });
         return this.#active?.decline(component);
       },
       action: (component, name, payload) => void this.#active?.sendAction(component.id, name, payload),
@@ -461,88 +423,31 @@ export class ArpChat extends ArpElement {
     });
   }
 
-  async #loadWords(): Promise<void> {
-    const { locale = null, strings = null } = this;
-    this.words = wordsNow(locale, strings);
-    const words = await wordsFor(locale, strings);
-    if ((this.locale ?? null) === locale) this.words = words;
-  }
-
-  async #introduce(client: ArpClient): Promise<void> {
-    let { title = "", workflows: agents = [] }: { title?: string; workflows?: readonly Agent[] } =
-      this.#capabilities ?? {};
-    // A server that does not say so in its hello is asked for its list; one of the draft has none.
-    if (agents.length === 0) {
-      const listed = await client.sessions.workflows().catch(() => []);
-      title = listed[0]?.app_title ?? "";
-      agents = listed.map(({ name, title = name, description = "", suggestions = [] }) => ({
-        name,
-        title,
-        description,
-        suggestions,
-      }));
-    }
-    if (client !== this.#active) return;
-    this.agents = agents;
-    this.#title = title || (agents[0]?.title ?? "");
-    this.#agent = undefined;
-    this.#look(client.store.status.get());
-    if (agents.length < 2) return;
-    this.#picker = (await import("./composer/agent_picker.js")).agentPicker;
-    this.requestUpdate();
-  }
-
-  /** Looks which agent this is; `null` if one was asked for that is not there. */
-  #look({ workflow: named }: Status): void {
-    const [first] = this.agents;
-    if (first === undefined) return;
-    const name = named ?? this.#chosen ?? first.name;
-    const known = this.agents.find((agent) => agent.name === name);
-    const agent = known ?? (named ? { name: named, title: named } : null); // it had that name when the chat began
-    if (this.#agent !== undefined && agent?.name === this.#agent?.name) return;
-    this.#agent = agent;
-    this.#emit("arp-introduced", { title: this.#title, agent, agents: this.agents });
+  /** Draw everything again, in the new words and colours. */
+  #appearanceChanged(): void {
+    this.#context = null;
+    this.#announcer.t = this.#appearance.words;
     this.requestUpdate();
   }
 
   // -- what happens ------------------------------------------------------------------------------
 
-  #emit(name: string, detail: unknown): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
-  }
-
   #statusChanged(): void {
     const client = this.#active as ArpClient;
     const status = client.store.status.get();
     const { phase, sessionId, capabilities, activeTurn, reason } = status;
-    const before = this.#spokenPhase;
     if (sessionId !== this.#shownSession) this.#sessionChanged(status);
     if (this.#isTurning && !status.stale) this.#begin(client, status);
-    if (capabilities !== this.#capabilities && (phase === "online" || phase === "refused")) {
-      this.#capabilities = capabilities;
-      void this.#introduce(client);
-    }
-    this.#look(status);
-    if (phase !== before) {
-      this.#spokenPhase = phase;
-      this.#announcer.isBlind = phase !== "online";
-      this.classList.toggle("arp-blind", phase !== "online");
-      if (phase === "online") {
-        if (before === "waiting" || this.#wasLost) this.#announcer.say(this.words("connectedAgain"));
-        this.#wasLost = false;
-        this.#emit("arp-connect", { sessionId, capabilities });
-        void openFiles(client);
-      } else if (before === "online") {
-        this.#wasLost = true;
-        this.#announcer.say(this.words("reconnecting"), true);
-        this.#emit("arp-disconnect", { reason });
-      }
-    }
+    this.#agents.update(client);
+    const news = this.#announcer.connection(phase);
+    this.classList.toggle("arp-blind", this.#announcer.isBlind);
+    if (news === "online") {
+      emit(this, "arp-connect", { sessionId, capabilities });
+      void openFiles(client);
+    } else if (news === "lost") emit(this, "arp-disconnect", { reason });
     if (activeTurn === null) this.#announcer.rest();
     this.requestUpdate();
   }
-
-  #wasLost = false;
 
   #sessionChanged({ sessionId, loading }: Status): void {
     const before = this.#shownSession;
@@ -553,10 +458,10 @@ export class ArpChat extends ArpElement {
       this.#drafts.name(sessionId); // the same chat
     else this.#isOther = true;
     void this.#restoreDraft();
-    this.#emit("arp-session", { sessionId });
+    emit(this, "arp-session", { sessionId });
   }
 
-  /** The screen is that of another session now. */
+  /** Start over: the screen shows the new session now. */
   #begin(client: ArpClient, status: Status): void {
     this.#isTurning = false;
     if (this.#isOther) {
@@ -570,9 +475,9 @@ export class ArpChat extends ArpElement {
     this.#recent.clear();
   }
 
-  /** Loads their windows; the place of these is there. */
+  /** Load the element of permissions with the first one. */
   #permissionsChanged(): void {
-    this.requestUpdate(); // the message box says that they wait
+    this.requestUpdate(); // the placeholder of the message box says that an answer is awaited
     if (this.#active?.store.permissions.get().length)
       void import("./permissions/permissions.js").catch(() => undefined); // tried again with the next change
   }
@@ -587,45 +492,24 @@ export class ArpChat extends ArpElement {
   #turned(turn: TurnState): void {
     const { t } = this.context;
     const { id, status, errors } = turn;
-    this.requestUpdate(); // what it is to the view, and to the way to the newest
+    this.requestUpdate(); // `LastInput` and the jump button depend on the status of turns
     if (status === "running") this.#announcer.working();
     if (status === "waiting") {
       this.#announcer.rest();
       if (waitsForAnswer(turn, this.#active as ArpClient)) this.#announcer.say(t("yourTurn"));
     } else if (status === "completed" || status === "failed" || status === "cancelled") {
       void this.#read(turn, endLine(turn, this.#active as ArpClient, t));
-      this.#emit("arp-done", { turnId: id, status });
+      emit(this, "arp-done", { turnId: id, status });
       const error = errors.at(-1);
-      if (status === "failed" && error) this.#emit("arp-error", { error: error.error, payload: error, turnId: id });
+      if (status === "failed" && error) emit(this, "arp-error", { error: error.error, payload: error, turnId: id });
     }
   }
 
-  /** Has an answer read aloud, as it shows. */
+  /** Have screen readers read an answer, in the words that show. */
   async #read(turn: TurnState, line: string): Promise<void> {
     const { drawnText } = await import("./message/drawn_text.js");
     const lines = await drawnText(this, turn);
     this.#announcer.finish(line, turn.status === "completed" ? lines : []);
-  }
-
-  #errorsChanged(): void {
-    const { store } = this.#active as ArpClient;
-    const errors = store.errors.get();
-    for (const error of errors.filter((error) => !this.#seenErrors.includes(error))) {
-      const item = store.outgoing.get().find(({ id }) => id === error.id);
-      const isInBanner = error.detail === "workflow" || error.code === UNAUTHENTICATED;
-      const isGone = error.code === INVALID_OBJECT; // the question that was answered, so nothing shows it there
-      if (!isInBanner && (item === undefined || isGone || !showsItsError(item))) this.#note(error);
-      if (isGone && item?.message.source_component != null) this.#active?.discard(item.id);
-      this.#emit("arp-error", { error: error.error, payload: error, turnId: null });
-    }
-    this.#seenErrors = errors;
-  }
-
-  #note(error: ErrorPayload): void {
-    if (error.id != null && this.notices.some(({ error: { id } }) => id === error.id)) return; // reported by the store, and to who asked
-    this.#noticeCount += 1;
-    this.notices = [...this.notices.slice(-2), { id: this.#noticeCount, error }];
-    this.#announcer.say(this.words.problem(error.code) ?? sentence(error.error), true);
   }
 
   // -- the message box ---------------------------------------------------------------------------
@@ -638,7 +522,9 @@ export class ArpChat extends ArpElement {
 
   readonly #settled = (): void => this.focus();
 
-  /** A token was entered; who gave a client of their own gives it the token. */
+  readonly #refused = ({ detail }: CustomEvent<ErrorPayload>): void => this.#notices.add(detail);
+
+  /** Use a token that the reader entered. A host with a client of its own gives it the token itself. */
   readonly #entered = ({ detail }: CustomEvent<{ token: string }>): void => {
     if (this.#isOwn) this.token = detail.token;
   };
@@ -652,7 +538,7 @@ export class ArpChat extends ArpElement {
 
   async #restoreDraft(): Promise<void> {
     const composer = this.#composer;
-    await composer?.updateComplete; // at first it has no box yet
+    await composer?.updateComplete; // before its first update it has no text field
     if (composer) composer.text = this.#drafts.read(this.#shownSession);
   }
 
@@ -667,18 +553,27 @@ export class ArpChat extends ArpElement {
     return { ...CHAT_KEYS, ...this.keys };
   }
 
-  #key = (event: KeyboardEvent): void => {
-    const { stop, previous, next, newest } = this.#keys;
-    if (isPressed(stop, event) && this.#canStop) {
-      event.preventDefault();
+  readonly #keyActions: KeyActions = {
+    stop: () => {
+      if (!this.#canStop) return false;
       this.stop();
       this.focus();
-    } else if (isPressed(previous, event) || isPressed(next, event)) {
-      const step = isPressed(previous, event) ? -1 : 1;
-      event.preventDefault();
-      if (!walk(this, step)) this.focus();
-    } else if (isPressed(newest, event)) this.jump();
+      return true;
+    },
+    previous: () => this.#walk(-1),
+    next: () => this.#walk(1),
+    newest: () => {
+      this.jump();
+      return false; // the browser's own action for the key does no harm
+    },
   };
+
+  #walk(step: -1 | 1): boolean {
+    if (!walk(this, step)) this.focus();
+    return true;
+  }
+
+  readonly #key = (event: KeyboardEvent): void => actOnKey(event, this.#keys, this.#keyActions);
 
   #watchScroll(): void {
     const scroller = this.#scroller;
@@ -687,19 +582,14 @@ export class ArpChat extends ArpElement {
     const look = () => {
       if (!this.#follow?.following && scroller.scrollTop < 400) void this.#loadOlder();
     };
-    const fill = ({ type, target }: FocusEvent) =>
-      (this.isFilling = type === "focusin" && (target as Element).matches("input, textarea, select"));
-    scroller.addEventListener("scroll", look, { passive: true });
-    scroller.addEventListener("focusin", fill);
-    scroller.addEventListener("focusout", fill);
-    this.#leaving.push(
-      () => scroller.removeEventListener("scroll", look),
-      () => scroller.removeEventListener("focusin", fill),
-      () => scroller.removeEventListener("focusout", fill),
-    );
+    scroller.addEventListener("scroll", look, { passive: true, signal: this.#leaving?.signal as AbortSignal });
   }
 
-  /** Draws more of the turns; what is read stays where it is. */
+  readonly #focusMoved = ({ type, target }: FocusEvent): void => {
+    this.isFilling = type === "focusin" && (target as Element).matches("input, textarea, select");
+  };
+
+  /** Draw more of the older turns, without moving what the reader reads. */
   async #drawMore(count?: number): Promise<void> {
     if (this.#active === null || !this.#recent.isPartial) return;
     const before = this.#follow?.following === false ? toEnd(this.#scroller) : null;
@@ -717,9 +607,10 @@ export class ArpChat extends ArpElement {
     await keepPlace(this, this.#scroller, before);
   }
 
-  /** An input of the user was sent that may begin a turn. */
+  /** Bring a sent input to the top of the view if it begins a turn. */
   #asks(id: string): void {
-    if (this.#isTurning) this.#active?.store.flush(); // what belongs to the chat before is put away first
+    // Otherwise the switch of sessions, which is reported at the next frame, would forget this input.
+    if (this.#isTurning) this.#active?.store.flush();
     void this.#lastInput.sent(this.#active as ArpClient, id, () => this.#lookForLastInput());
   }
 
@@ -727,7 +618,7 @@ export class ArpChat extends ArpElement {
     if (this.#active && this.#follow) this.#lastInput.look(this.#active, this, this.#follow);
   }
 
-  /** Another conversation begins at its end. */
+  /** Show another conversation at its end, not at an input of the one before. */
   #forgetLastInput(): void {
     this.#lastInput.clear();
     this.#follow?.ask(null);
@@ -739,11 +630,11 @@ export class ArpChat extends ArpElement {
 
   #drag = (event: DragEvent): void => this.takeDrag(event);
 
-  /** Takes files that are dragged over the chat, or over a page around it, and dropped there. */
+  /** Handle files that are dragged over the chat and dropped; `within` may be a page around it. */
   takeDrag(event: DragEvent, within: Node = this): void {
-    const isForField = (event.target as HTMLElement).matches?.("input[type=file]"); // of a form, which takes it
+    const isForField = (event.target as HTMLElement).matches?.("input[type=file]"); // it handles its own files
     if (event.defaultPrevented || isForField || !event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault(); // else the browser opens the file in place of the page
+    event.preventDefault(); // otherwise the browser would leave the page and open the file
     const isTaken = offered(this.#active?.capabilities).files;
     this.dropping =
       isTaken &&
@@ -756,71 +647,83 @@ export class ArpChat extends ArpElement {
 
   protected override render(): TemplateResult {
     const client = this.#active;
-    const status = client?.store.status.get() ?? null;
     const { context } = this;
-    const { t } = context;
-    const { files, turns } = offered(status?.capabilities);
-    const limit = status?.capabilities?.limits?.max_upload_bytes;
-    return html`
-      <div class="arp-body">
-        <div class="arp-scroller" tabindex="0" role="region" aria-label=${t("conversation")}>
-          <div class="arp-column" ?inert=${status?.stale}>${client === null ? nothing : this.#timeline(client, status as Status)}</div>
-        </div>
-        ${this.dropping ? html`<div class="arp-drop" aria-hidden="true"><p>${icon("attach")} ${t("dropFiles")}</p></div>` : nothing}
-      </div>
-      <div class="arp-dock">
-        <div class="arp-dock-column">
-          ${jumpButton(this.isFilling ? null : this.missed, client !== null && isAwaited(client), context, () => {
-            this.jump();
-            this.focus();
-          })}
-          <arp-permissions .client=${client} .context=${context} @arp-settled=${() => this.focus()} @arp-refused=${({ detail }: CustomEvent<ErrorPayload>) => this.#note(detail)}></arp-permissions>
-          ${noticeList(this.notices, context, (id) => {
-            this.notices = this.notices.filter((notice) => notice.id !== id);
-            this.focus();
-          })}
-          <arp-banner .status=${status} .client=${client} .context=${context} .signIn=${this.signIn ?? null} @arp-token=${this.#entered}></arp-banner>
-          <arp-composer
-            .context=${context}
-            .recording=${showsRecording(client)}
-            .commands=${status?.commands ?? NO_COMMANDS}
-            .placeholder=${client !== null && asksNow(client) ? t("answerAbove") : (this.placeholder ?? "")}
-            .running=${turns && status !== null && status.activeTurn !== null}
-            .stopKey=${this.#keys.stop}
-            .canAttach=${files}
-            .maxBytes=${typeof limit === "number" ? limit : 25 << 20}
-          ></arp-composer>
-        </div>
-      </div>
-      ${sidePanel(client, context, this.storage, this.#settled)}${popups(client, context, this.#settled, this.#reveal)}
-      <p class="arp-hidden arp-status" role="status"></p>
-      <p class="arp-hidden arp-urgent" role="alert"></p>
-      <div class="arp-hidden arp-spoken" role="log" aria-live="polite" aria-label=${t("agent")}></div>
-    `;
+    return html`${this.#conversation(client)}${this.#dock(client)}
+      ${sidePanel(client, context, this.storage, this.#settled)}${popups(client, context, this.#settled, this.#reveal)}${this.#liveRegions()}`;
   }
 
-  #timeline(client: ArpClient, status: Status): TemplateResult {
+  /** Region of the turns, which scroll, with the hint for files that are dragged over it. */
+  #conversation(client: ArpClient | null): TemplateResult {
+    const { t } = this.context;
+    return html`<div class="arp-body">
+      <div class="arp-scroller" tabindex="0" role="region" aria-label=${t("conversation")} @focusin=${this.#focusMoved} @focusout=${this.#focusMoved}>
+        <div class="arp-column" ?inert=${client?.store.status.get().stale}>${client === null ? nothing : this.#timeline(client)}</div>
+      </div>
+      ${this.dropping ? html`<div class="arp-drop" aria-hidden="true"><p>${icon("attach")} ${t("dropFiles")}</p></div>` : nothing}
+    </div>`;
+  }
+
+  /** Region of the message box, with permission requests, notices and the connection above it. */
+  #dock(client: ArpClient | null): TemplateResult {
+    const { context } = this;
+    const status = client?.store.status.get() ?? null;
+    const { files, turns } = offered(status?.capabilities);
+    const limit = status?.capabilities?.limits?.max_upload_bytes;
+    return html`<div class="arp-dock">
+      <div class="arp-dock-column">
+        ${jumpButton(this.isFilling ? null : this.missed, client !== null && isAwaited(client), context, () => {
+          this.jump();
+          this.focus();
+        })}
+        <arp-permissions .client=${client} .context=${context} @arp-settled=${this.#settled} @arp-refused=${this.#refused}></arp-permissions>
+        ${this.#notices.draw(context)}
+        <arp-banner .status=${status} .client=${client} .context=${context} .signIn=${this.signIn ?? null} @arp-token=${this.#entered}></arp-banner>
+        <arp-composer
+          .context=${context}
+          .recording=${showsRecording(client)}
+          .commands=${status?.commands ?? NO_COMMANDS}
+          .placeholder=${client !== null && asksNow(client) ? context.t("answerAbove") : (this.placeholder ?? "")}
+          .running=${turns && status !== null && status.activeTurn !== null}
+          .stopKey=${this.#keys.stop}
+          .canAttach=${files}
+          .maxBytes=${typeof limit === "number" ? limit : 25 << 20}
+        ></arp-composer>
+      </div>
+    </div>`;
+  }
+
+  /** Region of the announcements for screen readers. */
+  #liveRegions(): TemplateResult {
+    return html`<p class="arp-hidden arp-status" role="status"></p>
+      <p class="arp-hidden arp-urgent" role="alert"></p>
+      <div class="arp-hidden arp-spoken" role="log" aria-live="polite" aria-label=${this.context.t("agent")}></div>`;
+  }
+
+  #timeline(client: ArpClient): TemplateResult {
     const { context, avatar = "", showActivity = true } = this;
     return timeline({
-      ...{ client, status, context, avatar, showActivity, number: this.#number },
+      client,
+      context,
+      avatar,
+      showActivity,
+      number: this.#number,
       older: this.#older,
       recent: this.#recent,
       actions: showsRecording(client) || !offered(client.capabilities).turns ? NO_ACTIONS : this.#actions,
-      welcome: (isGreeted) => {
-        const agent = this.#agent ?? { title: this.#title };
-        const picker = this.#picker?.(this.getRootNode(), this.agents, this.#agent?.name, context.t, (name) =>
-          this.choose(name),
-        );
-        return welcome(introduced(this, agent), context, (text) => this.say(text), picker, isGreeted);
-      },
+      welcome: (isGreeted) => this.#welcome(isGreeted),
       loadOlder: (gap) => void this.#loadOlder(gap),
       back: this.#back,
     });
   }
+
+  /** Return the welcome; `isGreeted` lays it out around a greeting of the app. */
+  #welcome(isGreeted: boolean): Welcome {
+    const { context } = this;
+    const say = (text: string) => this.say(text);
+    return welcome(introduced(this, this.#agents.introduction), context, say, this.#agents.draw(context.t), isGreeted);
+  }
 }
 
-/** The code of an error about a component that is not there. */
-const INVALID_OBJECT = 1;
 const DRAGS = ["dragover", "dragleave", "drop"] as const;
 const NO_COMMANDS: readonly Command[] = [];
 

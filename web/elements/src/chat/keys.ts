@@ -1,16 +1,16 @@
-/** The keys of a chat: which they are, and whether one of them was pressed. */
+/** The keyboard shortcuts of a chat. */
 
 /**
- * What keys do. A key is written as in `aria-keyshortcuts`, `Alt+ArrowUp` say, with modifiers before it;
- * `null` takes the key away.
+ * Keys by what they do, written as in `aria-keyshortcuts`, with modifiers first: `Alt+ArrowUp`. `null` disables a
+ * shortcut.
  */
 export interface ChatKeys {
-  /** Stops what runs. */
+  /** Stops the running turn. */
   readonly stop: string | null;
-  /** Go from message to message. */
+  /** Focuses the message before; `next` the one after. */
   readonly previous: string | null;
   readonly next: string | null;
-  /** Goes to the newest message. */
+  /** Scrolls to the newest message. */
   readonly newest: string | null;
 }
 
@@ -30,8 +30,8 @@ const MODIFIERS = [
 const FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable=false])";
 
 /**
- * Whether a key was pressed as a shortcut. Not if somebody has taken it already, a word is being
- * composed, or it was pressed in a field: there it writes. Of the message box only signs do.
+ * Return whether a key press is a shortcut. It is not if its default action was prevented, while a word is being
+ * composed, or in a field. The message box is an exception: there only keys that write a character are not shortcuts.
  */
 export function isPressed(shortcut: string | null | undefined, event: KeyboardEvent): boolean {
   if (!shortcut || event.defaultPrevented || event.isComposing || !isMeant(shortcut, event)) return false;
@@ -44,14 +44,23 @@ export function isPressed(shortcut: string | null | undefined, event: KeyboardEv
 function isMeant(shortcut: string, event: KeyboardEvent): boolean {
   const parts = shortcut.split("+");
   const key = parts.pop() || "+";
-  const isSign = key.length === 1; // what Shift makes of a key differs from keyboard to keyboard
+  const isSign = key.length === 1; // which characters need Shift depends on the keyboard, so Shift is ignored
   const isKey = isSign ? event.key.toLowerCase() === key.toLowerCase() : event.key === key;
   return (
     isKey && MODIFIERS.every(([name, held]) => (isSign && name === "Shift") || parts.includes(name) === event[held])
   );
 }
 
-/** A key as people read it; empty for none. */
+/** What to do for each key of a chat; returns whether the browser must not act on the key too. */
+export type KeyActions = { readonly [Name in keyof ChatKeys]: () => boolean };
+
+/** Do what a pressed key stands for, if it is one of the chat's. */
+export function actOnKey(event: KeyboardEvent, keys: ChatKeys, actions: KeyActions): void {
+  for (const name of Object.keys(actions) as (keyof ChatKeys)[])
+    if (isPressed(keys[name], event) && actions[name]()) return event.preventDefault();
+}
+
+/** Return a shortcut as people read it; empty for `null`. */
 export function keyName(shortcut: string | null): string {
   return (shortcut ?? "")
     .replace("Escape", "Esc")

@@ -1,6 +1,6 @@
 /**
- * Texts that `Intl` writes, a moment after what they belong to: the first that it writes in a page
- * costs as much as drawing a screen of messages.
+ * Texts that `Intl` formats, written after the elements around them are shown. The first use of `Intl` in a page takes
+ * as long as drawing a screen of messages.
  */
 
 import { noChange } from "lit";
@@ -8,10 +8,10 @@ import { directive, Directive, type ElementPart } from "lit/directive.js";
 
 import type { Translate } from "../base/context.js";
 
-/** Returns the text of an element, and its title. */
+/** Return the text of an element, and its title. */
 type Words = (t: Translate) => readonly [text: string, title?: string];
 
-/** Languages in which something has been written. */
+/** Translators that have formatted a text before, and are fast since. */
 const known = new WeakSet<Translate>();
 let waiting: (() => void)[] = [];
 
@@ -29,7 +29,7 @@ class Worded extends Directive {
     if (key === this.#key && t === this.#t) return noChange;
     [this.#key, this.#t] = [key, t];
     const write = () => {
-      if (key !== this.#key || t !== this.#t) return; // something else by now
+      if (key !== this.#key || t !== this.#t) return; // the element has another text by now
       known.add(t);
       const [text, title = ""] = words(t);
       element.textContent = text;
@@ -53,7 +53,7 @@ function writeAll(): void {
   for (const write of all) write();
 }
 
-/** Calls when what is drawn now has been shown, and nothing else is to do. */
+/** Call a function when the current frame is shown and the browser is idle. */
 function shown(act: () => void): void {
   const { requestIdleCallback: idle } = globalThis as Partial<typeof globalThis>;
   if (idle) idle(act, { timeout: PATIENCE_MS });

@@ -53,15 +53,20 @@ test("W11 another address is another connection, and the one before is closed", 
 });
 
 test("W88 taken out it listens to nothing more", async () => {
-  const before = vi.fn();
-  const { removeEventListener } = chat;
-  chat.removeEventListener = (...given: Parameters<typeof removeEventListener>) => {
-    before(given[0]);
-    removeEventListener.apply(chat, given);
-  };
+  const stop = vi.spyOn(chat, "stop");
+  const press = () => chat.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }));
+  await received(message("turn", 3, { status: "running" }));
+  press();
+  expect(stop).toHaveBeenCalledOnce();
+  vi.spyOn(chat, "jump").mockImplementation(stop);
   chat.remove();
   await soon();
-  expect(before).toHaveBeenCalledWith("keydown");
+  chat.dispatchEvent(new KeyboardEvent("keydown", { key: "End", ctrlKey: true }));
+  expect(stop).toHaveBeenCalledOnce();
+  document.body.append(chat);
+  await soon();
+  chat.dispatchEvent(new KeyboardEvent("keydown", { key: "End", ctrlKey: true }));
+  expect(stop).toHaveBeenCalledTimes(2); // once more, not once for each time that it was put in
 });
 
 test("an update of the chat does not set its direction again: that computes the style of everything below it", async () => {

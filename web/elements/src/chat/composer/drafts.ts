@@ -1,14 +1,14 @@
-/** What is written and not sent, by session, over a reload and a change of the session. */
+/** Drafts: texts that were written and not sent, by session. They survive a reload and a change of the session. */
 
 import type { Storage } from "@agent-rendering/core";
 
 export class Drafts {
   readonly #storage: Storage | null;
   readonly #prefix: string;
-  /** What was written here: of several tabs each has its own, and where nothing is stored it lasts until the reload. */
+  /** Drafts of this tab. Other tabs have their own; without a storage they last until the reload. */
   readonly #here = new Map<string | null, string>();
 
-  /** `prefix` distinguishes servers. */
+  /** @param prefix Distinguishes servers that share a storage. */
   constructor(storage: Storage | null, prefix: string) {
     this.#storage = storage;
     this.#prefix = `arp.draft.${prefix}.`;
@@ -30,18 +30,18 @@ export class Drafts {
       if (text === "") this.#storage?.removeItem(this.#prefix + (sessionId ?? ""));
       else this.#storage?.setItem(this.#prefix + (sessionId ?? ""), text);
     } catch {
-      // Full or forbidden.
+      // The storage is full or forbidden: the draft lasts until the reload.
     }
   }
 
-  /** The chat without a name has got one. */
+  /** Move the draft of the session without an id to the id that it has got. */
   name(sessionId: string): void {
     this.write(sessionId, this.read(null));
     this.write(null, "");
   }
 }
 
-/** The browser's storage; `null` where there is none or it is forbidden. */
+/** Return the browser's storage; `null` if it does not exist or is forbidden. */
 export function browserStorage(): Storage | null {
   try {
     return (globalThis as { localStorage?: Storage }).localStorage ?? null;

@@ -1,4 +1,7 @@
-/** Inputs that the agent side has not echoed yet, as bubbles after the turns. */
+/**
+ * Inputs that the agent side has not echoed yet, as bubbles after the turns. The timeline loads `message.ts` with the
+ * first of them, and with it the element that shows pictures from the reader's disk.
+ */
 
 import type { ArpClient, Outgoing } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
@@ -10,21 +13,20 @@ import { wrong } from "../../base/wrong.js";
 import { fileChip } from "../message/file_chip.js";
 import { icon } from "../icons.js";
 import { inputBubble } from "../message/input_bubble.js";
-import "../message/local_picture.js";
 import { hasPreview } from "./picked.js";
 
-/** Whether an item is a bubble of its own; answers show where they were given. */
+/** Return whether an input shows as a bubble. Answers to questions show at the question instead. */
 export function isBubble({ message }: Outgoing): boolean {
   const action = String(message.data.action ?? "");
   return message.source_component == null && !action.startsWith("arp.") && message.edits == null;
 }
 
-/** Whether an item that was refused shows it where it is: at its bubble, or at the question it answers. */
+/** Return whether a refused input shows its error itself: at its bubble, or at the question that it answers. */
 export function showsItsError(item: Outgoing): boolean {
   return isBubble(item) || item.message.source_component != null;
 }
 
-/** The bubbles. `back` puts text and files into the message box again. */
+/** Return the bubbles. `back` puts the text and files of a discarded one back into the message box. */
 export function outgoingBubbles(
   items: readonly Outgoing[],
   client: ArpClient,

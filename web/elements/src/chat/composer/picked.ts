@@ -1,23 +1,23 @@
-/** Files that go along with the next message. */
+/** Files that are attached to the next message. */
 
 export interface PickedFile {
   readonly id: number;
   readonly file: File;
-  /** Address of a small picture of it; for images alone. */
+  /** Address of a preview; `null` if the file is not an image or is too large. */
   readonly preview: string | null;
 }
 
-/** Above it no preview: the picture would have to be decoded whole. */
+/** Largest file with a preview: the browser decodes the whole picture for it. */
 const MOST_PREVIEW_BYTES = 8 << 20;
 
-/** Whether a file shows as a picture before the server has it. */
+/** Return whether a file has a preview before it is uploaded. */
 export function hasPreview({ type, size }: File): boolean {
   return /^image\/(?:png|jpeg|gif|webp)$/.test(type) && size <= MOST_PREVIEW_BYTES;
 }
 
 export class Picked {
   files: readonly PickedFile[] = [];
-  /** Why the last one was not taken. */
+  /** Why the last file was refused; `null` if it was not. */
   problem: string | null = null;
   readonly #changed: () => void;
   #count = 0;

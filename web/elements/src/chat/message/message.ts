@@ -24,6 +24,7 @@ import { permissionNote } from "./permission_note.js";
 import { errorCard } from "./error_card.js";
 import { icon } from "../icons.js";
 import { inputBubble } from "./input_bubble.js";
+import "./local_picture.js";
 import "./message_styles.js";
 import type { FeedbackSource } from "./rating.js";
 import { isGrown, sectionsOf, type Block, type Section } from "@agent-rendering/core/timeline";

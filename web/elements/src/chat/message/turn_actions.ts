@@ -1,13 +1,18 @@
-/** What can be done with a turn: say it in other words, have it answered again, look at another version. */
+/** Actions on a turn: edit its input, regenerate its answer, show another version, and move it in the queue. */
 
 import { ArpError, type ArpClient, type ErrorPayload, type TurnState } from "@agent-rendering/core";
 
 import type { MessageActions } from "./message.js";
 
-/** Of what takes no input. */
+/** Actions of a chat that takes no input. */
 export const NO_ACTIONS: MessageActions = {};
 
-/** The actions of a client's turns. `complain` gets the reason of a refusal, `begun` the input that has a turn answered again. */
+/**
+ * Return the actions on the turns of a client.
+ *
+ * @param complain Called with the reason if the agent side refuses an action.
+ * @param begun Called with the id of an input that begins a new version of a turn.
+ */
 export function turnActions(
   client: ArpClient,
   complain: (error: ErrorPayload) => void,
@@ -16,12 +21,12 @@ export function turnActions(
   const acknowledge = (id: string, begins = false) => {
     if (begins) begun(id);
     client.acknowledged(id).catch((error: unknown) => {
-      client.discard(id); // what was refused is not kept for later: it was meant for now
+      client.discard(id); // a refused action must not be sent again later
       complain(error instanceof ArpError ? error.payload : { error: String(error), code: 0 });
     });
   };
   let giveUp = () => {};
-  /** The last request replaces what runs; an earlier request that still waits is dropped. */
+  /** Replace the running turn by the last request; an earlier request that still waits is dropped. */
   const instead = (change: () => void) => {
     giveUp();
     giveUp = whenStopped(client, change);
@@ -31,7 +36,7 @@ export function turnActions(
     edit: ({ id, final }, text) => {
       const edit = () => acknowledge(client.edit(id, text), true);
       if (final) instead(edit);
-      else edit(); // it is queued, and stays queued
+      else edit(); // a queued turn keeps its place in the queue
     },
     versions: (turn) => versionsOf(turn, (id) => acknowledge(client.showVersion(id))),
     leave: ({ id }) => acknowledge(client.stop(id)),
@@ -41,8 +46,8 @@ export function turnActions(
 }
 
 /**
- * Stops what runs, and changes something when it is over; returns the way to leave it at the stop. Where the next in
- * line would begin then, the change goes out at once: the server says what is in the way.
+ * Stop the running turn, and call `change` when it has ended. Returns a function that cancels the change. If a queued
+ * turn would begin first, the change is sent at once, and the server refuses it with the reason.
  */
 function whenStopped(client: ArpClient, change: () => void): () => void {
   const { sessionId, store } = client;
@@ -62,7 +67,7 @@ function whenStopped(client: ArpClient, change: () => void): () => void {
   return unsubscribe;
 }
 
-/** Which of the versions of a turn shows; `null` if there is only this one. */
+/** Return which version of a turn shows; `null` if there is only one. */
 function versionsOf(
   { id, inputs }: TurnState,
   show: (turnId: string) => void,
@@ -80,7 +85,7 @@ function versionsOf(
   };
 }
 
-/** The text that was sent last; empty if there is none. */
+/** Return the text that was sent last; empty if there is none. */
 export function lastInput({ store }: ArpClient): string {
   for (const id of [...store.turnIds.get()].reverse()) {
     const text = store.turn(id).get()?.inputs[0]?.data.text;

@@ -1,28 +1,22 @@
 /**
- * `<arp-permissions>`: questions of tools for leave, as windows of ours beside the message box.
+ * `<arp-permissions>`: permission requests of tools, as cards beside the message box.
  *
- * Which components ask for permission is sent by the server, beside the components, so none that an agent
- * shows can pass for such a window. Nothing is ever allowed by accident: no button has the focus by
- * itself, Escape allows nothing, and a window takes the focus only where nobody is writing.
+ * The server says which components ask for permission, apart from the components, so a component that an agent shows
+ * cannot pass for such a card. Nothing is allowed by accident: no button has the focus by itself, Escape allows
+ * nothing, and a card takes the focus only if the reader is not writing.
  */
 
-import {
-  parseJson,
-  type ArpClient,
-  type Component,
-  type ErrorPayload,
-  type OpenPermission,
-} from "@agent-rendering/core";
+import { parseJson, type ArpClient, type ErrorPayload, type OpenPermission } from "@agent-rendering/core";
+import { PermissionRequests, textOf } from "@agent-rendering/core/permissions";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
 import { CellController } from "../../base/cell_controller.js";
 import { renderComponent } from "../../components/render.js";
-import { createContext, showsRecording, type ArpContext } from "../../base/context.js";
+import { createContext, type ArpContext } from "../../base/context.js";
 import { ArpElement, define } from "../../base/element.js";
 import { isObject, visible } from "../../base/values.js";
 import { clockText } from "../clock.js";
-import { readInput, textOf } from "./edited_input.js";
 import { wrong } from "../../base/wrong.js";
 import { icon } from "../icons.js";
 import "../message/message_styles.js";
@@ -31,28 +25,18 @@ import { addChatStyles } from "../styles.js";
 import "../message/tool_detail.js";
 
 export class ArpPermissions extends ArpElement {
-  static override properties = { client: { attribute: false }, context: { attribute: false }, asked: { state: true } };
+  static override properties = { client: { attribute: false }, context: { attribute: false } };
 
   declare client: ArpClient | null;
   declare context: ArpContext;
-  declare protected asked: readonly OpenPermission[];
-  readonly #cells = new CellController(this, () => this.#updatePending());
-  /** The inputs that answer them, by component. */
-  readonly #answered = new Map<string, string>();
-  /** What is written of an input that is being changed, by component. */
-  readonly #edits = new Map<string, string>();
-  /** What is wrong with an answer, by component. */
-  readonly #faults = new Map<string, unknown>();
-  /** Why the agent side refused an answer, by component: when its window goes, somebody has to say so. */
-  readonly #refusals = new Map<string, ErrorPayload>();
+  #requests: PermissionRequests | null = null;
+  readonly #cells = new CellController(this, () => this.#update());
   #clock: ReturnType<typeof setInterval> | undefined;
-  #session: string | null = null;
 
   constructor() {
     super();
     this.client = null;
     this.context = createContext();
-    this.asked = [];
   }
 
   override connectedCallback(): void {
@@ -68,87 +52,65 @@ export class ArpPermissions extends ArpElement {
 
   protected override willUpdate(changed: PropertyValues): void {
     if (!changed.has("client")) return;
-    const store = this.client?.store;
-    this.#cells.observe(...(store ? [store.permissions, store.outgoing, store.status] : []));
-    this.#updatePending();
+    const refused = (detail: ErrorPayload) => this.dispatchEvent(new CustomEvent("arp-refused", { detail }));
+    this.#requests = this.client && new PermissionRequests(this.client, refused);
+    this.#cells.observe(...(this.#requests === null ? [] : [this.#requests]));
+    this.#update();
+    this.#runClock(); // the permissions before may have had a deadline, and these none
   }
 
-  #updatePending(): void {
-    this.#forgetOtherSession();
-    for (const { id, error } of this.client?.store.outgoing.get() ?? []) {
-      const refused = error && [...this.#answered].find(([, input]) => input === id)?.[0];
-      if (!refused) continue;
-      this.#answered.delete(refused);
-      this.#faults.set(refused, wrong(error, this.context.t));
-      this.#refusals.set(refused, error);
-      this.client?.discard(id);
-    }
-    const open = this.client === null || showsRecording(this.client) ? [] : this.client.store.permissions.get();
-    for (const [id, error] of this.#refusals) {
-      if (open.some(({ component }) => component.id === id)) continue;
-      this.#refusals.delete(id); // another screen was first
-      this.dispatchEvent(new CustomEvent<ErrorPayload>("arp-refused", { detail: error }));
-    }
-    const next = open.filter(({ component }) => !this.#answered.has(component.id));
-    const isSame = next.length === this.asked.length && next.every((one, at) => one === this.asked[at]);
-    if (isSame) return;
-    const isNew = next.some(({ component }) => !this.asked.some((one) => one.component.id === component.id));
-    this.asked = next;
+  get #pending(): readonly OpenPermission[] {
+    return this.#requests?.pending ?? [];
+  }
+
+  #update(): void {
+    const before = this.#pending;
+    if (!this.#requests?.update()) return;
+    this.requestUpdate();
     this.#runClock();
+    const isNew = this.#pending.some(({ component: { id } }) => !before.some(({ component }) => component.id === id));
     if (isNew) void this.updateComplete.then(() => this.#offer());
   }
 
   /** Count down once a second while a shown permission expires. */
   #runClock(): void {
-    const counts = this.isConnected && this.asked.some(({ permission }) => permission.expires_at);
+    const counts = this.isConnected && this.#pending.some(({ permission }) => permission.expires_at);
     clearInterval(this.#clock);
     this.#clock = counts ? setInterval(() => this.requestUpdate(), 1000) : undefined;
   }
 
-  /** Components of another session have the same ids. */
-  #forgetOtherSession(): void {
-    const session = this.client?.sessionId ?? null;
-    if (session === this.#session) return;
-    for (const kept of [this.#answered, this.#edits, this.#faults, this.#refusals]) kept.clear();
-    this.#session = session;
-  }
-
-  /** Takes the focus if nobody has it. */
+  /** Announce the newest permission, and focus its card if the reader is not using anything else. */
   #offer(): void {
     const active = document.activeElement;
     const card = this.querySelector<HTMLElement>(".arp-permission");
     const { t } = this.context;
-    const tool = this.asked.at(-1)?.permission.tool ?? "";
+    const tool = this.#pending.at(-1)?.permission.tool ?? "";
     this.context.announce(t("permissionAsked", { tool: visible(tool) }));
     if (active === null || active === document.body) card?.focus();
   }
 
   protected override render(): TemplateResult {
     return html`${repeat(
-      this.asked,
+      this.#pending,
       ({ component }) => component.id,
-      (asked) => this.#card(asked),
+      (request) => this.#card(this.#requests as PermissionRequests, request),
     )}`;
   }
 
-  #card({ permission, component, run }: OpenPermission): TemplateResult {
+  #card(requests: PermissionRequests, request: OpenPermission): TemplateResult {
     const { t } = this.context;
+    const { permission, component, run } = request;
     const { tool, scopes = ["once"], session_rule: rule, editable, expires_at: ends } = permission;
     const { title, message } = component.props;
     const { id } = component;
-    const [edit, fault] = [this.#edits.get(id), this.#faults.get(id)];
+    const [edit, fault] = [requests.editOf(id), requests.faultOf(id)];
     const grant = (scope: "once" | "session") => {
-      const written = this.#edits.get(id); // now: not all that is written is drawn anew
-      const edited = written === undefined ? undefined : readInput(written);
-      if (edited !== null)
-        return this.#finish(component, () => this.client?.grant(component, scope, permission, edited));
-      this.#faults.set(id, t("inputWrong"));
-      this.requestUpdate();
-      void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} textarea`)?.focus());
+      if (requests.grant(request, scope)) this.#answered();
+      else this.#redraw(id, "textarea");
     };
     const deny = () => {
-      const reason = this.querySelector<HTMLInputElement>(`${cardOf(id)} input`)?.value.trim() ?? "";
-      this.#finish(component, () => this.client?.deny(component, reason, permission));
+      requests.deny(request, this.querySelector<HTMLInputElement>(`${cardOf(id)} input`)?.value.trim() ?? "");
+      this.#answered();
     };
     const input = permission.input ?? run?.args;
     const ways = [
@@ -170,8 +132,8 @@ export class ArpPermissions extends ArpElement {
       <h3>${icon("shield")}<span>${t("permissionAsked", { tool: "\u2068" + visible(tool) + "\u2069" })}</span></h3>
       <p dir="auto"><strong>${visible(String(title ?? ""))}</strong></p>
       ${typeof message === "string" && message !== "" ? html`<p dir="auto">${visible(message)}</p>` : nothing}
-      ${input === undefined ? nothing : edit === undefined ? this.#arguments(tool, input, id) : this.#editor(id, edit, fault !== undefined)}
-      ${fault === undefined ? nothing : html`<p class="arp-bad" role="alert" dir="auto">${fault}</p>`}
+      ${input === undefined ? nothing : edit === undefined ? this.#arguments(tool, input, id) : this.#editor(requests, id, edit)}
+      ${fault === undefined ? nothing : html`<p class="arp-bad" role="alert" dir="auto">${fault === "input" ? t("inputWrong") : wrong(fault, t)}</p>`}
       ${rule && scopes.includes("session") ? html`<p class="arp-permission-rule" dir="auto">${t("sessionRule", { rule: "\u2068" + visible(rule) + "\u2069" })}</p>` : nothing}
       ${ends ? html`<p class="arp-caption" role="timer">${t("timeLeft", { time: clockText(secondsTo(ends), t) })}</p>` : nothing}
       <div class="arp-permission-buttons">
@@ -180,33 +142,31 @@ export class ArpPermissions extends ArpElement {
           !editable || input === undefined
             ? nothing
             : edit === undefined
-              ? html`<button type="button" class="arp-button arp-quiet arp-edit" @click=${() => this.#edit(id, textOf(input))}>${t("edit")}</button>`
-              : html`<button type="button" class="arp-button arp-quiet" @click=${() => this.#discard(id)}>${t("cancel")}</button>`
+              ? html`<button type="button" class="arp-button arp-quiet arp-edit" @click=${() => {
+                  requests.edit(id, textOf(input));
+                  this.#redraw(id, "textarea");
+                }}>${t("edit")}</button>`
+              : html`<button type="button" class="arp-button arp-quiet" @click=${() => {
+                  requests.discardEdit(id);
+                  this.#redraw(id, ".arp-edit");
+                }}>${t("cancel")}</button>`
         }
         <input class="arp-input arp-reason" dir="auto" aria-label=${t("denyReason")} placeholder=${t("denyReason")} maxlength="500" />
       </div>
     </section>`;
   }
 
-  #edit(id: string, text: string): void {
-    this.#edits.set(id, text);
+  /** Draw again, with the focus on a part of a card. */
+  #redraw(id: string, part: string): void {
     this.requestUpdate();
-    void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} textarea`)?.focus());
+    void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} ${part}`)?.focus());
   }
 
-  /** Shows the input as the agent wrote it again. */
-  #discard(id: string): void {
-    this.#edits.delete(id);
-    this.#faults.delete(id);
-    this.requestUpdate();
-    void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} .arp-edit`)?.focus());
-  }
-
-  #editor(id: string, text: string, isWrong: boolean): TemplateResult {
+  #editor(requests: PermissionRequests, id: string, text: string): TemplateResult {
     const write = ({ target }: Event) => {
-      this.#edits.set(id, (target as HTMLTextAreaElement).value);
-      if (this.#faults.delete(id)) this.requestUpdate();
+      if (requests.edit(id, (target as HTMLTextAreaElement).value)) this.requestUpdate();
     };
+    const isWrong = requests.faultOf(id) !== undefined;
     return html`<textarea class="arp-input arp-permission-input" dir="ltr" rows=${text.split("\n").length} spellcheck="false" autocomplete="off" aria-label=${this.context.t("toolArguments")}
       aria-invalid=${isWrong ? "true" : nothing} .value=${text} @input=${write}></textarea>`;
   }
@@ -238,13 +198,9 @@ export class ArpPermissions extends ArpElement {
     }`;
   }
 
-  #finish(component: Component, act: () => string | undefined): void {
-    this.#faults.delete(component.id);
-    this.#refusals.delete(component.id);
-    const input = act();
-    if (input !== undefined) this.#answered.set(component.id, input);
+  #answered(): void {
     this.context.announce(this.context.t("answerSent"));
-    this.#updatePending();
+    this.#update();
     this.dispatchEvent(new CustomEvent("arp-settled", { bubbles: true }));
   }
 }

@@ -1,31 +1,34 @@
 /**
- * What screen readers announce: short lines in a status region, whole answers in a log. Text that
- * grows is never read aloud piece by piece.
+ * Announcements for screen readers: short lines in a status region, whole answers in a log. An answer that is being
+ * written is not read until it is complete.
  */
 
+import type { Phase } from "@agent-rendering/core";
 import type { Translator } from "@agent-rendering/core/strings";
 
 const WORKING_MS = 8000;
-/** Of one answer as much is read aloud; the rest is there to be read. */
+/** Longest part of an answer that is read aloud. */
 const SPOKEN_CHARACTERS = 2000;
 const KEPT_ANSWERS = 5;
 
 export class Announcer {
   t: Translator;
-  /** Nobody knows whether the agent works: there is no connection. */
+  /** Whether there is no connection: then it is unknown whether the agent works. */
   isBlind = false;
-  /** Whether it waits for an answer of the reader. */
+  /** Returns whether the agent waits for an answer of the reader. */
   isAsking = (): boolean => false;
   #status: HTMLElement | null = null;
   #urgent: HTMLElement | null = null;
   #spoken: HTMLElement | null = null;
   #timer: ReturnType<typeof setInterval> | null = null;
+  #phase: Phase = "idle";
+  #wasLost = false;
 
   constructor(t: Translator) {
     this.t = t;
   }
 
-  /** Takes the regions: they must have been in the document before an announcement. */
+  /** Use these live regions. Screen readers ignore a region that enters the document together with its text. */
   attach(status: HTMLElement, urgent: HTMLElement, spoken: HTMLElement): void {
     this.#status = status;
     this.#urgent = urgent;
@@ -35,18 +38,35 @@ export class Announcer {
   say(text: string, isUrgent = false): void {
     const place = isUrgent ? this.#urgent : this.#status;
     if (place === null) return;
-    // The same text twice is a change only if it differs: a no-break space does not sound.
+    // Screen readers announce changes only. To repeat a text, add a no-break space, which is not pronounced.
     place.textContent = place.textContent === text ? `${text}\u00a0` : text;
   }
 
-  /** The agent answers; announced now and then until `finish`. */
+  /** Announce a new phase of the connection. Returns whether it came online or was lost; else `null`. */
+  connection(phase: Phase): "online" | "lost" | null {
+    const before = this.#phase;
+    if (phase === before) return null;
+    this.#phase = phase;
+    this.isBlind = phase !== "online";
+    if (phase === "online") {
+      if (this.#wasLost || before === "waiting") this.say(this.t("connectedAgain"));
+      this.#wasLost = false;
+      return "online";
+    }
+    if (before !== "online") return null;
+    this.#wasLost = true;
+    this.say(this.t("reconnecting"), true);
+    return "lost";
+  }
+
+  /** Announce that the agent answers, again every few seconds until `finish` or `rest`. */
   working(): void {
     if (this.#timer !== null) return;
     this.say(this.t("answering"));
     this.#timer = setInterval(() => this.isBlind || this.isAsking() || this.say(this.t("stillWorking")), WORKING_MS);
   }
 
-  /** The agent is done; the lines of the answer are read once, each by itself. */
+  /** Announce how a turn ended, and have the lines of its answer read. */
   finish(line: string, answer: readonly string[]): void {
     this.rest();
     this.say(line);
@@ -64,13 +84,13 @@ export class Announcer {
     while (this.#spoken.childElementCount > KEPT_ANSWERS) this.#spoken.firstElementChild?.remove();
   }
 
-  /** Stops the announcements of progress. */
+  /** Stop announcing progress. */
   rest(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
   }
 
-  /** Another conversation: what was read before is none of its. */
+  /** Stop, and remove the answers of the conversation before. */
   clear(): void {
     this.rest();
     this.#spoken?.replaceChildren();

@@ -4,12 +4,12 @@ import { questionState, type ArpClient, type Component, type TurnState } from "@
 
 import { childrenOf } from "@agent-rendering/core/timeline";
 
-/** Returns whether a component, or one in it, is an open question. */
+/** Return whether a component or one of its children is an open question. */
 export function asks(component: Component): boolean {
   return questionState(component) === "open" || childrenOf(component).some(asks);
 }
 
-/** Returns whether a turn waits for an answer that is not asked for in a window beside the message box. */
+/** Return whether a turn waits for an answer in the conversation, not only in a permission card or a popup. */
 export function waitsForAnswer({ id, status, permissions, output }: TurnState, { store }: ArpClient): boolean {
   if (status !== "waiting") return false;
   const asked = new Set(permissions.map(({ component }) => component));
@@ -17,12 +17,12 @@ export function waitsForAnswer({ id, status, permissions, output }: TurnState, {
   return !isInWindow || output.some((component) => !asked.has(component.id) && asks(component));
 }
 
-/** Returns whether the agent waits for an answer, in the conversation or in a window of a permission. */
+/** Return whether the agent waits for an answer, in the conversation or in a permission card. */
 export function asksNow(client: ArpClient): boolean {
   return client.store.permissions.get().length > 0 || isAwaited(client);
 }
 
-/** Returns whether the end of the conversation is a turn that waits for an answer there; queued turns come after it. */
+/** Return whether the last turn, apart from queued ones, waits for an answer in the conversation. */
 export function isAwaited(client: ArpClient): boolean {
   const { turnIds } = client.store;
   const inLine = ["queued", "cancelled"];

@@ -1,4 +1,4 @@
-/** `<arp-banner>`: what is wrong with the connection, and the way back. It says so once, and counts silently. */
+/** `<arp-banner>`: what is wrong with the connection, and a button, link or field to restore it. */
 
 import type { ArpClient, Status } from "@agent-rendering/core";
 import { html, nothing } from "lit";
@@ -8,17 +8,17 @@ import { ArpElement, define } from "../../base/element.js";
 import { sentence } from "../../base/wrong.js";
 import { icon } from "../icons.js";
 
-/** A connection that is being made for the first time is no news for so long. */
+/** Time before the first attempt to connect is shown. */
 const PATIENCE_MS = 1500;
 const SESSION_NOT_FOUND = 8;
 const PERMISSION_DENIED = 15;
 export const UNAUTHENTICATED = 14;
 
-/** How a reader signs in who is not let in. */
+/** Sign-in for readers whom the server refuses. */
 export interface SignIn {
-  /** What to say; `null` is a text of ours. */
+  /** Text beside the link; `null` means the built-in one. */
   readonly text: string | null;
-  /** Where to; `null`: nowhere. */
+  /** Address of the sign-in; `null` shows no link. */
   readonly href: string | null;
 }
 
@@ -36,7 +36,7 @@ export class ArpBanner extends ArpElement {
   declare signIn: SignIn | null;
   #timer: ReturnType<typeof setInterval> | null = null;
   #since = 0;
-  /** Whether a token was entered, which the server refuses if it asks for one again. */
+  /** Whether the reader entered a token; if the server asks again, it has refused that token. */
   #hasEntered = false;
 
   constructor() {
@@ -65,19 +65,19 @@ export class ArpBanner extends ArpElement {
     </div>`;
   }
 
-  /** Whether the server lets nobody in, or nobody any more, who is not signed in. */
+  /** Whether the server refuses the reader until they sign in. */
   get #wantsUser(): boolean {
     const { phase, refusal } = this.status ?? {};
     return phase === "refused" && (refusal?.code === UNAUTHENTICATED || refusal?.code === PERMISSION_DENIED);
   }
 
-  /** Whether a token is all that the server asks for. */
+  /** Whether a token is enough to be let in. */
   get #wantsToken(): boolean {
     return this.#wantsUser && this.signIn === null && this.status?.refusal?.code === UNAUTHENTICATED;
   }
 
   #tokenForm(line: string): unknown {
-    void import("./token_form.js").catch(() => undefined); // the line says what is missing
+    void import("./token_form.js").catch(() => undefined); // the text above it still says what is missing
     return html`<div class="arp-banner" data-phase="refused" @arp-token=${() => (this.#hasEntered = true)}>
       ${icon("shield")}<span>${line}</span>
       <arp-token-form .context=${this.context} .isRefused=${this.#hasEntered}></arp-token-form>
@@ -97,9 +97,9 @@ export class ArpBanner extends ArpElement {
       const seconds = Math.max(0, Math.ceil(((retryAt ?? Date.now()) - Date.now()) / 1000));
       return t("connectionLost", { attempt, seconds });
     }
-    if (phase === "idle" && reason !== null) return t("offline"); // after the last try
+    if (phase === "idle" && reason !== null) return t("offline"); // the last attempt failed
     if (phase !== "connecting") return null;
-    if (attempt > 0) return t("noConnection"); // there was one, or a try has failed
+    if (attempt > 0) return t("noConnection"); // it was lost, or an attempt failed
     return Date.now() - this.#since > PATIENCE_MS ? t("connecting") : null;
   }
 

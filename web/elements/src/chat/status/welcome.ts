@@ -1,4 +1,4 @@
-/** What shows before the first word. */
+/** The welcome of a conversation without messages. */
 
 import { html, nothing, type TemplateResult } from "lit";
 
@@ -6,43 +6,38 @@ import type { ArpContext } from "../../base/context.js";
 
 /** The introduction of a conversation. */
 export interface Introduction {
-  readonly title?: string;
-  readonly description?: string;
-  readonly suggestions?: readonly string[];
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly suggestions?: readonly string[] | undefined;
   /** Address of a picture, or a short text. */
-  readonly logo?: string;
+  readonly logo?: string | undefined;
 }
 
-/** The host's introduction, else the server's. */
+/** The properties of a chat that introduce it. */
+export interface HostIntroduction extends Omit<Introduction, "title"> {
+  readonly heading?: string | undefined;
+}
+
+/** Return the host's introduction, with the server's for each field that the host leaves out. */
 export function introduced(
-  {
-    heading,
-    description,
-    suggestions,
-    logo,
-  }: {
-    heading?: string | undefined;
-    description?: string | undefined;
-    suggestions?: readonly string[] | undefined;
-    logo?: string | undefined;
-  },
-  introduction: Introduction | null,
+  { heading, description, suggestions, logo }: HostIntroduction,
+  server: Introduction,
 ): Introduction {
   return {
-    title: heading ?? introduction?.title ?? "",
-    description: description ?? introduction?.description ?? "",
-    suggestions: suggestions ?? introduction?.suggestions ?? [],
-    logo: logo ?? "",
+    title: heading ?? server.title,
+    description: description ?? server.description,
+    suggestions: suggestions ?? server.suggestions,
+    logo,
   };
 }
 
-/** What shows around the greeting of the app; without one all is `before`. */
+/** The welcome above and below the greeting of the app; without a greeting everything is in `before`. */
 export interface Welcome {
   readonly before: TemplateResult;
   readonly after: unknown;
 }
 
-/** The app's greeting, where it has one, takes the place of its description. */
+/** Return the welcome. A greeting of the app replaces the description, and the suggestions follow it. */
 export function welcome(
   { title, description, suggestions = [], logo }: Introduction,
   { t }: ArpContext,
@@ -66,7 +61,7 @@ export function welcome(
   return { before, after: isGreeted ? html`<div class="arp-welcome arp-welcome-end">${offers}</div>` : nothing };
 }
 
-/** A picture by its address, or a short text such as an emoji; for the eye alone. */
+/** Return a picture by its address, or a short text such as an emoji, hidden from screen readers. */
 export function picture(source: string | undefined, name: string): unknown {
   if (!source) return nothing;
   return /[/.]/.test(source)

@@ -10,7 +10,7 @@
  */
 
 import type { ArpClient, Cell, Storage, Wire } from "@agent-rendering/core";
-import { idsIn, panelOf, type PanelContent } from "@agent-rendering/core/surfaces";
+import { panelOf, PanelState, type PanelContent } from "@agent-rendering/core/surfaces";
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -28,8 +28,6 @@ import styles from "./side_panel.css?inline";
 import { ADJACENT_PX, bounded, Border, DEFAULT_PX, LEAST_PX, mostOf, readWidth } from "./side_width.js";
 import { watch } from "../watch.js";
 
-/** In `sessionStorage`: the chat whose panel was closed, and what had been seen of it. */
-const CLOSED_KEY = "arp.side-closed";
 /** Sizes are told when they have not changed for so long. */
 const REST_MS = 200;
 
@@ -40,7 +38,6 @@ export class ArpSidePanel extends ArpElement {
     storage: { attribute: false },
     room: { state: true },
     width: { state: true },
-    closed: { state: true },
     raised: { state: true },
   };
 
@@ -52,18 +49,14 @@ export class ArpSidePanel extends ArpElement {
   declare protected room: number;
   /** How wide the reader wants the panel, in CSS pixels. */
   declare protected width: number;
-  /** Whether the reader closed it, where it is beside the conversation. */
-  declare protected closed: boolean;
   /** Whether the reader opened it, where it lies over the conversation. */
   declare protected raised: boolean;
 
   readonly #id = freshId("side");
   readonly #border = new Border(this, (width, isLast) => this.#resize(width, isLast));
-  /** What the reader has had before them: ids of components, with `?` after those of questions that were open. */
-  #seen = new Set<string>();
-  #shown = new Set<string>();
+  /** Whether the reader closed the panel, where it is beside the conversation. In this tab it survives a reload. */
+  readonly #state = new PanelState(() => (this.storage === null ? null : sessionStorage));
   #panelCell: Cell<PanelContent> | null = null;
-  #content: PanelContent = { sessionId: null, surfaces: [] };
   readonly #cells = new CellController(this, () => this.#updateNews());
   #sizes: ResizeObserver | null = null;
   #telling: ReturnType<typeof setTimeout> | undefined;
@@ -77,7 +70,7 @@ export class ArpSidePanel extends ArpElement {
     this.context = createContext();
     this.storage = browserStorage();
     this.room = this.width = 0;
-    this.closed = this.raised = false;
+    this.raised = false;
   }
 
   override connectedCallback(): void {
@@ -104,19 +97,18 @@ export class ArpSidePanel extends ArpElement {
 
   /** Opens it, with the focus in it. */
   async open(): Promise<void> {
-    this.closed = false;
+    this.#state.open();
     this.raised = this.#isOver;
-    this.#keep();
+    this.requestUpdate();
     await this.updateComplete;
     this.querySelector<HTMLElement>(".arp-side-body")?.focus();
   }
 
   /** Closes it; the focus goes to what opens it again. */
   async close(): Promise<void> {
-    this.closed = true;
+    this.#state.close();
     this.raised = false;
-    this.#seen = new Set(this.#shown);
-    this.#keep();
+    this.requestUpdate();
     await this.updateComplete;
     this.querySelector<HTMLElement>(".arp-side-open")?.focus();
   }
@@ -128,7 +120,7 @@ export class ArpSidePanel extends ArpElement {
   }
 
   get #isOpen(): boolean {
-    return this.#isOver ? this.raised : !this.closed;
+    return this.#isOver ? this.raised : !this.#state.isClosed;
   }
 
   protected override willUpdate(changed: Map<PropertyKey, unknown>): void {
@@ -138,61 +130,14 @@ export class ArpSidePanel extends ArpElement {
       this.#cells.observe(...(this.#panelCell === null ? [] : [this.#panelCell]));
       this.#updateNews();
     }
-    if (this.#isOpen) this.#seen = new Set(this.#shown);
+    if (this.#isOpen) this.#state.see();
   }
 
-  /** Looks whether something came that the reader has not seen. */
   #updateNews(): void {
-    const before = this.#content;
-    const content = this.#panelCell?.get() ?? before;
-    if (content === before) return;
-    this.#content = content;
-    const { sessionId } = content;
-    // A chat that had no name yet is the same one when the server names it.
-    const isNamed = before.sessionId === null && sessionId !== null && before.surfaces.length > 0;
-    if (sessionId !== before.sessionId && !isNamed) this.#recall(sessionId);
-    this.#shown = idsIn(content);
-    if (this.closed && this.#hasNews) {
-      this.closed = false;
-      this.#keep();
-    }
+    const content = this.#panelCell?.get();
+    if (content === undefined || content === this.#state.content) return;
+    if (this.#state.update(content)) this.raised = false;
     this.requestUpdate();
-  }
-
-  get #hasNews(): boolean {
-    return [...this.#shown].some((id) => !this.#seen.has(id));
-  }
-
-  get #asks(): boolean {
-    return [...this.#shown].some((id) => id.endsWith("?"));
-  }
-
-  /** Restores whether the panel of this chat was closed before a reload, and what had been seen then. */
-  #recall(session: string | null): void {
-    this.closed = this.raised = false;
-    this.#seen = new Set();
-    try {
-      const kept = JSON.parse(sessionStorage.getItem(CLOSED_KEY) ?? "null") as {
-        session: string;
-        seen: string[];
-      } | null;
-      if (kept === null || kept.session !== session) return;
-      this.#seen = new Set(kept.seen);
-      this.closed = true;
-    } catch {
-      // Forbidden, or not ours.
-    }
-  }
-
-  #keep(): void {
-    if (this.storage === null) return;
-    try {
-      if (this.closed)
-        sessionStorage.setItem(CLOSED_KEY, JSON.stringify({ session: this.#content.sessionId, seen: [...this.#seen] }));
-      else sessionStorage.removeItem(CLOSED_KEY);
-    } catch {
-      // Full or forbidden: it lasts until the reload.
-    }
   }
 
   // -- its size ----------------------------------------------------------------------------------
@@ -251,7 +196,7 @@ export class ArpSidePanel extends ArpElement {
   // -- drawing -----------------------------------------------------------------------------------
 
   protected override updated(): void {
-    this.#cover(this.#isOver && this.#isOpen && this.#content.surfaces.length > 0);
+    this.#cover(this.#isOver && this.#isOpen && this.#state.content.surfaces.length > 0);
     const names = this.client?.store.surfaceNames.get().join("\0") ?? "";
     if (names === this.#toldNames) return;
     this.#toldNames = names;
@@ -276,8 +221,8 @@ export class ArpSidePanel extends ArpElement {
   #opener(title: string): TemplateResult {
     const { t } = this.context;
     const label = `${t("showSidePanel")}: ${title}`;
-    const hint = this.#asks ? t("yourTurn") : "";
-    const hasMark = this.#asks || this.#hasNews;
+    const hint = this.#state.asks ? t("yourTurn") : "";
+    const hasMark = this.#state.asks || this.#state.hasNews;
     return html`<button
       type="button" class="arp-icon-button arp-side-open" aria-expanded="false" aria-label=${hint ? `${label}. ${hint}` : label} title=${label}
       @click=${() => this.open()}

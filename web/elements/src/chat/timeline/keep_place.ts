@@ -1,13 +1,13 @@
-/** What is read stays where it is while messages come above it. */
+/** Keep the scroll position while messages are added above. */
 
 import type { ReactiveElement } from "lit";
 
-/** How far the end is from what is read. */
+/** Return the distance from the scroll position to the end, in pixels. */
 export function toEnd({ scrollHeight, scrollTop }: Element): number {
   return scrollHeight - scrollTop;
 }
 
-/** Waits until all messages of a chat are drawn; what is read is then as far from the end as it was, where that is known. */
+/** Wait until all messages of a chat are drawn, then restore the distance to the end, if `before` is known. */
 export async function keepPlace(chat: ReactiveElement, scroller: Element, before: number | null): Promise<void> {
   await chat.updateComplete;
   await Promise.all(

@@ -1,24 +1,24 @@
 /**
- * The newest turns first. Of a long conversation only the end shows when it opens: that is drawn at
- * once, and what is above it step by step, when the browser has a moment.
+ * Which turns of a conversation are drawn. The newest are drawn at once, because a long conversation opens at its end;
+ * the older ones follow in steps while the browser is idle.
  */
 
-/** More than a screen shows. */
+/** Number of turns that are drawn at once: more than fit on a screen. */
 const FIRST_TURNS = 12;
-/** As many as are drawn without anybody noticing. */
+/** Number of turns that one step adds: few enough not to delay a frame. */
 const STEP_TURNS = 8;
 const PATIENCE_MS = 300;
-/** What a step takes, about. */
+/** Idle time that a step needs, about. */
 const LEAST_MS = 12;
 
 export class Recent {
-  /** The oldest turn that is drawn. */
+  /** Id of the oldest turn that is drawn. */
   #from: string | null = null;
   #missing = 0;
   #isDue = false;
   readonly #more: () => void;
 
-  /** `more` is called when there is time to draw more; it calls `step`. */
+  /** @param more Called when there is time to draw more turns; it calls `step`. */
   constructor(more: () => void) {
     this.#more = more;
   }
@@ -28,7 +28,7 @@ export class Recent {
     return this.#missing > 0;
   }
 
-  /** The turns to draw now, of all, oldest first. What was drawn stays. */
+  /** Return the turns to draw now, oldest first, out of all. A turn that was drawn stays drawn. */
   of(ids: readonly string[]): readonly string[] {
     const known = this.#from === null ? -1 : ids.indexOf(this.#from);
     this.#missing = known < 0 ? Math.max(0, ids.length - FIRST_TURNS) : known;
@@ -37,13 +37,13 @@ export class Recent {
     return this.isPartial ? ids.slice(this.#missing) : ids;
   }
 
-  /** Takes in some more, or all. */
+  /** Add older turns. */
   step(ids: readonly string[], count = STEP_TURNS): void {
     this.#missing = Math.max(0, this.#missing - count);
     this.#from = ids[this.#missing] ?? null;
   }
 
-  /** Another conversation: its end comes first too. */
+  /** Begin another conversation at its end. */
   clear(): void {
     this.#from = null;
     this.#missing = 0;
@@ -56,7 +56,7 @@ export class Recent {
     const { requestIdleCallback: idle } = globalThis as Partial<typeof globalThis>;
     const wait = () => (idle ? idle(act, { timeout: Math.max(1, latest - Date.now()) }) : setTimeout(act));
     const act = (deadline?: IdleDeadline) => {
-      if (deadline && !deadline.didTimeout && deadline.timeRemaining() < LEAST_MS) return void wait(); // a frame is due
+      if (deadline && !deadline.didTimeout && deadline.timeRemaining() < LEAST_MS) return void wait(); // a step would delay the next frame
       this.#isDue = false;
       if (this.isPartial) this.#more();
     };

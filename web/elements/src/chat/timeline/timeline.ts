@@ -1,6 +1,6 @@
-/** What a conversation shows: its turns, oldest first, and before there are any a welcome. */
+/** The content of a conversation: its turns, oldest first, or a welcome if there are none. */
 
-import { isGreeting, type ArpClient, type Status, type TurnState } from "@agent-rendering/core";
+import { isGreeting, type ArpClient, type TurnState } from "@agent-rendering/core";
 import type { HistoryGap, HistoryPages } from "@agent-rendering/core/history";
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -13,12 +13,11 @@ import { dayLines } from "./times.js";
 import { watch } from "../watch.js";
 import type { Welcome } from "../status/welcome.js";
 
-/** What a conversation is drawn from. */
+/** The data that a conversation is drawn from. */
 export interface Timeline {
   readonly client: ArpClient;
-  /** Another number, another conversation: nothing of a message that is open or half edited goes over. */
+  /** Number of the conversation. Another one gets new elements, so open folds and edits are not carried over. */
   readonly number: number;
-  readonly status: Status;
   readonly context: ArpContext;
   readonly older: HistoryPages;
   readonly recent: Recent;
@@ -27,21 +26,20 @@ export interface Timeline {
   readonly actions: MessageActions;
   welcome(isGreeted: boolean): Welcome;
   loadOlder(gap: HistoryGap): void;
-  /** Puts a text and files into the message box again. */
+  /** Put a text and files back into the message box. */
   back(text: string, files: readonly File[]): void;
 }
 
-/** Turns of one part. Parts out of sight are not laid out, and few parts cost less than many turns. */
+/** Number of turns in a part. The browser lays out only parts in view, and few parts cost less than many turns. */
 const PART_TURNS = 10;
 
-/** Loaded with the first turn: without them the chat begins sooner. */
+/** Load the element of messages. It is not in the first load, so that an empty chat starts sooner. */
 export const loadMessages = () => import("../message/message.js").catch(() => undefined); // tried again with the next turn
 
-/** A conversation; what changes within a turn redraws its message alone. */
+/** Return a conversation. A change within a turn redraws its own message only. */
 export function timeline({
   client,
   number,
-  status,
   context,
   older,
   recent,
@@ -53,6 +51,7 @@ export function timeline({
   back,
 }: Timeline): TemplateResult {
   const { store } = client;
+  const { loading, stale, phase } = store.status.get();
   const ids = store.turnIds.get();
   const outgoing = store.outgoing.get();
   const isEmpty = ids.length === 0 && !outgoing.some(isBubble);
@@ -73,8 +72,7 @@ export function timeline({
   const past = (turn: TurnState) =>
     html`${lines.get(turn.id)}<arp-message readonly data-turn=${turn.id} .turn=${turn} .context=${context} .avatar=${avatar} .activity=${showActivity}></arp-message>`;
   const left = (gap: HistoryGap | undefined) => (gap ? html`${more(gap)}${repeat(gap.turns, idOf, past)}` : nothing);
-  const isLoading =
-    status.loading && !status.stale && isEmpty && client.sessionId !== null && status.phase !== "refused";
+  const isLoading = loading && !stale && isEmpty && client.sessionId !== null && phase !== "refused";
   return html`${
     isLoading
       ? html`<div class="arp-skeleton" role="img" aria-label=${context.t("loading")}><span></span><span></span><span></span></div>`
@@ -100,7 +98,7 @@ export function timeline({
     )}${greeted?.after ?? nothing}`;
 }
 
-/** Whether nobody has said anything here yet: there is nothing, or the greeting of the app alone. */
+/** Return whether the conversation is empty apart from the greeting of the app. */
 export function isUnused({ store }: ArpClient): boolean {
   const [first, ...others] = store.turnIds.get();
   const isQuiet = first === undefined || (others.length === 0 && isGreeting(store.turn(first).get()));
@@ -110,9 +108,9 @@ export function isUnused({ store }: ArpClient): boolean {
 const idOf = ({ id }: TurnState) => id;
 
 /**
- * Draws turns, some in each part. What comes above or below leaves the other parts as they are.
+ * Return turns grouped into parts. Turns that are added above or below do not change the other parts.
  *
- * @param first The place of the first turn among all; below 0 it is counted from the end.
+ * @param first Index of the first turn among all turns; negative for turns before them.
  */
 function parts<T>(
   turns: readonly T[],

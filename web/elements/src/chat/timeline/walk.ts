@@ -1,6 +1,6 @@
-/** Moves the focus from message to message. */
+/** The focus on messages, moved by keys. */
 
-/** Returns whether the focus has a place; after the last message it belongs to the message box. */
+/** Focus the next or previous message. Returns false after the last one: the focus belongs in the message box then. */
 export function walk(chat: Element, step: -1 | 1): boolean {
   const messages = [...chat.querySelectorAll<HTMLElement>(".arp-log article")];
   const here = messages.findIndex((message) => message.contains(document.activeElement));

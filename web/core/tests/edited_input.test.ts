@@ -1,7 +1,7 @@
 /** An input that a person changes: what is read is what was written, or nothing. */
 
 import { expect, test } from "vitest";
-import { readInput, textOf } from "../../src/chat/permissions/edited_input.js";
+import { readInput, textOf } from "../src/permissions.js";
 
 test.each([
   ["{}", {}],
