@@ -1,17 +1,18 @@
 // Made by make web from web/core/src/printed.ts.
 // ../core/src/printed.ts
 /**
-* The output of a program as its last screen shows it. `arp/protocol/framing/program_output.py` is its twin, and says
-* why nothing but output may be read like this; `schemas/cases/program_output.json` has the cases of both.
+* The output of a program as a terminal shows it at the end. `arp/protocol/framing/program_output.py` does the same
+* in Python and explains why only program output may be read like this. `schemas/cases/program_output.json` has the
+* test cases of both.
 */
 var WANTS_READING = /[\0\x07\b\x0e\x0f\r\x1b\x90\x98\x9b\x9d-\x9f]/;
-/** A string of control, a control sequence, another escape, a sign, what is dropped, or text. */
+/** A control string, a control sequence, another escape, a character that moves the cursor, a dropped one, or text. */
 var STEP = /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])(?:[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c|(?=\n)|$)|[^\n]*)|(?:\x1b\[|\x9b)([0-?]*)[ -/]*([@-~]?)|\x1b[ -/]*[0-~]?|([\n\r\b])|[\0\x07\x0e\x0f]|([^\0\x07\b\x0e\x0f\n\r\x1b\x90\x98\x9b\x9d-\x9f]+)/g;
-/** A cursor that is moved goes no further to the right than the text or this column. */
+/** Rightmost column that a cursor movement reaches, unless the line is longer. It limits the size of the result. */
 var MOST_COLUMNS = 200;
-/** Longer lines are not filled with blanks: what output costs stays in proportion to its length. */
+/** Longest line that is filled with blanks. The limit keeps the cost in proportion to the length of the output. */
 var LONGEST_ERASED = 1e3;
-/** What is left of the output of a program when all of it is printed; other control characters stay. */
+/** Return the text that a terminal shows after all output is printed. Other control characters stay in the text. */
 function printed(text) {
 	if (!WANTS_READING.test(text)) return text;
 	const lines = [[]];
@@ -55,7 +56,7 @@ function printed(text) {
 	}
 	return lines.map((line) => line.join("")).join("\n");
 }
-/** A text in which every other control character is a picture, as in the terminal. */
+/** Return a text with every control character except tab and line feed made visible, as in the terminal. */
 function controlsVisible(text) {
 	return text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, (found) => {
 		const code = found.charCodeAt(0);
