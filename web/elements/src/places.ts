@@ -1,10 +1,11 @@
 /**
- * Places for components that a framework draws. The elements leave an empty node where such a
- * component stands; React's portals and Vue's Teleport fill it.
+ * Places for components that a framework draws. In the place of such a component the elements put an empty
+ * node, which React's portals or Vue's Teleport fill.
  *
- * Theory of operation. A registry of factories (`factories`) returns the elements one node for each
- * place. The node reports when it comes into the document and when it is removed for good (moving it
- * is neither), so `places` always lists exactly what is to be filled.
+ * Theory of operation. The registry that `factories` returns gives the elements one node for each place. The
+ * node reports when it enters the document and when it is removed for good, so `places` always lists exactly
+ * the nodes to fill. Moving a node within the document is not reported as a removal: a check in a microtask
+ * sees that it is connected again, so the framework keeps what it has drawn there.
  */
 
 import type { Cell, Component, ComponentRegistry } from "@agent-rendering/core";
@@ -12,26 +13,26 @@ import { render } from "lit";
 import type { ArpContext, ComponentFactory, Components } from "./base/context.js";
 import { failureCard } from "./base/component_element.js";
 
-/** One component that the framework is to draw. The same object until something in it changes. */
+/** One component for the framework to draw: the same object until something in it changes. */
 export interface Place {
-  /** Stays with the node. */
+  /** Key for the framework's list; it stays the same as long as the node. */
   readonly key: string;
   readonly node: HTMLElement;
   readonly component: Component;
   readonly context: ArpContext;
 }
 
-/** Called when a node comes and when it has gone. */
+/** Receives the reports of a node: it entered the document, or it was removed for good. */
 interface Watch {
   came(): void;
   left(): void;
 }
 
 const TAG = "arp-place";
-/** Outside of browsers modules are loaded, and nothing is drawn. */
+/** Without a DOM, as on a server, this module can still be imported, but nothing is drawn. */
 const Element = (globalThis.HTMLElement ?? Object) as typeof HTMLElement;
 
-/** `<arp-place>`: where a framework draws; without a box of its own. */
+/** `<arp-place>`: node that a framework draws into. It has no box of its own in the layout. */
 class PlaceElement extends Element {
   watch: Watch | null = null;
 
@@ -41,6 +42,8 @@ class PlaceElement extends Element {
   }
 
   disconnectedCallback(): void {
+    // A node that is moved is connected again before this runs. Reporting it as removed would make the framework
+    // unmount the component, and its state would be lost.
     queueMicrotask(() => {
       if (!this.isConnected) this.watch?.left();
     });
@@ -51,9 +54,9 @@ if (typeof customElements !== "undefined" && !customElements.get(TAG)) {
   customElements.define(TAG, PlaceElement);
 }
 
-/** The places of one chat, message or component. */
+/** The places in one chat, message or component. */
 export class Places {
-  /** What is to be filled now, in the order in which it came. */
+  /** Places to fill now; the nodes that entered the document first come first. */
   readonly places: Cell<readonly Place[]>;
   readonly #listeners = new Set<() => void>();
   readonly #nodes = new WeakMap<object, { id: string; type: string; node: PlaceElement }>();
@@ -73,7 +76,7 @@ export class Places {
     };
   }
 
-  /** Factories for the elements: of the types that `draws` says the framework draws. */
+  /** Return a registry for the elements. It has a factory for each type that `draws` contains. */
   factories(draws: { has(type: string): boolean; list(): string[] }): Components {
     const factory: ComponentFactory = (component, context, place) => this.#node(component, context, place);
     const get = (type: string) => (draws.has(type) ? factory : undefined);
@@ -90,7 +93,7 @@ export class Places {
     return registry;
   }
 
-  /** The node of a place: the same one while the same component is there. */
+  /** Return the node of a place: the same node while the place shows the same component. */
   #node(component: Component, context: ArpContext, place: object): Node {
     const { id, type } = component;
     const known = this.#nodes.get(place);
@@ -119,6 +122,7 @@ export class Places {
     if (old.component === component && old.context === context) return;
     const place = { ...old, component, context };
     this.#pending.set(node, place);
+    // Until the node is in the document, the framework has nothing to draw into; `came` reports the newest state then.
     if (!this.#shown.has(node)) return;
     this.#shown.set(node, place);
     this.#notify();
@@ -130,7 +134,7 @@ export class Places {
   }
 }
 
-/** Shows in a node that a component could not be drawn, as the elements show it. */
+/** Draw the failure card into a node if the framework could not draw its component, and report the failure. */
 export function showFailure(node: HTMLElement, component: Component, context: ArpContext, error: unknown): void {
   context.present(component, "failed");
   render(failureCard(context, component, error), node);

@@ -16,7 +16,7 @@ export interface Address {
 const ENDPOINT = "/_arp/v1";
 
 /**
- * Returns the URLs of a server.
+ * Return the URLs of a server.
  *
  * @param url `ws:`, `wss:`, `http:` or `https:`; the WebSocket (`…/_arp/v1`), the root of the server, or the prefix
  *   below which it is mounted. In a browser it may be relative to `document.baseURI`.

@@ -109,7 +109,7 @@ export interface Driver {
 /** Loaded only if WebSocket does not get through. */
 const sseOpener = async () => (await import("./sse_link.js")).openEvents;
 
-/** Creates a driver; it connects when asked to. */
+/** Create a driver; it connects when asked to. */
 export function createDriver(options: DriverOptions): Driver {
   let state = IDLE;
   let link: Link | null = null;
@@ -177,6 +177,7 @@ export function createDriver(options: DriverOptions): Driver {
   };
 
   const drop = () => {
+    // From here on, events of the old link are ignored. Otherwise its late loss would end the next link.
     round += 1;
     clearTimeout(timer);
     const old = link;
@@ -206,6 +207,8 @@ export function createDriver(options: DriverOptions): Driver {
       mayReturn ||= !refusal;
       void open();
     } else if (refusal && !(unavailable && mayReturn)) {
+      // After this only the user tries again. So it must not happen if the link was never open and another transport
+      // failed for a reason that may pass: that transport may work next time.
       enter({ phase: "refused", reason, refusal, retryAt: null });
     } else {
       // A server that has answered can be reached. Links to it that break soon, however often, must not lead to the last
@@ -244,7 +247,7 @@ export function createDriver(options: DriverOptions): Driver {
     } else replace("online");
   };
 
-  /** Returns a command from its row of the table: the transition of each phase. In other phases it does nothing. */
+  /** Return a command from its row of the table: the transition for each phase. In other phases it does nothing. */
   const when = (byPhase: Partial<Record<Phase, () => void>>) => () => byPhase[state.phase]?.();
 
   return {

@@ -56,7 +56,7 @@ export interface Opening {
   readonly listener: Listener;
 }
 
-/** Returns the header with the token. */
+/** Return the header with the token. */
 export function authorization(token: string | null): { Authorization?: string } {
   return token === null ? {} : { Authorization: `Bearer ${token}` };
 }
@@ -69,7 +69,7 @@ const REFUSALS: Readonly<Record<number, number>> = {
   1009: RESOURCE_LIMIT,
 };
 
-/** Returns the loss for a connection that the server closed. */
+/** Return the loss for a connection that the server closed. */
 export function lossByClose(code: number, reason: string): Loss {
   const problem = reason || `closed with ${code}`;
   const refused = REFUSALS[code];
@@ -83,7 +83,7 @@ const CODES: Readonly<Record<number, number>> = {
   413: RESOURCE_LIMIT,
 };
 
-/** Returns the error in an HTTP answer, or one for its status. */
+/** Return the error in an HTTP answer, or an error for its status if there is none. */
 export async function errorOf(response: Response): Promise<ErrorPayload> {
   const { status } = response;
   const { messages } = readFrame(await response.text());
@@ -91,14 +91,14 @@ export async function errorOf(response: Response): Promise<ErrorPayload> {
   return problem?.payload ?? { error: `HTTP ${status}`, code: CODES[status] ?? INVALID_MESSAGE };
 }
 
-/** Returns whether another try may get another answer. */
+/** Return whether another try may get another answer. */
 export function isPassing({ status }: Response): boolean {
   return status >= 500 || status === 408 || status === 425 || status === 429;
 }
 
 /**
- * Returns the answer to a POST as a frame. If the server sent none, it is an error with the id of the input. `null` if
- * the input should be sent again.
+ * Return the answer to a POST as a frame. If the server refused without a frame, it is an error with the id of the
+ * input. `null` means that the input should be sent again.
  */
 export async function answerOf(response: Response, id: string | null): Promise<string | null> {
   if (response.ok) return response.text();

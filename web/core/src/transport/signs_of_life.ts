@@ -37,7 +37,7 @@ export type SignsOfLife = readonly [
 ];
 
 /**
- * Creates the signs of life of a driver.
+ * Create the signs of life of a driver.
  *
  * @param after Sets the timer of the driver; it runs while the session is online.
  * @param send Sends a ping; `false` if the link was lost.

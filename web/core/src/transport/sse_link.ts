@@ -21,7 +21,7 @@ const SILENCE_MS = 25_000;
 /** Delay of a timer that shows that the machine slept. */
 const LATE_MS = 1000;
 
-/** Opens a stream that begins with a hello. */
+/** Open a stream that begins with a hello. */
 export function openEvents({ address, hello, token, world, listener }: Opening): Link {
   const abort = new AbortController();
   let queue = Promise.resolve();
@@ -99,7 +99,7 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
   };
 }
 
-/** Returns the loss in the last event of the server, which has the code and reason of a WebSocket's close. */
+/** Return the loss from the last event of the server, which has the code and reason of a WebSocket's close. */
 function lossByEvent(data: string): Loss {
   try {
     const { code, reason } = JSON.parse(data) as { code: number; reason?: string };
@@ -109,7 +109,7 @@ function lossByEvent(data: string): Loss {
   }
 }
 
-/** Returns the URL of a stream, without the feature `frame-ack`: a POST does not say which renderer sent it. */
+/** Return the URL of a stream, without the feature `frame-ack`: a POST does not say which renderer sent it. */
 export function streamUrl(url: string, hello: RendererHello): string {
   const { capabilities = {} } = hello;
   const features = (capabilities.features ?? []).filter((name) => name !== "frame-ack");
@@ -122,7 +122,7 @@ export function streamUrl(url: string, hello: RendererHello): string {
   return `${url}${url.includes("?") ? "&" : "?"}${query}`;
 }
 
-/** Returns the loss for an answer that is not a stream. */
+/** Return the loss for an answer that is not a stream. */
 async function lossOf(response: Response): Promise<Loss> {
   const error = await errorOf(response);
   const { status } = response;

@@ -20,7 +20,7 @@ export class SseParser {
   #isFirst = true;
   #skipLf = false;
 
-  /** Parses some text, and returns the events that it completes. */
+  /** Parse some text, and return the events that it completes. */
   feed(text: string): SseEvent[] {
     if (this.#isFirst && text !== "") {
       this.#isFirst = false;
@@ -55,7 +55,7 @@ export class SseParser {
   }
 }
 
-/** Reads a body to its end, and reports each event when it is complete. */
+/** Read a body to its end, and report each event when it is complete. */
 export async function readEvents(
   body: ReadableStream<Uint8Array>,
   receive: (event: SseEvent) => void,

@@ -3,8 +3,8 @@
 import type { Driver } from "./driver.js";
 
 /**
- * Wakes a driver when the network is back or the page becomes visible, ends its wait when its window gets the focus, and
- * notifies it when the network is gone. Outside of browsers it does nothing.
+ * Wake a driver when the network is back or the page becomes visible, end its wait when its window gets the focus, and
+ * notify it when the network is gone. Outside of browsers this does nothing.
  *
  * @returns A function that stops this.
  */

@@ -7,7 +7,7 @@
 import type { RendererMessage } from "../protocol/generated/wire.js";
 import { lossByClose, type Link, type Opening } from "./link.js";
 
-/** Opens a socket and sends the hello. */
+/** Open a socket and send the hello. */
 export function openSocket({ address, hello, token, world, listener }: Opening): Link {
   if (world.WebSocket === undefined) throw new TypeError("no WebSocket here");
   const socket = new world.WebSocket(address.socket);

@@ -1,8 +1,8 @@
-/** The subscriptions of an element to cells: active while the element is in a document. */
+/** Subscriptions of an element to cells; they are active while the element is in a document. */
 
 import type { ReactiveController, ReactiveElement } from "lit";
 
-/** What a controller subscribes to: a cell, a store, or anything else that reports changes. */
+/** Source that a controller subscribes to: a cell, a store, or any other object that reports changes. */
 export interface Observable {
   subscribe(listener: () => void): () => void;
 }
@@ -27,7 +27,7 @@ export class CellController implements ReactiveController {
     host.addController(this);
   }
 
-  /** Observe these cells instead of those before. May be called in every update. */
+  /** Observe these cells instead of the previous ones. May be called in every update. */
   observe(...cells: Observable[]): void {
     if (cells.length === this.#cells.length && cells.every((cell, at) => cell === this.#cells[at])) return;
     this.hostDisconnected();

@@ -1,25 +1,28 @@
 /**
- * The sources of one turn: what `[2]` in its text stands for.
+ * The sources of one turn: `[2]` in its text refers to the second of them.
  *
- * Theory of operation. A source list may come long after the text that refers to it, and grow. So every
- * `[2]` is a place of its own (`<arp-cite>`) that watches its turn's sources and becomes a link once there
- * is a second one; the prose around it is not drawn again.
+ * Theory of operation. A list of sources may arrive long after the text that refers to it, and it may grow. So each
+ * `[2]` is an element of its own (`<arp-cite>`) that observes the sources of its turn. It becomes a link as soon as
+ * there is a second source, and the prose around it is not drawn again.
  */
 
 import type { Cell, Component, Json, JsonObject } from "@agent-rendering/core";
 import { SOURCES } from "@agent-rendering/core/chat";
 import { freshId, isObject, list, text } from "./values.js";
 
-/** Something that was read. */
+/** A source of an answer. */
 export interface Source {
   readonly title: string;
-  /** As the agent gave it; empty if there is none. */
+  /** Address from the agent, not checked yet; empty if there is none. */
   readonly url: string;
-  /** The passage that counts. */
+  /** Relevant passage of the source; empty if there is none. */
   readonly excerpt: string;
 }
 
-/** The sources in the props of a list; what is no object counts as a title, so that numbers stay true. */
+/**
+ * Return the sources in the props of a list. An item that is not an object counts as a title: dropping it would shift
+ * the numbers of the sources after it.
+ */
 export function sourcesOf({ sources }: JsonObject): readonly Source[] {
   return list(sources).map((given: Json) => {
     const { title, url, excerpt } = isObject(given) ? given : { title: given };
@@ -29,9 +32,9 @@ export function sourcesOf({ sources }: JsonObject): readonly Source[] {
 
 const NONE: readonly Source[] = [];
 
-/** What the text of one turn may refer to, as a cell. */
+/** Cell with the sources that the text of one turn can refer to. */
 export class Citations implements Cell<readonly Source[]> {
-  /** Begins the ids of what is listed: `ID-2` is the second. */
+  /** Prefix of the ids of the listed sources: `ID-2` is the second one. */
   readonly id = freshId("source");
   readonly #listeners = new Set<() => void>();
   #shown: readonly Source[] = NONE;
@@ -45,7 +48,7 @@ export class Citations implements Cell<readonly Source[]> {
     return () => void this.#listeners.delete(own);
   };
 
-  /** Looks at what a turn shows: its last list counts. Returns whether there are any sources. */
+  /** Read the sources from the output of the turn: the last list counts. Returns whether there are any sources. */
   look(output: readonly Component[]): boolean {
     const props = output.findLast(({ type }) => type === SOURCES)?.props ?? null;
     if (props !== this.#props) {

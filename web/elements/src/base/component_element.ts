@@ -1,6 +1,6 @@
 /**
- * The base of all elements that draw a component. An error while a component is drawn ends in one card in its
- * place, and the rest continues. Pages load this after the chat itself.
+ * The base of all elements that draw a component. If drawing a component throws, a failure card takes its place and
+ * the rest of the page is not affected. Pages load this module after the chat itself.
  */
 
 import { questionState, type Component, type JsonObject } from "@agent-rendering/core";
@@ -10,16 +10,16 @@ import { ArpElement } from "./element.js";
 import { icon } from "./icons.js";
 import "../style/content.js";
 
-/** Draws one component. */
+/** Element that draws one component; subclasses return its content from `draw`. */
 export abstract class ComponentElement extends ArpElement {
   static override properties: PropertyDeclarations = {
     component: { attribute: false },
     context: { attribute: false },
   };
 
-  /** What is drawn; nothing until it is set. */
+  /** Component to draw; the element is empty until it is set. */
   declare component: Component | null;
-  /** Where it is drawn. */
+  /** Environment of the component. */
   declare context: ArpContext;
   #failure: { readonly error: unknown } | null = null;
 
@@ -33,15 +33,15 @@ export abstract class ComponentElement extends ArpElement {
     return this.context.t;
   }
 
-  /** Whether it is a question that waits for its answer, from anyone who looks at it. */
+  /** Whether the component is an open question that can be answered in this renderer; a recording takes no answers. */
   get open(): boolean {
     return this.component !== null && questionState(this.component) === "open" && !showsRecording(this.context.client);
   }
 
-  /** What shows, given the props of the component, which may have any shape. */
+  /** Return the content as a template. The props come from an agent and may have any shape. */
   protected abstract draw(props: JsonObject): unknown;
 
-  /** Called after each drawing, for what needs layout. */
+  /** Called after each drawing, for work that needs the layout. */
   protected drawn(_changed: PropertyValues): void {}
 
   protected override render(): unknown {
@@ -49,7 +49,9 @@ export abstract class ComponentElement extends ArpElement {
   }
 
   protected override performUpdate(): void {
-    if (!this.isUpdatePending) return; // drawn already, by who could not wait: what failed then stays
+    // `drawAll` may have drawn this element already. Without this check, the update that Lit scheduled for it would
+    // remove the failure card and leave the place empty.
+    if (!this.isUpdatePending) return;
     const hadFailed = this.#failure !== null;
     if (hadFailed) this.#clear();
     try {
@@ -79,14 +81,14 @@ export abstract class ComponentElement extends ArpElement {
     );
   }
 
-  /** Forgets what Lit drew here: after an error in the middle it cannot be trusted. */
+  /** Remove all content, and Lit's record of it: after an error in the middle of drawing the two may not match. */
   #clear(): void {
     this.#failure = null;
     this.replaceChildren();
     delete (this as { _$litPart$?: unknown })._$litPart$;
   }
 
-  /** Sends an action of this component. */
+  /** Send an action of this component, and dispatch it as the event `arp-action`. */
   protected act(name: string, payload?: unknown): void {
     if (this.component === null) return;
     this.context.action(this.component, name, payload);
@@ -100,7 +102,7 @@ export abstract class ComponentElement extends ArpElement {
   }
 }
 
-/** Shown in the place of a component that could not be drawn. */
+/** Return the card that takes the place of a component that could not be drawn. */
 export function failureCard({ t }: ArpContext, component: Component | null, error: unknown): unknown {
   return html`<section class="arp-card arp-failure">
     <p>${icon("warning")}<span>${t("cannotShow")}</span></p>

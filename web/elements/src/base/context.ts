@@ -1,4 +1,4 @@
-/** What every component gets besides its own data: where answers go, texts, and announcements. */
+/** The environment of a component: where its answers go, texts in the reader's language, and announcements. */
 
 import {
   createComponentRegistry,
@@ -14,61 +14,61 @@ import type { TemplateResult } from "lit";
 
 import type { Citations } from "./citations.js";
 
-/** Returns texts in the reader's language. */
+/** Function that returns texts in the reader's language. */
 export type Translate = Translator;
 
 /**
- * Draws a component of your own: a node, or a Lit template. It is called again when the component changes, for
- * each place where it is; `place` is the element around it.
+ * Draws a component of your own and returns a node or a Lit template. It is called for each place that shows the
+ * component, and again when the component changes. `place` is the element around it.
  */
 export type ComponentFactory = (component: Component, context: ArpContext, place: HTMLElement) => Node | TemplateResult;
 
-/** Your own components by type. */
+/** Registry of your own components, by type. */
 export type Components = ComponentRegistry<ComponentFactory>;
 
-/** Files of an answer, by the form's field. */
+/** One file of an answer. `part` names the field of the form that it belongs to. */
 export interface AnswerFile {
   readonly part: string;
   readonly file: File;
 }
 
-/** Where components are drawn. The same object until something in it changes. */
+/** Environment of the components of one place: the same object until something in it changes. */
 export interface ArpContext {
-  /** `null` where nothing can be answered: exports, previews. */
+  /** `null` in exports and previews, where nothing can be answered. */
   readonly client: ArpClient | null;
   readonly t: Translate;
   /** A BCP 47 tag. */
   readonly locale: string;
   readonly registry: Components | null;
   readonly theme: "light" | "dark";
-  /** What `[2]` in the text of this turn stands for; `null` where there is no turn. */
+  /** Sources that `[2]` in the text of this turn can refer to; `null` outside of a turn. */
   readonly citations: Citations | null;
-  /** Whether the turn of what is drawn is still being written: unfinished marks are then completed. */
+  /** Whether the turn is still being written; unfinished Markdown is then completed. */
   readonly streaming: boolean;
-  /** Whether `$…$` is math too; `$$…$$`, `\(…\)` and `\[…\]` always are. */
+  /** Whether `$…$` is also math; `$$…$$`, `\(…\)` and `\[…\]` always are. */
   readonly dollarMath: boolean;
   /**
-   * The address of a document that shows one picture (`?src=…`) in a frame, where the page's policy lets none from
-   * elsewhere in; `null` where pictures that the reader has allowed may be loaded as they are.
+   * Address of a document that shows one picture (`?src=…`) in a frame, for pages that forbid pictures from other
+   * hosts by their content security policy. `null` if pictures that the reader has allowed are loaded directly.
    */
   readonly pictureFrame: string | null;
-  /** How deep in layout components; from 0. */
+  /** Number of layout components around the component. */
   readonly depth: number;
-  /** Answers a question once; see the core's `answerOfValue` for the value. Returns the input's id, if there is one. */
+  /** Answer a question, once; the core's `answerOfValue` describes the value. Returns the id of the input, if any. */
   answer(component: Component, value: Json, files?: readonly AnswerFile[]): string | void;
-  /** Declines to answer a component. Returns the input's id, if there is one. */
+  /** Decline to answer a question. Returns the id of the input, if any. */
   decline(component: Component): string | void;
-  /** Sends an action of a component. */
+  /** Send an action of a component. */
   action(component: Component, name: string, payload?: unknown): void;
-  /** Takes note of how a component shows. */
+  /** Record how a component is shown, for the agent. */
   present(component: Component, how: Presented): void;
-  /** Announces something to those who do not see the screen. */
+  /** Announce a text to screen readers. */
   announce(text: string): void;
 }
 
 const ENGLISH = translator("en");
 
-/** Makes a context; what is not given is English, light, and sends to `client`. */
+/** Create a context. By default it is English and light, and its answers and actions go to `client`. */
 export function createContext(given: Partial<ArpContext> = {}): ArpContext {
   const client = given.client ?? null;
   const t = given.t ?? ENGLISH;
@@ -92,20 +92,20 @@ export function createContext(given: Partial<ArpContext> = {}): ArpContext {
   };
 }
 
-/** The context of an element that was given none. */
+/** Context of an element before one is set. */
 export const NOWHERE = createContext();
 
-/** Whether the agent side shows what has happened once, and takes no input. */
+/** Return whether the agent side replays a recording and accepts no input. */
 export function showsRecording(client: ArpClient | null): boolean {
   return !offered(client?.capabilities).input;
 }
 
-/** A registry of your own components: `{"x-acme-map": (component, context) => node}`. */
+/** Create a registry of your own components, such as `{"x-acme-map": (component, context) => node}`. */
 export function createComponents(initial: Record<string, ComponentFactory> = {}): Components {
   return createComponentRegistry(initial);
 }
 
-/** Own components as a registry, however they are given. */
+/** Return own components as a registry; a plain object becomes a new registry. */
 export function componentsOf(given: Components | Record<string, ComponentFactory>): Components {
   const { has, get } = given as Components;
   return typeof has === "function" && typeof get === "function"

@@ -1,14 +1,15 @@
 /**
- * Draws at once what elements below have noted to draw soon, so that half of a change is never visible.
+ * Completes a drawing before the browser paints: elements that Lit would update in a later microtask are drawn at once,
+ * so that half of a change is never visible.
  *
- * Theory of operation. Elements of ours say when they note it (`noted`). `drawAll` gathers what is noted
- * while it draws, and what those note in turn, and draws that: it costs what has changed, however much
- * is below.
+ * Theory of operation. Each element of this package reports its requested updates (`noted`). `drawAll` collects the
+ * elements that request an update during the drawing, and performs these updates. They may request more, which are
+ * performed too. So the cost depends on the number of changed elements and not on the size of the document.
  */
 
 import type { ReactiveElement } from "lit";
 
-/** An element as far as it is seen here: Lit keeps its drawing to itself. */
+/** A Lit element with its `performUpdate`, which is protected in Lit's types. */
 interface Drawing extends Element {
   readonly isUpdatePending: boolean;
   performUpdate(): void;
@@ -16,19 +17,19 @@ interface Drawing extends Element {
 
 let gathering: Set<ReactiveElement> | null = null;
 
-/** Takes note that an element is going to draw. */
+/** Record that an element has requested an update. */
 export function noted(element: ReactiveElement): void {
   gathering?.add(element);
 }
 
-/** Draws, and brings the elements below `root` that were changed by that up to date before it returns. */
+/** Call `draw`, then update each element below `root` that requested an update meanwhile. */
 export function drawAll(root: Element, draw: () => void): void {
-  const around = gathering;
+  const around = gathering; // calls may be nested, so the outer set is restored at the end
   const mine = new Set<ReactiveElement>();
   gathering = mine;
   try {
     draw();
-    // A set also iterates over what is added meanwhile.
+    // The loop also visits elements that are added while it runs.
     for (const element of mine)
       if (isBelow(element, root) && element.isUpdatePending) (element as unknown as Drawing).performUpdate();
   } finally {
@@ -36,7 +37,7 @@ export function drawAll(root: Element, draw: () => void): void {
   }
 }
 
-/** Prose draws itself by blocks, in slices of time: its content has its own time. */
+/** Return whether to draw an element now. Elements inside of prose wait: prose draws its blocks in slices of time. */
 function isBelow(element: Element, root: Element): boolean {
   return element !== root && root.contains(element) && element.parentElement?.closest("arp-prose") === null;
 }

@@ -1,10 +1,10 @@
-/** The base of all our elements: light DOM and our styles. */
+/** The base of all elements of this package: light DOM and shared styles. */
 
 import { LitElement } from "lit";
 import { noted } from "./draw_all.js";
 import { adoptStyles } from "../style/sheet.js";
 
-/** An element of ours in light DOM. */
+/** An element in light DOM. It adds the shared styles to the document or shadow root that it is in. */
 export abstract class ArpElement extends LitElement {
   protected override createRenderRoot(): HTMLElement {
     return this;
@@ -22,7 +22,7 @@ export abstract class ArpElement extends LitElement {
   }
 }
 
-/** Makes a tag known, unless it is: two copies of this package in one page share the first. */
+/** Define a custom element, unless its tag is in use: a second copy of this package in one page would throw here. */
 export function define(tag: string, element: CustomElementConstructor): void {
   if (typeof customElements !== "undefined" && !customElements.get(tag)) customElements.define(tag, element);
 }

@@ -1,14 +1,18 @@
-/** The menu by which what a component shows is copied or saved: a table and a chart have one. */
+/** The menu to copy or save the content of a table or chart. */
 
 import { html, type TemplateResult } from "lit";
 import { icon, type IconName } from "./icons.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/export_menu.css?inline";
 
-/** What is offered: its words, and what it does. */
+/** An item of the menu: its label and its action. */
 export type Offer = readonly [label: string, run: (event: Event) => Promise<void>];
 
-/** A menu behind a small button; it closes with Escape and when the focus leaves it. `opened` is notified that it opens or closes. */
+/**
+ * Return a small button with a menu that closes with Escape and when it loses the focus.
+ *
+ * @param opened Called each time the menu opens or closes.
+ */
 export function exportMenu(
   sign: IconName,
   label: string,

@@ -1,4 +1,4 @@
-/** Our pictograms: strokes on 24 × 24. They say nothing to screen readers; a text beside them does. */
+/** Icons: strokes on a grid of 24 × 24. They are hidden from screen readers, so each needs a text beside it. */
 
 import { svg, type SVGTemplateResult } from "lit";
 
@@ -32,12 +32,12 @@ const SHAPES = {
 
 export type IconName = keyof typeof SHAPES;
 
-/** A pictogram. */
+/** Return an icon as SVG. */
 export function icon(name: IconName): SVGTemplateResult {
   return svg`<svg class="arp-icon arp-icon-${name}" viewBox="0 0 24 24" aria-hidden="true" focusable="false">${SHAPES[name]}</svg>`;
 }
 
-/** What an agent gave as an icon: an emoji is shown, a name of ours drawn, anything else left out. */
+/** Return the icon that an agent named: the drawing for a name from the table, an emoji as it is, otherwise nothing. */
 export function givenIcon(name: string): SVGTemplateResult | string {
   if (Object.hasOwn(SHAPES, name)) return icon(name as IconName);
   return /\p{Extended_Pictographic}|\p{Regional_Indicator}/u.test(name) ? name : "";

@@ -4,7 +4,7 @@ import { define } from "./element.js";
 
 const SHOWN_AFTER_MS = 1000;
 
-/** Outside of browsers there is no such class, and importing this file must not fail there. */
+/** Without a DOM there is no `HTMLElement`; importing this module must not fail there. */
 const Base = globalThis.HTMLElement ?? Object;
 
 /** Show the content after one second in the document. */

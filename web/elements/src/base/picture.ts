@@ -1,4 +1,7 @@
-/** A picture; one from elsewhere waits for the reader's consent, so that nothing is fetched because an agent said so. */
+/**
+ * A picture. A picture from another host waits for the reader's consent: without it, an agent could make the browser
+ * send requests, and with their addresses data, to any host.
+ */
 
 import { html, nothing, type PropertyDeclarations } from "lit";
 import { NOWHERE, type ArpContext } from "./context.js";
@@ -8,10 +11,10 @@ import "../style/content.js";
 import { styled } from "./styled.js";
 import { imageSource } from "./url.js";
 
-/** Hosts from which the reader has let a picture come, for as long as this page lives. */
+/** Hosts that the reader has allowed to load pictures from, until the page is closed. */
 const allowed = new Set<string>();
 
-/** `<arp-picture>`: a picture, the question whether to load it, or its text. */
+/** `<arp-picture>`: a picture, or the question whether to load it, or its alternative text after a failure. */
 export class ArpPicture extends ArpElement {
   static override properties: PropertyDeclarations = {
     source: { attribute: false },
@@ -27,12 +30,12 @@ export class ArpPicture extends ArpElement {
 
   declare source: string;
   declare alt: string;
-  /** CSS pixels, if they are known: its place is kept free. */
+  /** Size in CSS pixels, or `null` if unknown; a known size reserves the space before the picture is loaded. */
   declare width: number | null;
   declare height: number | null;
-  /** Whether it is in a line of text and cannot be enlarged. */
+  /** Whether the picture is in a line of text; then it cannot be enlarged. */
   declare inline: boolean;
-  /** Whether it fills its place, and what goes beyond is cut. */
+  /** Whether the picture fills its place and is cropped to it. */
   declare fills: boolean;
   declare context: ArpContext;
   declare isBroken: boolean;
@@ -58,7 +61,10 @@ export class ArpPicture extends ArpElement {
     if (changed.has("source")) this.isBroken = false;
   }
 
-  /** The cookie for the server's files lasts an hour: with a new one it is tried once more. */
+  /**
+   * Handle a picture that failed to load. The cookie for files of the server expires after an hour, so for such a file
+   * a new cookie is requested and the picture is loaded once more.
+   */
   async #failed(url: string): Promise<void> {
     this.isBroken = true;
     const { client } = this.context;
@@ -69,7 +75,7 @@ export class ArpPicture extends ArpElement {
       await client.sessions.openFiles();
       this.isBroken = false;
     } catch {
-      // Its text is there.
+      // Without a new cookie the failure stays visible, with the alternative text and a retry button.
     }
   }
 
@@ -90,7 +96,7 @@ export class ArpPicture extends ArpElement {
       ${this.isEnlarged ? this.#lightbox(html`<img src=${found.url} alt=${this.alt} referrerpolicy="no-referrer" />`) : nothing}`;
   }
 
-  /** What is in its place: that it failed, what it was to show, and another try where one may help. */
+  /** Return the note about a failure: the alternative text, and a retry button if another try may help. */
   #broken(canRetry: boolean): unknown {
     const { t } = this.context;
     const retry = () => {
@@ -102,7 +108,7 @@ export class ArpPicture extends ArpElement {
       ${canRetry ? html`<button type="button" class="arp-button arp-soft arp-small" @click=${retry}>${t("retry")}<span class="arp-hidden">: ${this.alt}</span></button>` : nothing}</span>`;
   }
 
-  /** In a frame, which takes no keys and no clicks: what enlarges lies above it. */
+  /** Return the picture in a frame. A frame swallows clicks and keys, so the button that enlarges it lies above it. */
   #framed(url: string, frame: string): unknown {
     void import("./picture_frame.js");
     const picture = (width: number | null, height: number | null) => html`<arp-picture-frame
@@ -116,6 +122,7 @@ export class ArpPicture extends ArpElement {
 
   #allow(host: string): void {
     allowed.add(host);
+    // The consent is for the host, so its other pictures load too.
     for (const picture of document.querySelectorAll<ArpPicture>("arp-picture")) picture.requestUpdate();
     void this.updateComplete.then(() => this.querySelector<HTMLElement>("button")?.focus());
   }
@@ -125,7 +132,7 @@ export class ArpPicture extends ArpElement {
     void this.updateComplete.then(() => this.querySelector("dialog")?.showModal());
   }
 
-  /** A native modal dialog: it keeps the focus in, closes with Escape, and returns the focus back. */
+  /** Return a native modal dialog: it traps the focus, closes with Escape, and then restores the focus. */
   #lightbox(picture: unknown): unknown {
     const { t } = this.context;
     const close = () => this.querySelector("dialog")?.close();
@@ -136,7 +143,7 @@ export class ArpPicture extends ArpElement {
   }
 }
 
-/** The size of its place by style: as attributes the shield would take it for the host's. */
+/** Return the size as styles. Attributes would count as styles of the host page, which `shield.css` resets. */
 function sizeOf({ width, height }: ArpPicture): { readonly [property: string]: string } {
   return { ...(width && { width: `${width}px` }), ...(width && height && { "aspect-ratio": `${width} / ${height}` }) };
 }

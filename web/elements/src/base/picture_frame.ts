@@ -1,6 +1,6 @@
 /**
- * A picture from elsewhere in a frame of its own, for pages whose policy lets none in: the frame's
- * document, which the page's server gives, may fetch this picture and nothing else.
+ * A picture from another host in a frame of its own, for pages that forbid such pictures by their content security
+ * policy. The document of the frame comes from the server of the page, and may fetch this picture and nothing else.
  */
 
 import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
@@ -10,11 +10,11 @@ import styles from "../style/picture_frame.css?inline";
 import { addStyles } from "../style/sheet.js";
 import { styled } from "./styled.js";
 
-/** As large as a picture is taken to be until it has come. */
+/** Assumed width and height in pixels until the size of the picture is known. */
 const GUESSED = [320, 180] as const;
 const LARGEST_PX = 20_000;
 
-/** `<arp-picture-frame>`; reports `arp-broken` if the picture did not come. */
+/** `<arp-picture-frame>`; dispatches `arp-broken` if the picture could not be loaded. */
 export class ArpPictureFrame extends ArpElement {
   static override properties: PropertyDeclarations = {
     frame: { attribute: false },
@@ -26,16 +26,16 @@ export class ArpPictureFrame extends ArpElement {
     size: { state: true },
   };
 
-  /** The address of the frame's document, which takes `src` and `fit`. */
+  /** Address of the frame's document; it accepts the query parameters `src` and `fit`. */
   declare frame: string;
   declare source: string;
   declare alt: string;
-  /** CSS pixels, if they are known before the picture is. */
+  /** Size in CSS pixels; `null` if it is unknown before the picture is loaded. */
   declare width: number | null;
   declare height: number | null;
-  /** Whether it fills its place, and what goes beyond is cut. */
+  /** Whether the picture fills its place and is cropped to it. */
   declare fills: boolean;
-  /** Of the picture itself, once it has come. */
+  /** Width and height of the loaded picture in pixels; `null` before that. */
   declare protected size: readonly [number, number] | null;
 
   constructor() {
@@ -53,7 +53,10 @@ export class ArpPictureFrame extends ArpElement {
     removeEventListener("message", this.#receive);
   }
 
-  /** The frame says how large its picture is: messages of others, and anything else, are ignored. */
+  /**
+   * Receive the size of the picture from the frame. Any window can post messages to this page, so only those of this
+   * frame count, and only a plausible size is accepted.
+   */
   #receive = ({ source, data }: MessageEvent<unknown>): void => {
     const frame = this.querySelector("iframe");
     if (frame === null || source !== frame.contentWindow) return;

@@ -1,4 +1,4 @@
-/** Styles of one element, set property by property: pages that allow no inline styles allow this. */
+/** Sets the styles of an element property by property. A content security policy without inline styles permits this. */
 
 import { noChange } from "lit";
 import { directive, Directive, type ElementPart } from "lit/directive.js";
@@ -21,5 +21,5 @@ class Styled extends Directive {
   }
 }
 
-/** `<div ${styled({"--x": "1"})}>`; properties by their CSS names. */
+/** Use as `<div ${styled({"--x": "1"})}>`. The keys are CSS names; properties that are absent later are removed. */
 export const styled = directive(Styled);

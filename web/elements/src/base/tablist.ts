@@ -1,10 +1,10 @@
-/** Tabs: one of several panels shows; arrow keys go from tab to tab. */
+/** Tabs that show one of several panels; arrow keys move between the tabs. */
 
 import { html, type TemplateResult } from "lit";
 
-/** What a list of tabs shows. */
+/** Options of a list of tabs. */
 export interface TabList {
-  /** Makes the ids of tabs and panel: `ID-tab-N`, `ID-panel`. */
+  /** Prefix of the ids of tabs and panel: `ID-tab-N`, `ID-panel`. */
   readonly id: string;
   readonly label: string;
   readonly tabs: readonly unknown[];
@@ -12,7 +12,7 @@ export interface TabList {
   choose(number: number): void;
 }
 
-/** The tabs; the panel beside them is to have the id `ID-panel`. */
+/** Return the tabs. The caller draws the panel and gives it the id `ID-panel`. */
 export function tabList({ id, label, tabs, active, choose }: TabList): TemplateResult {
   return html`<div class="arp-tablist" role="tablist" aria-label=${label} @keydown=${(event: KeyboardEvent) => move(event, active, tabs.length, choose)}>
     ${tabs.map(
@@ -24,6 +24,7 @@ export function tabList({ id, label, tabs, active, choose }: TabList): TemplateR
   </div>`;
 }
 
+/** Activate the tab that a key leads to. In right-to-left text the arrow keys are swapped. */
 function move(event: KeyboardEvent, active: number, count: number, choose: (number: number) => void): void {
   const list = event.currentTarget as HTMLElement;
   const ahead = getComputedStyle(list).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
@@ -33,7 +34,7 @@ function move(event: KeyboardEvent, active: number, count: number, choose: (numb
   ];
   if (next === undefined) return;
   event.preventDefault();
-  event.stopPropagation();
+  event.stopPropagation(); // shortcuts of the page must not react to the same key
   choose(next);
   list.querySelectorAll<HTMLElement>("[role=tab]")[next]?.focus();
 }

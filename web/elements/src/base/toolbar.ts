@@ -1,11 +1,11 @@
-/** The small buttons of a component: copy, save, and what is on or off. */
+/** The small buttons of a component: copying, saving, and toggles. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { copyText } from "./clipboard.js";
 import type { ArpContext } from "./context.js";
 import { icon, type IconName } from "./icons.js";
 
-/** A button that shows a pictogram and is called something. */
+/** Return a button with an icon and an accessible name; with `pressed` it is a toggle. */
 export function iconButton(
   name: IconName,
   label: string,
@@ -18,7 +18,7 @@ export function iconButton(
   >${icon(name)}</button>`;
 }
 
-/** A button that copies a text; says to eyes and ears whether it could. */
+/** Return a button that copies a text, and shows and announces whether that succeeded. */
 export function copyButton(context: ArpContext, label: string, content: () => string, caption = ""): TemplateResult {
   return html`<button
     type="button" class=${caption === "" ? "arp-icon-button" : "arp-button arp-quiet"} title=${label} aria-label=${label}
@@ -28,7 +28,7 @@ export function copyButton(context: ArpContext, label: string, content: () => st
 
 const CONFIRMED_MS = 1600;
 
-/** Copies for a button, which shows how it went for a moment. */
+/** Copy a text on behalf of a button. The button shows the result for `CONFIRMED_MS`. */
 export async function copyFrom(button: HTMLElement, content: string, { t, announce }: ArpContext): Promise<void> {
   const isCopied = await copyText(content);
   announce(t(isCopied ? "copied" : "copyFailed"));
@@ -41,7 +41,7 @@ export async function copyFrom(button: HTMLElement, content: string, { t, announ
   if (!isCopied) selectBeside(button);
 }
 
-/** Where the clipboard refuses, the text is selected so that the keyboard can copy it. */
+/** Select the text beside a button, so that the reader can copy it with the keyboard if the clipboard refuses. */
 function selectBeside(button: HTMLElement): void {
   const code = button.closest(".arp-code, .arp-card, .arp-trouble, figure")?.querySelector("pre, table, dl");
   const selection = getSelection();

@@ -1,57 +1,61 @@
-/** Props as agents send them, of any shape, read as what they should be. Nothing here throws. */
+/** Reads props, which agents may send in any shape, as the types that a component needs. Nothing here throws. */
 
 import type { Component, Json, JsonObject } from "@agent-rendering/core";
 
 type Given = Json | undefined;
 
-/** A text; nothing is empty, objects are JSON. */
+/** Return a value as text: objects as JSON, absent and null values as the empty text. */
 export function text(value: Given): string {
   if (value == null) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** A list; anything else is none. */
+/** Return an array as it is; anything else counts as an empty list. */
 export function list(value: Given): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The objects of a list. */
+/** Return the objects in a list; other items are left out. */
 export function objects(value: Given): readonly JsonObject[] {
   return list(value).filter(isObject);
 }
 
+/** Return whether a value is a JSON object. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** One of some words; the first if it is none of them. */
+/** Return the value if it is one of the words, otherwise the first word. */
 export function oneOf<W extends string>(value: Given, words: readonly [W, ...W[]]): W {
   return words.find((word) => word === value) ?? words[0];
 }
 
-/** A finite number, or `null`. */
+/** Return a finite number, or `null` for anything else. */
 export function number(value: Given): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-/** A whole number within bounds; `otherwise` if it is none. */
+/** Return a number rounded and limited to bounds, or `otherwise` for anything else. */
 export function whole(value: Given, least: number, most: number, otherwise: number): number {
   const found = number(value);
   return found === null ? otherwise : Math.min(most, Math.max(least, Math.round(found)));
 }
 
-/** The components of a list. */
+/** Return the components in a list; other items are left out. */
 export function components(value: Given): readonly Component[] {
   const given: readonly unknown[] = list(value);
   return given.filter(isComponent);
 }
 
-/** Whether something is a component that can be drawn. */
+/** Return whether a value has the structure of a component, so that it can be drawn. */
 export function isComponent(value: unknown): value is Component {
   return isObject(value) && typeof value.id === "string" && typeof value.type === "string" && isObject(value.props);
 }
 
-/** A text with what deceives the eye made visible: direction overrides, invisible and control characters. */
+/**
+ * Return a text with deceptive characters made visible: direction overrides, invisible and control characters. They
+ * could make a file name or a command look like another one.
+ */
 export function visible(value: string): string {
   return value.replace(
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\u{e0000}|[\u{e0001}-\u{e007f}]/gu,
@@ -60,8 +64,9 @@ export function visible(value: string): string {
 }
 
 /**
- * A message that a program may have written, without colours, links and other codes; a carriage return begins its
- * line again. What moves a cursor is read by `printed` alone, which is loaded with long output.
+ * Return a message that a program may have written without its escape sequences for colours, links and the like. Text
+ * before a carriage return is dropped, as a terminal overwrites it. Cursor movements are removed but not applied; only
+ * `printed` applies them, which is loaded with long output.
  */
 export function withoutCodes(value: string): string {
   return value
@@ -75,7 +80,7 @@ export function withoutCodes(value: string): string {
 
 let last = 0;
 
-/** An id for an element that others refer to; no other one in this document has it. */
+/** Return an id for an element that others refer to. It is unique in the document. */
 export function freshId(prefix: string): string {
   last += 1;
   return `arp-${prefix}-${last}`;

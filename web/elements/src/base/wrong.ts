@@ -1,4 +1,4 @@
-/** What went wrong, in the reader's language where that has words for it. */
+/** Texts for errors, in the reader's language if that has a text for the code. */
 
 import type { ErrorPayload } from "@agent-rendering/core";
 import { html } from "lit";
@@ -7,8 +7,9 @@ import type { Translate } from "./context.js";
 import { visible, withoutCodes } from "./values.js";
 
 /**
- * An error as a sentence: with a capital and a full stop. A first word that is no plain word names something (`props.rows: …`,
- * `app.py has …`) and stays as it is; so does the end of a text in a script without our full stop. `sentence` in `errors.py` is its twin.
+ * Return an error text as a sentence, with a capital letter and a full stop. A first word that is a name
+ * (`props.rows: …`, `app.py has …`) keeps its case. A text that ends in a script without this full stop gets none.
+ * `sentence` in `errors.py` has the same rules.
  */
 export function sentence(text: string): string {
   const capitalised = text
@@ -18,8 +19,10 @@ export function sentence(text: string): string {
 }
 
 /**
- * The words for the error's code in the reader's language, and after them the server's own, which are English or the agent's;
- * these alone where there are no others. `line` may put them into a sentence.
+ * Return the text for the code of an error in the reader's language, followed by the text from the server, which may be
+ * in another language. Without a text for the code, the text from the server is shown alone.
+ *
+ * @param line Puts the first text into a longer sentence.
  */
 export function wrong(
   { error, code }: Pick<ErrorPayload, "error" | "code">,

@@ -1,4 +1,4 @@
-/** Code with its tools: copy, wrap, line numbers, save. */
+/** Code with tools: copying, wrapping lines, line numbers, saving. */
 
 import { html, nothing, type PropertyDeclarations } from "lit";
 import { saveFile } from "../base/clipboard.js";
@@ -10,10 +10,10 @@ import { hasGrammars, turnToColour, wantsColours } from "./highlight.js";
 import { CodeLines } from "./lines.js";
 
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
-/** Reads what a program printed; loaded with the first code that has control characters. */
+/** Module that reads the output of programs. It is loaded with the first code that has control characters. */
 let reader: typeof import("@agent-rendering/core/printed") | null = null;
 
-/** `<arp-code>`: one text of code. */
+/** `<arp-code>`: one piece of code. */
 export class ArpCode extends ArpElement {
   static override properties: PropertyDeclarations = {
     code: { attribute: false },
@@ -28,20 +28,23 @@ export class ArpCode extends ArpElement {
 
   declare code: string;
   declare language: string;
-  /** The name of the file that it is saved as; without one it cannot be saved. */
+  /** File name for saving; without a name there is no button for it. */
   declare name: string;
-  /** Whether more of it is to come; colours wait until then, so that they do not flicker. */
+  /** Whether more code is coming. Colours wait for the end, because they would flicker. */
   declare unfinished: boolean;
   declare context: ArpContext;
-  /** What is above it instead of the language. */
+  /** Heading instead of the language. */
   declare heading: string;
   declare wraps: boolean;
   declare numbered: boolean;
-  /** Whether it may be coloured now: many codes that come at once are coloured one after the other. */
+  /** Whether it is this element's turn to be coloured; see `turnToColour`. */
   #isTurn = false;
   #hasRequested = false;
   #lines: CodeLines | null = null;
-  /** The code, read as a terminal does if a program printed it; and that with other control characters visible. */
+  /**
+   * The code as a terminal would show it, for copying and saving (`#text`), and with its other control characters made
+   * visible, for display (`#shown`).
+   */
   #text = "";
   #shown = "";
 
@@ -88,6 +91,7 @@ export class ArpCode extends ArpElement {
     const isColoured = !unfinished && this.#isTurn && hasGrammars();
     this.#lines ??= new CodeLines(this.querySelector("code") as HTMLElement);
     this.#lines.show(this.#shown, isColoured ? language : "");
+    // One turn per element: it may use it for every later change of its code.
     if (unfinished || isColoured || this.#hasRequested || !wantsColours(code, language)) return;
     this.#hasRequested = true;
     void turnToColour().then(() => {
@@ -96,6 +100,7 @@ export class ArpCode extends ArpElement {
     });
   }
 
+  /** Set `#text` and `#shown`; until the reader is loaded, they are the code as it is. */
   #read(): void {
     this.#text = this.#shown = this.code;
     if (!CONTROLS.test(this.code)) return;

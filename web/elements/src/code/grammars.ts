@@ -1,4 +1,4 @@
-/** The grammars, a chunk of its own: loaded with the first code that is to be coloured. */
+/** The grammars. They are a bundle of their own, which is loaded with the first code to be coloured. */
 
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
@@ -64,7 +64,7 @@ lowlight.registerAlias({
   xml: ["vue", "svelte"],
 });
 
-/** A stretch of code of one kind; `kind` is what highlight.js calls it, outermost first. */
+/** A piece of code of one kind: the first class that highlight.js gives it, without `hljs-`; empty for none. */
 export interface Stretch {
   readonly text: string;
   readonly kind: string;
@@ -77,7 +77,7 @@ interface Branch {
   readonly children?: readonly Branch[];
 }
 
-/** Code as stretches, in order; `null` for a language that is not here. */
+/** Return code as pieces of one kind, in order; `null` for an unknown language. */
 export function stretches(code: string, language: string): Stretch[] | null {
   if (!lowlight.registered(language)) return null;
   const found: Stretch[] = [];

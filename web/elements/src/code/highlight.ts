@@ -1,4 +1,4 @@
-/** Colours for code, without HTML: lines of nodes. */
+/** Colours for code, as nodes and not as HTML. */
 
 import type { Stretch } from "./grammars.js";
 
@@ -7,10 +7,10 @@ type Reader = (code: string, language: string) => Stretch[] | null;
 let loaded: Reader | null = null;
 let loading: Promise<void> | null = null;
 
-/** Longer code stays plain: colouring it would hold the page up. */
+/** Most characters of code that is coloured; longer code would block the page. */
 const LONGEST = 60_000;
 
-/** Names that grammars do not know themselves. */
+/** Names of languages that the grammars do not know; an empty value means no colours. */
 const NAMES: { readonly [language: string]: string } = {
   "c++": "cpp",
   "c#": "csharp",
@@ -21,7 +21,7 @@ const NAMES: { readonly [language: string]: string } = {
   txt: "",
 };
 
-/** Loads the grammars once; it never fails, then code stays plain. */
+/** Load the grammars, once. It never rejects; after a failure code stays plain, and the next call tries again. */
 export function loadGrammars(): Promise<void> {
   loading ??= import("./grammars.js").then(
     ({ stretches }) => void (loaded = stretches),
@@ -34,7 +34,10 @@ const waiting: (() => void)[] = [];
 let isServing = false;
 const SLICE_MS = 6;
 
-/** Resolves when the grammars are there and it is one's turn: a few milliseconds of colouring a frame. */
+/**
+ * Resolve when the grammars are loaded and the caller may colour its code. Callers get turns for a few milliseconds per
+ * frame, so that many pieces of code that arrive at once do not block the page.
+ */
 export function turnToColour(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
@@ -49,7 +52,7 @@ async function serve(): Promise<void> {
     const start = performance.now();
     while (waiting.length > 0 && performance.now() - start < SLICE_MS) {
       waiting.shift()?.();
-      await Promise.resolve().then(() => undefined); // who was served colours now, in microtasks
+      await Promise.resolve().then(() => undefined); // the caller colours its code now, in microtasks, so that its time is counted
       await new Promise<void>((resolve) => queueMicrotask(resolve));
     }
     await new Promise((resolve) => setTimeout(resolve, 16));
@@ -57,12 +60,12 @@ async function serve(): Promise<void> {
   isServing = false;
 }
 
-/** Whether a code may get colours once the grammars are there. */
+/** Return whether code may get colours when the grammars are loaded. */
 export function wantsColours(code: string, language: string): boolean {
   return language !== "" && NAMES[language.toLowerCase()] !== "" && code.length <= LONGEST;
 }
 
-/** A code as stretches, coloured if the grammars are there and know the language. */
+/** Return code as pieces of one kind; one plain piece if the grammars are not loaded or do not know the language. */
 export function read(code: string, language: string): readonly Stretch[] {
   const name = language.toLowerCase();
   const known = Object.hasOwn(NAMES, name) ? (NAMES[name] as string) : name;
@@ -70,12 +73,12 @@ export function read(code: string, language: string): readonly Stretch[] {
   return found ?? [{ text: code, kind: "" }];
 }
 
-/** Whether the grammars are loaded. */
+/** Return whether the grammars are loaded. */
 export function hasGrammars(): boolean {
   return loaded !== null;
 }
 
-/** Stretches by line; the line's end is in none. */
+/** Return pieces by line, without the line breaks. */
 export function linesOf(stretches: readonly Stretch[]): Stretch[][] {
   const lines: Stretch[][] = [[]];
   for (const { text, kind } of stretches) {
@@ -87,7 +90,7 @@ export function linesOf(stretches: readonly Stretch[]): Stretch[][] {
   return lines;
 }
 
-/** One stretch as a node. */
+/** Return a piece as a node. */
 export function stretchNode({ text, kind }: Stretch): Node {
   if (kind === "") return document.createTextNode(text);
   const span = document.createElement("span");

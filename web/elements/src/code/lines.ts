@@ -1,13 +1,14 @@
 /**
- * Code as it is in its frame: a box for each line.
+ * The lines of a piece of code, each in a box of its own.
  *
- * Theory of operation. What comes at the end of a line grows its text; other lines are neither touched nor
- * laid out again, also when colours come. Very long code is in boxes of many lines and has no colours.
+ * Theory of operation. Text that arrives at the end is appended to the text node of the last line. Other lines are
+ * neither changed nor laid out again, and colours only change the lines that have any. Very long code is in boxes of
+ * many lines and has no colours, because a box for each line would be slow.
  */
 
 import { linesOf, read, stretchNode } from "./highlight.js";
 
-/** Code with more lines is in larger boxes. */
+/** Most lines that get a box each. */
 const MOST_LINES = 5_000;
 const LINES_A_BOX = 100;
 
@@ -16,20 +17,21 @@ export class CodeLines {
   #shown: string | null = null;
   #language = "";
   #isLong = false;
-  /** The text of the last box, a line's end after it. */
+  /** Text node of the last box; it ends with a line break. */
   #last = document.createTextNode("");
 
   constructor(place: HTMLElement) {
     this.#place = place;
   }
 
-  /** Shows a code, coloured for a language unless that is `""`. */
+  /** Show code; it gets the colours of a language unless that is `""`. */
   show(code: string, language: string): void {
     const whole = code.replace(/\n$/, "");
     const [shown, before] = [this.#shown, this.#language];
     if (whole === shown && language === before) return;
     this.#shown = whole;
     this.#language = language;
+    // Coloured lines have no single text node to append to, so they are drawn again.
     if (shown === null || before !== "" || !whole.startsWith(shown)) this.#begin(whole.split("\n"));
     else this.#goOn(whole.slice(shown.length).split("\n"), whole);
     if (language !== "" && !this.#isLong) this.#colour(whole, language);
@@ -41,6 +43,7 @@ export class CodeLines {
     this.#put(lines);
   }
 
+  /** Append to the last line, then add lines. */
   #goOn([end = "", ...lines]: readonly string[], whole: string): void {
     if (end !== "") this.#last.insertData(this.#last.length - 1, end);
     if (!this.#isLong && this.#place.childElementCount + lines.length > MOST_LINES) this.#begin(whole.split("\n"));

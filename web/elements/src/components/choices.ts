@@ -1,4 +1,4 @@
-/** One of several, or some of them. */
+/** A choice of one option, or of several. */
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations } from "lit";
@@ -17,7 +17,7 @@ interface Choice {
 
 const STYLES = ["buttons", "list", "cards"] as const;
 
-/** `<arp-choices>`: buttons, or boxes to tick and a button. */
+/** `<arp-choices>`: one button per option, or with `multi_select` checkboxes and a submit button. */
 export class ArpChoices extends QuestionElement {
   static override properties: PropertyDeclarations = { ticked: { state: true } };
 

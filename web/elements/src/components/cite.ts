@@ -1,6 +1,6 @@
 /**
- * `<arp-cite>`: `[2]` in an agent's text. With a second source it is a link to where that is listed, with a
- * card on hover and focus; without one it is the text that it was.
+ * `<arp-cite>`: `[2]` in an agent's text. If its turn has a second source, it is a link to the entry in the list of
+ * sources, with a card on hover and focus. Otherwise it stays plain text.
  */
 
 import { html, LitElement, nothing, type TemplateResult } from "lit";
@@ -11,7 +11,7 @@ import { define } from "../base/element.js";
 import { linkTarget } from "../base/url.js";
 import { freshId, visible } from "../base/values.js";
 
-/** The card and the window's edge. */
+/** Smallest distance of the card from the edge of the window. */
 const MARGIN_PX = 8;
 
 export class ArpCite extends LitElement {
@@ -21,7 +21,7 @@ export class ArpCite extends LitElement {
     isShown: { state: true },
   };
 
-  /** From 1. */
+  /** Number of the source, from 1. */
   declare number: number;
   declare context: ArpContext;
   declare protected isShown: boolean;
@@ -40,7 +40,7 @@ export class ArpCite extends LitElement {
   }
 
   protected override createRenderRoot(): HTMLElement {
-    this.replaceChildren(); // the text that stood here until this was loaded
+    this.replaceChildren(); // the plain text from before this module was loaded
     return this;
   }
 
@@ -87,7 +87,10 @@ export class ArpCite extends LitElement {
     this.#place();
   }
 
-  /** Below the link, or above it where there is more room; the pointer can go over to it. */
+  /**
+   * Place the card below the link, or above it if there is no room below. It touches the link, so that the pointer can
+   * move onto the card without closing it.
+   */
   readonly #place = (): void => {
     const card = this.querySelector<HTMLElement>("[popover]");
     const link = this.querySelector("a");
@@ -112,7 +115,7 @@ export class ArpCite extends LitElement {
     document.removeEventListener("scroll", this.#place, true);
   }
 
-  /** Escape closes the card and does nothing else. */
+  /** Close the card with Escape. The key is stopped here, because elsewhere it would also close menus and dialogs. */
   readonly #key = (event: KeyboardEvent): void => {
     if (event.key !== "Escape") return;
     event.preventDefault();
@@ -120,7 +123,7 @@ export class ArpCite extends LitElement {
     this.#hide();
   };
 
-  /** Goes there without a new address: that is the host page's. */
+  /** Scroll to the source. The browser's own navigation would change the address, which belongs to the host page. */
   #go(event: MouseEvent, place: string): void {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const item = (this.getRootNode() as Document | ShadowRoot).getElementById(place);
@@ -132,7 +135,7 @@ export class ArpCite extends LitElement {
   }
 }
 
-/** What a source is called: its title, else its address. */
+/** Return the title of a source, or its address if it has none. */
 export function nameOf({ title, url }: Source): string {
   return visible(title || url);
 }

@@ -1,4 +1,4 @@
-/** Code, or tabs of code. */
+/** A code block, or several as tabs. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, type PropertyDeclarations } from "lit";
@@ -27,7 +27,7 @@ const EXTENSIONS: { readonly [language: string]: string } = {
   dockerfile: "dockerfile",
 };
 
-/** What a text of code is saved as: its own name if that looks like a file's, else by its language. */
+/** Return the file name for saving code: its own name if that looks like a file name, else one from its language. */
 export function codeFileName(name: string, language: string): string {
   if (/^[^\\/:*?"<>|\p{C}]{1,80}\.[\w-]{1,12}$/u.test(name.split("/").at(-1) ?? ""))
     return name.split("/").at(-1) as string;
@@ -36,7 +36,7 @@ export function codeFileName(name: string, language: string): string {
   return fileName(name || "code", extension as string);
 }
 
-/** `<arp-code-block>`. */
+/** `<arp-code-block>`: code with a heading and tools. */
 export class ArpCodeBlock extends ComponentElement {
   static override properties: PropertyDeclarations = { chosen: { state: true } };
 

@@ -1,4 +1,4 @@
-/** Yes or no. */
+/** A question that is answered with yes or no. */
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
@@ -7,7 +7,7 @@ import { icon } from "../base/icons.js";
 import { isObject, text } from "../base/values.js";
 import { QuestionElement } from "./question.js";
 
-/** `<arp-confirm>`: what was answered stays marked. */
+/** `<arp-confirm>`: two buttons; the chosen one stays marked. */
 export class ArpConfirm extends QuestionElement {
   protected override draw({ title, message, confirm_label: yes, deny_label: no, destructive }: JsonObject): unknown {
     const { t, given } = this;
@@ -27,7 +27,10 @@ export class ArpConfirm extends QuestionElement {
   }
 }
 
-/** Nothing doubtful ever confirms. */
+/**
+ * Return whether an answer confirms. Anything else counts as denied: showing an unknown answer as a confirmation would
+ * claim a consent that was never given.
+ */
 function isYes(answer: Json): boolean {
   const chosen = isObject(answer) ? (answer.action ?? answer.confirmed) : answer;
   return chosen === true || chosen === "confirm";

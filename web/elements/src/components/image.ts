@@ -1,4 +1,4 @@
-/** A picture with its caption. */
+/** A picture with a caption. */
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
@@ -6,7 +6,7 @@ import { ComponentElement } from "../base/component_element.js";
 import { define } from "../base/element.js";
 import { number, text } from "../base/values.js";
 
-/** `<arp-image>`. */
+/** `<arp-image>`: picture and caption; `<arp-picture>` asks for consent where that is needed. */
 export class ArpImage extends ComponentElement {
   protected override draw({ src, alt, width, height, caption }: JsonObject): unknown {
     return html`<figure class="arp-figure">

@@ -1,4 +1,4 @@
-/** Every component of the catalog as an element, and what they build on. */
+/** An element for each component of the catalog, and the modules that they build on. */
 
 export { createComponents, createContext } from "../base/context.js";
 export type { AnswerFile, ArpContext, ComponentFactory, Components, Translate } from "../base/context.js";

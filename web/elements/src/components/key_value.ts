@@ -1,4 +1,4 @@
-/** Facts by name. */
+/** Named values. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
@@ -11,7 +11,7 @@ import { freshId, objects, oneOf, text } from "../base/values.js";
 
 const STYLES = ["default", "success", "error", "warning", "muted"] as const;
 
-/** `<arp-key-value>`: a `dl`; each value can be copied. */
+/** `<arp-key-value>`: a `<dl>` with a copy button for each value. */
 export class ArpKeyValue extends ComponentElement {
   readonly #id = freshId("facts");
 

@@ -1,4 +1,4 @@
-/** `group`, `tabs` and `split`: components in components. */
+/** `group`, `tabs` and `split`: components that contain components. */
 
 import type { Component, JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
@@ -11,15 +11,15 @@ import { tabList } from "../base/tablist.js";
 import { components, freshId, isComponent, objects, oneOf, text, whole } from "../base/values.js";
 import { renderComponent, renderComponents } from "./render.js";
 
-/** The protocol nests three levels; what is deeper came from somewhere else and is not drawn. */
+/** Deepest level that is drawn. The protocol allows three, so deeper components came from elsewhere, such as a file. */
 const DEEPEST = 8;
 
-/** A component that has others in it. */
+/** A component that contains others. */
 abstract class LayoutElement extends ComponentElement {
   #inner: ArpContext | null = null;
   #outer: ArpContext | null = null;
 
-  /** The context of what is in it: the same object as long as ours is. */
+  /** Context of the contained components: the same object as long as `context` is, or each of them would be redrawn. */
   protected get inner(): ArpContext {
     if (this.#inner === null || this.#outer !== this.context) {
       this.#outer = this.context;
@@ -35,16 +35,16 @@ export class ArpGroup extends LayoutElement {
   protected override draw({ children, direction, gap }: JsonObject): unknown {
     const kind = oneOf(direction, ["vertical", "horizontal"]);
     const space = oneOf(gap, ["medium", "none", "small", "large"]);
-    this.hidden = components(children).length === 0; // the place of a popup, which shows elsewhere
+    this.hidden = components(children).length === 0; // such as the placeholder of a popup, which is shown elsewhere
     return html`<div class="arp-group" data-direction=${kind} data-gap=${space}>${renderComponents(components(children), this.inner)}</div>`;
   }
 }
 
-/** `<arp-tabs>`: one at a time; who opens a tab opens it for all renderers of the session. */
+/** `<arp-tabs>`: shows one tab at a time. Opening a tab opens it in all renderers of the session. */
 export class ArpTabs extends LayoutElement {
   static override properties: PropertyDeclarations = { chosen: { state: true } };
 
-  /** What was chosen here and the agent side has not echoed yet. */
+  /** Index of the tab that was opened here, until the agent side echoes it. */
   declare chosen: number | null;
   readonly #id = freshId("tabs");
 
@@ -82,14 +82,14 @@ export class ArpTabs extends LayoutElement {
   }
 }
 
-/** Below this the parts of a split are one below the other (see the style sheet). */
+/** Share of the whole that an arrow key moves the divider by. */
 const STEP = 0.05;
 
-/** `<arp-split>`: two components with a border that can be moved. */
+/** `<arp-split>`: two components with a divider that can be moved. In a narrow place the style sheet stacks them. */
 export class ArpSplit extends LayoutElement {
   static override properties: PropertyDeclarations = { moved: { state: true } };
 
-  /** Where the reader has put the border, as part of the whole. */
+  /** Share of the first part, from 0.1 to 0.9, after the reader moved the divider; `null` before that. */
   declare moved: number | null;
   readonly #id = freshId("split");
 
@@ -151,7 +151,7 @@ export class ArpSplit extends LayoutElement {
   };
 }
 
-/** A ratio such as `1:2` as the first's part of the whole; a half if it is none. */
+/** Return the share of the first part in a ratio such as `1:2`, limited to 0.1 to 0.9; 0.5 if it is not a ratio. */
 export function partOf(ratio: string): number {
   const [, first, second] = /^\s*(\d+(?:\.\d+)?)\s*:\s*(\d+(?:\.\d+)?)\s*$/.exec(ratio) ?? [];
   const sum = Number(first) + Number(second);

@@ -1,10 +1,10 @@
-/** The place of a component that the host draws itself; what its factory throws ends here. */
+/** Place of a component that the host page draws. If its factory throws, the failure card is shown here. */
 
 import { nothing } from "lit";
 import { ComponentElement } from "../base/component_element.js";
 import { define } from "../base/element.js";
 
-/** `<arp-own>`: asks the registry. */
+/** `<arp-own>`: calls the factory from the registry. */
 export class ArpOwn extends ComponentElement {
   protected override draw(): unknown {
     const { component, context } = this;

@@ -1,4 +1,4 @@
-/** Things to look at side by side. */
+/** Products as cards side by side. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations } from "lit";
@@ -10,10 +10,10 @@ import { freshId, objects, text } from "../base/values.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/products.css?inline";
 
-/** From so many on they can be searched. */
+/** Number of cards from which a search field is shown. */
 const SEARCHABLE = 7;
 
-/** `<arp-product-cards>`: real links, pictures by consent. */
+/** `<arp-product-cards>`: cards with checked links, and with pictures that may need consent. */
 export class ArpProductCards extends ComponentElement {
   static override properties: PropertyDeclarations = { wanted: { state: true } };
 

@@ -1,4 +1,4 @@
-/** Steps, and how far each is. */
+/** Steps with their states. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
@@ -10,7 +10,7 @@ import { freshId, objects, oneOf, text, visible, withoutCodes } from "../base/va
 const STATES = ["pending", "active", "done", "failed"] as const;
 const SIGNS = { pending: "pending", active: "active", done: "success", failed: "error" } as const;
 
-/** `<arp-progress>`: an ordered list with a word for each state, and a bar over all. */
+/** `<arp-progress>`: an ordered list with a word for each state, and a progress bar above it. */
 export class ArpProgress extends ComponentElement {
   readonly #id = freshId("steps");
 

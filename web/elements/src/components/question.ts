@@ -1,6 +1,10 @@
 /**
- * What all questions share: answered once, also while the agent continues; what was answered shows at
- * once, and after a reload.
+ * The base of all questions. A question can be answered once, also while the agent continues.
+ *
+ * Theory of operation. An answer can be known from three places: this element (`sent`), from the click until the agent
+ * side echoes the answer; the outbox of the client (`pending`), which survives a reload; and the props, after the echo.
+ * The question is no longer open as soon as one of them has an answer. If the agent side refuses the answer while the
+ * question is still open there, it can be answered again.
  */
 
 import { questionState, type Component, type ErrorPayload, type Json, type Outgoing } from "@agent-rendering/core";
@@ -17,13 +21,13 @@ import { wrong } from "../base/wrong.js";
 
 addStyles(styles);
 
-/** A question. */
+/** Element of a question; subclasses draw its controls. */
 export abstract class QuestionElement extends ComponentElement {
   static override properties: PropertyDeclarations = { sent: { state: true }, late: { state: true } };
 
-  /** What was answered here and the agent side has not echoed yet. */
+  /** Answer that was given here and that the agent side has not echoed yet, with the id of its input. */
   declare protected sent: { readonly value: Json; readonly id: string | null } | null;
-  /** Why an answer from here did not count: another screen was first, or its time was over. */
+  /** Reason why the answer from here did not count: another screen was first, or the time was over. */
   declare protected late: ErrorPayload | null;
   protected readonly titleId = freshId("question");
   readonly #cells = new CellController(this);
@@ -41,7 +45,10 @@ export abstract class QuestionElement extends ComponentElement {
     this.#takeRefusal();
   }
 
-  /** An answer that was refused since the question is closed is not kept: nobody can send it again. */
+  /**
+   * Remove a refused answer from the outbox if the question is closed, and keep the reason. The answer could never be
+   * sent again, so it would stay in the outbox for good.
+   */
   #takeRefusal(): void {
     const { component, pending } = this;
     if (component === null || pending?.phase !== "refused") return;
@@ -51,30 +58,30 @@ export abstract class QuestionElement extends ComponentElement {
     this.context.client?.discard(pending.id);
   }
 
-  /** The answer that is on its way, from here or from before a reload. */
+  /** Answer in the outbox of the client, from this element or from before a reload. */
   protected get pending(): Outgoing | null {
     const items = this.context.client?.store.outgoing.get() ?? [];
     return items.find(({ message }) => message.source_component === this.component?.id) ?? null;
   }
 
-  /** Whether it can be answered now. */
+  /** Whether the question can be answered now: it is open, and no answer was sent, or the last one was refused. */
   override get open(): boolean {
     const { pending } = this;
     return super.open && (pending === null ? this.sent === null : pending.phase === "refused");
   }
 
-  /** What was answered; `undefined` if nothing yet. */
+  /** Value of the answer; `undefined` before there is one. */
   protected get given(): Json | undefined {
     const answer = this.component?.props.answer;
     return answer ?? this.sent?.value ?? undefined;
   }
 
-  /** Answers, once. */
+  /** Answer the question, once. */
   protected reply(value: Json, files: readonly AnswerFile[] = []): void {
     this.#send("answer", value, (component) => this.context.answer(component, value, files));
   }
 
-  /** Declines to answer, once. */
+  /** Decline to answer, once. */
   #decline(): void {
     this.#send("decline", null, (component) => this.context.decline(component));
   }
@@ -82,7 +89,9 @@ export abstract class QuestionElement extends ComponentElement {
   #send(name: "answer" | "decline", value: Json, send: (component: Component) => string | void): void {
     const { component, context, pending } = this;
     if (!this.open || component === null) return;
+    // Only a refused answer can be pending here. It would stay in the outbox beside the new one.
     if (pending !== null) context.client?.discard(pending.id);
+    // Set before sending: a listener that `send` calls must find the question answered, or it could answer again.
     this.sent = { value, id: null };
     const id = send(component) ?? null;
     this.sent = { value, id };
@@ -93,7 +102,7 @@ export abstract class QuestionElement extends ComponentElement {
     void this.updateComplete.then(() => this.#keepFocus());
   }
 
-  /** Focus goes to the question when what had it went away. */
+  /** Move the focus to the question if the control that had it is gone; else the focus falls back to the page's top. */
   #keepFocus(): void {
     if (document.activeElement !== document.body && document.activeElement !== null) return;
     this.querySelector<HTMLElement>("section")?.focus({ preventScroll: true });
@@ -104,7 +113,7 @@ export abstract class QuestionElement extends ComponentElement {
     return client !== null && !client.connected;
   }
 
-  /** The line below: what happens to the answer, or why there is none. */
+  /** Return the line below the controls: the state of the answer, or the reason why there is none. */
   protected standing(): TemplateResult | typeof nothing {
     const { t, component, pending } = this;
     const state = component && questionState(component);
@@ -123,13 +132,13 @@ export abstract class QuestionElement extends ComponentElement {
     return html`<p class="arp-note arp-error" role="alert">${icon("error")}<span>${error ? wrong(error, t, (text) => t("notSent", { error: text })) : nothing}</span></p>`;
   }
 
-  /** The button of who does not want to answer, where that is possible. */
+  /** Return the button that declines to answer, if the question allows it. */
   protected declining(): TemplateResult | typeof nothing {
     if (this.component?.props.can_decline !== true || !this.open) return nothing;
     return html`<button type="button" class="arp-button arp-soft arp-decline" @click=${() => this.#decline()}>${this.t("decline")}</button>`;
   }
 
-  /** The frame of a question: title, text, controls, standing. */
+  /** Return a question with its title, text, controls and the state of its answer. */
   protected frame(title: Json | undefined, message: Json | undefined, controls: unknown, kind: string): TemplateResult {
     const heading = text(title);
     const decline = this.declining();

@@ -1,4 +1,4 @@
-/** Which element draws which component. */
+/** Chooses the element that draws a component. */
 
 import { VERSIONS, type Component } from "@agent-rendering/core";
 import { SOURCES } from "@agent-rendering/core/chat";
@@ -18,13 +18,13 @@ function drawnBy(tag: string): Draw {
   return (component, context) => html(template, component, context);
 }
 
-/** The element of a core component is named after its type. */
+/** Drawing functions by type. The element of a core component is named after its type. */
 const DRAWN = new Map<string, Draw>([
   ...Object.keys(VERSIONS).map((type): [string, Draw] => [type, drawnBy(`arp-${type}`)]),
   [SOURCES, drawnBy("arp-sources")],
 ]);
 
-/** What is loaded with the first component of its type: it is large, and many chats never show it. */
+/** Loaders of large elements that many chats never show. Each is called with the first component of its type. */
 const LATER = new Map<string, () => Promise<unknown>>([
   ["chart", () => import("./chart/chart.js")],
   ["diff", () => import("./diff/diff.js")],
@@ -34,18 +34,18 @@ const LATER = new Map<string, () => Promise<unknown>>([
   [SOURCES, () => import("./sources.js")],
 ]);
 
-/** Loads what draws these types, all if none are named; `renderComponent` does it by itself. */
+/** Load the elements of these types, or of all types if none is named. `renderComponent` does this by itself. */
 export async function loadComponents(...types: string[]): Promise<void> {
   const wanted = types.length === 0 ? [...LATER.keys()] : types;
   await Promise.all(wanted.map((type) => LATER.get(type)?.()));
 }
 
-/** Fallbacks may have fallbacks; deeper than this is a mistake. */
+/** Longest chain of fallbacks that is followed; a longer chain is a mistake. */
 const MOST_FALLBACKS = 16;
 
 /**
- * Draws a component: with your own factory if the registry has one, else with ours; a type that nobody
- * knows by its fallback, and without one as a quiet card.
+ * Return the drawing of a component: by its factory in the registry, else by the element of its type. A component of
+ * an unknown type is drawn as its fallback, or without one as a card that says that it cannot be shown.
  */
 export function renderComponent(component: Component, context: ArpContext): TemplateResult {
   let shown: Component | null | undefined = component;
@@ -55,7 +55,7 @@ export function renderComponent(component: Component, context: ArpContext): Temp
     if (context.registry?.has(shown.type)) return html`<arp-own .component=${shown} .context=${context}></arp-own>`;
     const draw = DRAWN.get(shown.type);
     if (draw) {
-      if (LATER.has(shown.type)) void loadComponents(shown.type).catch(() => undefined); // tried again with the next one
+      if (LATER.has(shown.type)) void loadComponents(shown.type).catch(() => undefined); // the next component of this type tries again
       return draw(shown, context);
     }
     shown = shown.fallback;
@@ -63,7 +63,7 @@ export function renderComponent(component: Component, context: ArpContext): Temp
   return html`<arp-unknown .component=${component} .context=${context}></arp-unknown>`;
 }
 
-/** Draws components in order; each keeps its element, with focus and all, as long as its `id` is there. */
+/** Return the drawings of components, in order. A component keeps its element, with the focus, while its id exists. */
 export function renderComponents(list: readonly Component[], context: ArpContext): unknown {
   return repeat(
     list,

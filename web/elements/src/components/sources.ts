@@ -1,4 +1,4 @@
-/** What an answer rests on, as a numbered list. `[2]` in the text of the same turn leads to the second. */
+/** The sources of an answer as a numbered list. `[2]` in the text of the same turn links to the second one. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
@@ -11,7 +11,7 @@ import { nameOf } from "./cite.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/sources.css?inline";
 
-/** `<arp-sources>`: links with their hosts, and the passages that count. */
+/** `<arp-sources>`: links with their hosts, and the relevant passages. */
 export class ArpSources extends ComponentElement {
   readonly #id = freshId("sources");
 
@@ -29,7 +29,7 @@ export class ArpSources extends ComponentElement {
     </section>`;
   }
 
-  /** A link, if its address is one that may be followed. */
+  /** Return the name of a source, as a link if its address may be followed. */
   #name(source: Source): unknown {
     const target = source.url === "" ? null : linkTarget(source.url, this.context);
     if (target === null) return html`<cite>${nameOf(source)}</cite>`;

@@ -1,4 +1,4 @@
-/** How something went. */
+/** The result of something. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
@@ -11,7 +11,7 @@ import { objects, oneOf, text } from "../base/values.js";
 const STATES = ["info", "success", "error", "warning"] as const;
 const STYLES = ["default", "code", "error", "success"] as const;
 
-/** `<arp-status-card>`: shown by colour, sign and word. */
+/** `<arp-status-card>`: a card that shows its state by colour, icon and word. */
 export class ArpStatusCard extends ComponentElement {
   protected override draw({ status, title, message, sections }: JsonObject): unknown {
     const state = oneOf(status, STATES);

@@ -1,4 +1,4 @@
-/** `text` and `markdown`. */
+/** The components `text` and `markdown`. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html } from "lit";
@@ -6,7 +6,7 @@ import { ComponentElement } from "../base/component_element.js";
 import { define } from "../base/element.js";
 import { text } from "../base/values.js";
 
-/** `<arp-text>`: a text as it is, or Markdown if it says so. */
+/** `<arp-text>`: plain text, or Markdown if its `format` is `markdown`. */
 export class ArpText extends ComponentElement {
   protected override draw({ content, format }: JsonObject): unknown {
     if (format === "markdown")
@@ -15,7 +15,7 @@ export class ArpText extends ComponentElement {
   }
 }
 
-/** `<arp-markdown>`: prose. */
+/** `<arp-markdown>`: Markdown. */
 export class ArpMarkdown extends ComponentElement {
   protected override draw({ content }: JsonObject): unknown {
     return html`<arp-prose .text=${text(content)} .streaming=${this.context.streaming} .context=${this.context}></arp-prose>`;

@@ -1,4 +1,4 @@
-/** Free text. */
+/** A question that is answered with free text. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations } from "lit";
@@ -6,7 +6,7 @@ import { define } from "../base/element.js";
 import { number, text } from "../base/values.js";
 import { QuestionElement } from "./question.js";
 
-/** `<arp-text-input>`: a line, or more of them. */
+/** `<arp-text-input>`: a field of one line, or of several with `multiline`. */
 export class ArpTextInput extends QuestionElement {
   static override properties: PropertyDeclarations = { draft: { state: true } };
 
@@ -58,6 +58,7 @@ export class ArpTextInput extends QuestionElement {
   };
 
   readonly #key = (event: KeyboardEvent): void => {
+    // Enter during composition (229 in Safari) selects a candidate of the input method; it must not send half a word.
     const isLine = (event.target as Element).localName === "input";
     if (event.key !== "Enter" || event.isComposing || event.keyCode === 229 || event.shiftKey) return;
     if (!isLine && !event.ctrlKey && !event.metaKey) return;

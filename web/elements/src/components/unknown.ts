@@ -1,4 +1,4 @@
-/** A component of a type that nobody here knows, without a fallback. */
+/** A component of an unknown type without a fallback. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html } from "lit";
@@ -6,7 +6,7 @@ import { ComponentElement } from "../base/component_element.js";
 import { define } from "../base/element.js";
 import { icon } from "../base/icons.js";
 
-/** `<arp-unknown>`: a quiet card; what came is behind "details". */
+/** `<arp-unknown>`: a card that says that the component cannot be shown, with its type and props under "details". */
 export class ArpUnknown extends ComponentElement {
   protected override draw(props: JsonObject): unknown {
     const { t } = this;

@@ -1,4 +1,7 @@
-/** Tokens to nodes. Everything an agent wrote becomes a text node; addresses go through the list of what may be followed. */
+/**
+ * Builds nodes from Markdown tokens. Text from an agent only becomes text nodes and never HTML, and each address is
+ * checked by `linkTarget` or `<arp-picture>`, so no text can run code or load anything.
+ */
 
 import type { Token, Tokens } from "marked";
 import type { ArpContext } from "../base/context.js";
@@ -6,32 +9,38 @@ import { leadsAway, linkTarget } from "../base/url.js";
 import { decodeEntities } from "./entities.js";
 import type { MathToken } from "./lexer.js";
 
-/** What an element of ours in prose is given. */
+/** Properties of a custom element in prose. */
 interface Given {
   readonly [name: string]: unknown;
 }
 
-/** Deeper than this, text is shown without its marks. */
+/** Deepest level of nesting; deeper text is shown as source, because building recurses and could run out of stack. */
 const DEEPEST = 40;
-/** Wider tables nobody reads, and browsers need seconds to lay them out: they are shown as they were written. */
+/** Most columns of a table. A wider table is unreadable and takes seconds to lay out, so its source is shown. */
 const MOST_COLUMNS = 100;
-/** Longer text without any structure is cut until somebody wants it: laying it out takes long. */
+/** Most characters of text without structure that are shown at once: the layout of longer text takes too long. */
 const MOST_PLAIN = 60_000;
 const SHOWN_PLAIN = 4_000;
 
-/** Builds the nodes of one piece of prose. */
+/** Builds the nodes of one text. */
 export class ProseBuilder {
   readonly #context: ArpContext;
-  /** Depth of the last heading, so that no level is skipped. */
+  /** Level of the last heading. A heading is at most one level deeper than the one before, so that none is skipped. */
   heading = 0;
-  /** Whether what is built is in a link, which can hold no other. */
+  /** Whether the current nodes are inside of a link; HTML does not allow a link in a link. */
   #isInLink = false;
 
   constructor(context: ArpContext) {
     this.#context = context;
   }
 
-  /** The nodes of blocks. `isOpen`: the last of them is still being written. `from`: the first row or item of theirs that is made. */
+  /**
+   * Return the nodes of blocks.
+   *
+   * @param isOpen Whether the last block is still being written.
+   * @param from Index of the first row of a table, or item of a list, to build; those before it are already drawn.
+   * @param depth Number of blocks around them.
+   */
   blocks(tokens: readonly Token[], isOpen = false, from = 0, depth = 0): Node[] {
     return tokens.flatMap(
       (token, at) => this.#block(token as Tokens.Generic, isOpen && at === tokens.length - 1, from, depth) ?? [],
@@ -45,7 +54,7 @@ export class ProseBuilder {
         return this.#headingOf(token as Tokens.Heading);
       case "paragraph":
         return element("p", { dir: "auto" }, this.inline(token.tokens));
-      case "text": // in a tight list
+      case "text": // content of an item in a tight list
         return token.tokens ? this.inline(token.tokens) : [text(decodeEntities(token.text as string))];
       case "checkbox":
         return this.#checkbox(token as Tokens.Checkbox);
@@ -68,12 +77,12 @@ export class ProseBuilder {
       case "space":
       case "def":
         return null;
-      default: // html, plain, and what we do not know
+      default: // HTML, `plain` (see lexer.ts) and unknown tokens
         return this.#plain(token.raw.replace(/\n+$/, ""));
     }
   }
 
-  /** Text as it is; of a very long one the beginning, and all of it when it is wanted. */
+  /** Return text as it is. A very long text is cut off, with a button that shows the rest. */
   #plain(raw: string): HTMLElement {
     if (raw.length <= MOST_PLAIN) return element("p", { dir: "auto", class: "arp-plain" }, [text(raw)]);
     const made = element("p", { dir: "auto", class: "arp-plain" }, [text(`${raw.slice(0, SHOWN_PLAIN)}… `)]);
@@ -158,7 +167,7 @@ export class ProseBuilder {
     return custom("arp-math", { source, display });
   }
 
-  /** The nodes of inline tokens. */
+  /** Return the nodes of inline tokens. */
   inline(tokens: readonly Token[] = [], depth = 0): Node[] {
     return tokens.flatMap((token) => this.#inlineOf(token as Tokens.Generic, depth));
   }
@@ -194,7 +203,7 @@ export class ProseBuilder {
     }
   }
 
-  /** Text; a `[2]` in it may turn out to be a link to a source. */
+  /** Return the nodes of a text. Each `[2]` in it gets an element, because its source may arrive later. */
   #text(content: string): Node[] {
     const { citations } = this.#context;
     if (citations === null || this.#isInLink) return [text(content)];
@@ -206,6 +215,7 @@ export class ProseBuilder {
     });
   }
 
+  /** Build nodes inside of a link; `[2]` stays text there. */
   #inLink(build: () => Node[]): Node[] {
     const was = this.#isInLink;
     this.#isInLink = true;
@@ -231,14 +241,17 @@ export class ProseBuilder {
   }
 }
 
-/** Whether a link's text names no other host than the one it leads to. */
+/** Return whether the text of a link names its host, or no host at all. Another host in the text would deceive. */
 function seemsToLeadTo(label: string, target: URL): boolean {
   const named = /^(?:https?:\/\/)?([\p{L}\d-]+(?:\.[\p{L}\d-]+)+)/u.exec(label.trim())?.[1]?.toLowerCase();
   const bare = (host: string) => host.replace(/^www\./, "");
   return named === undefined || bare(named) === bare(target.hostname) || !/\.\p{L}{2,}$/u.test(named);
 }
 
-/** Which way a text runs, by its first letter: blocks in it have a direction of their own, so `auto` sees none. */
+/**
+ * Return the direction of a text by its first letter. Lists, quotes and tables need this: `dir="auto"` ignores text in
+ * child blocks with a `dir` of their own, and would find no letter at all.
+ */
 function directionOf(source: string): "ltr" | "rtl" | "auto" {
   const first = /\p{L}/u.exec(source)?.[0];
   if (first === undefined) return "auto";
@@ -260,7 +273,7 @@ function element(tag: string, attributes: Record<string, string> = {}, children:
   return made;
 }
 
-/** An element of ours with its properties. */
+/** Return a custom element with its properties set. */
 function custom(tag: string, given: Given): HTMLElement {
   return Object.assign(document.createElement(tag), given);
 }

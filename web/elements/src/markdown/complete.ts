@@ -1,10 +1,16 @@
 /**
- * The end of a text that is still being written, completed so that its unfinished marks mean already
- * what they will mean: `**bo` is bold, half a link is its text, a table's head is a table.
+ * Completes Markdown that is still being written, so that it already looks as it will when it is finished: `**bo` is
+ * bold, half a link is its text, the header of a table is a table.
+ *
+ * Theory of operation. Only the end of the text can be unfinished. A last line that may still become several things
+ * (`-`, `#`) is held back. The header of a table gets its delimiter row. In the last stretch of inline text, a scanner
+ * keeps a stack of open marks; at the end it closes them, innermost first, or removes marks without content. Without
+ * this, marks would flash as characters and then change the text after them.
  */
 
-/** A text whose last block may be unfinished, as it should be shown now. */
+/** Return a text with a possibly unfinished last block, completed for display. */
 export function complete(source: string): string {
+  // Code in a fence has no marks to complete; only half of a closing fence is held back.
   const fence = /^ {0,3}(`{3,}|~{3,})[^\n]*/.exec(source);
   if (fence) return source.replace(/\n {0,3}(?:`{1,2}|~{1,2})$/, "\n");
   const shown = completeTable(heldBack(source));
@@ -12,7 +18,7 @@ export function complete(source: string): string {
   return shown.slice(0, start) + completeInline(shown.slice(start));
 }
 
-/** Without a last line that does not say yet what it will be: list marks, hashes, rules, half fences. */
+/** Return a text without its last line if that is still ambiguous: a list mark, hashes, a rule, half a fence. */
 function heldBack(source: string): string {
   const start = source.lastIndexOf("\n") + 1;
   const line = source.slice(start);
@@ -23,7 +29,7 @@ function heldBack(source: string): string {
   return isUndecided ? source.slice(0, start) : source;
 }
 
-/** The head of a table gets the line under it that makes it one. */
+/** Return a text with the delimiter row (`| --- |`) added if it ends with the header of a table. */
 function completeTable(source: string): string {
   const start = Math.max(0, source.lastIndexOf("\n\n") + 2 * Number(source.includes("\n\n")));
   const [head = "", rule, ...rows] = source.slice(start).split("\n");
@@ -34,7 +40,7 @@ function completeTable(source: string): string {
   return `${source.slice(0, start)}${whole}\n|${" --- |".repeat(Math.max(1, cells))}`;
 }
 
-/** Where the last stretch of inline text begins: after the last blank line, list mark, cell border. */
+/** Return the index of the last stretch of inline text: after the last blank line, block mark or cell border. */
 function inlineStart(source: string): number {
   const paragraph = source.lastIndexOf("\n\n") + 1;
   let start = paragraph;
@@ -47,13 +53,14 @@ function inlineStart(source: string): number {
   return start + (mark?.[0].length ?? 0);
 }
 
+/** An open mark of emphasis. */
 interface Open {
   readonly mark: string;
-  /** Where in the output it stands. */
+  /** Index of the mark in the output. */
   readonly at: number;
 }
 
-/** Inline text with its open marks closed, or left out where they hold nothing yet. */
+/** Return inline text with its open marks closed; marks without content are left out. */
 export function completeInline(source: string): string {
   const open: Open[] = [];
   let out = "";
@@ -65,6 +72,7 @@ export function completeInline(source: string): string {
       if (rest.length === 2) out += rest;
       at += 2;
     } else if (rest === "$$" || rest === "\\(" || rest === "\\[") {
+      // Math has marks of its own (`_`, `*`), so it is copied whole; an open formula is held back until it is closed.
       const end = source.indexOf(rest === "$$" ? "$$" : rest === "\\(" ? "\\)" : "\\]", at + 2);
       if (end < 0) break;
       out += source.slice(at, end + 2);
@@ -81,6 +89,7 @@ export function completeInline(source: string): string {
       at = end;
     } else if (sign === "[" || rest === "![") {
       const link = linkAt(source, at);
+      // An unfinished link shows its text only. An unfinished picture is left out: its address would be incomplete.
       if (link.isWhole) out += source.slice(at, link.end);
       else if (sign !== "!") out += completeInline(link.label);
       at = link.end;
@@ -96,7 +105,10 @@ export function completeInline(source: string): string {
   return closed(out, open);
 }
 
-/** Puts the marks after the text that is there, and takes away those that hold none. */
+/**
+ * Return the output with its open marks closed. A mark without content is removed, because it would show as characters.
+ * Closing marks go before trailing blanks: after a blank, Markdown would not recognise them.
+ */
 function closed(out: string, open: Open[]): string {
   let text = out;
   let marks = "";
@@ -109,11 +121,12 @@ function closed(out: string, open: Open[]): string {
   return kept + marks + text.slice(kept.length);
 }
 
-/** Takes a run of `*`, `_` or `~`: what it closes is closed, what it may open is kept in mind. */
+/** Apply a run of `*`, `_` or `~`: it closes an open mark, opens one, or is text. Returns the new output. */
 function emphasis(source: string, at: number, run: number, open: Open[], out: string): string {
   const sign = source[at] as string;
   const before = source[at - 1] ?? " ";
   const after = source[at + run];
+  // `***` is read as `**` and `*`: each is closed by itself, as in `***a** b*`.
   const marks = sign === "~" ? ["~~"] : run >= 3 ? [sign + sign, sign] : [sign.repeat(run)];
   let text = out;
   const canClose = !/\s/.test(before);
@@ -123,18 +136,18 @@ function emphasis(source: string, at: number, run: number, open: Open[], out: st
       open.pop();
       text += mark;
     } else if (canClose && after === undefined && top?.mark.startsWith(mark)) {
-      return text; // half of what closes it
+      return text; // the first half of a closing `**`: as a character it would flash and disappear
     } else if (after !== undefined && !/\s/.test(after) && !(sign === "_" && /\w/.test(before))) {
       open.push({ mark, at: text.length });
       text += mark;
     } else if (after !== undefined) {
-      text += mark; // a star by itself
+      text += mark; // neither opens nor closes, so it is text
     }
   }
   return text;
 }
 
-/** The link or picture at a bracket: where it ends, and its text. */
+/** Return the end and the text of the link or picture at a bracket, and whether it is complete. */
 function linkAt(source: string, at: number): { isWhole: boolean; end: number; label: string } {
   const start = source.indexOf("[", at) + 1;
   let depth = 1;
@@ -147,7 +160,7 @@ function linkAt(source: string, at: number): { isWhole: boolean; end: number; la
   }
   if (depth > 0) return { isWhole: false, end: source.length, label: source.slice(start) };
   const label = source.slice(start, end - 1);
-  if (end >= source.length) return { isWhole: /^\d{1,3}$/.test(label), end: source.length, label }; // `[2]` names a source
+  if (end >= source.length) return { isWhole: /^\d{1,3}$/.test(label), end: source.length, label }; // `[2]` refers to a source and is complete without an address
   if (source[end] !== "(") return { isWhole: true, end, label };
   const close = closingParenthesis(source, end);
   return close < 0 ? { isWhole: false, end: source.length, label } : { isWhole: true, end: close, label };
@@ -161,7 +174,7 @@ function closingParenthesis(source: string, at: number): number {
     else if (sign === "(") depth += 1;
     else if (sign === ")") depth -= 1;
     if (depth === 0) return end + 1;
-    if (sign === "\n" && source[end + 1] === "\n") return end;
+    if (sign === "\n" && source[end + 1] === "\n") return end; // an address ends with its paragraph, closed or not
   }
   return -1;
 }
@@ -172,7 +185,7 @@ function runOf(source: string, at: number): number {
   return end - at;
 }
 
-/** Behind the next run of exactly so many backticks, or -1. */
+/** Return the index after the next run of exactly `length` backticks, or -1. */
 function closingRun(source: string, from: number, length: number): number {
   for (let at = source.indexOf("`", from); at >= 0;) {
     const run = runOf(source, at);

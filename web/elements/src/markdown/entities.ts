@@ -1,4 +1,4 @@
-/** HTML's character references, decoded without a parser: those that people and models write. */
+/** Decodes the HTML character references that people and models commonly write, without an HTML parser. */
 
 const NAMED: { readonly [name: string]: string } = {
   amp: "&",
@@ -76,7 +76,7 @@ const NAMED: { readonly [name: string]: string } = {
   hearts: "♥",
 };
 
-/** A text with its character references replaced by what they mean; unknown ones stay as they are. */
+/** Return a text with its character references replaced; unknown ones stay as they are. */
 export function decodeEntities(value: string): string {
   if (!value.includes("&")) return value;
   return value.replace(
@@ -88,7 +88,7 @@ export function decodeEntities(value: string): string {
   );
 }
 
-/** A character by number; what is none, or not to be shown, is the sign for that. */
+/** Return a character by its code point; an invalid code point gives U+FFFD, as in HTML. */
 function character(code: number): string {
   const isNone = code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff);
   return isNone ? "\ufffd" : String.fromCodePoint(code);

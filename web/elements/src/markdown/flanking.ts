@@ -1,7 +1,10 @@
 /**
- * Which `*` and `~` open and close beside Chinese, Japanese and Korean (CJK), which have no blanks that CommonMark
- * wants beside `**「…」**`: their characters count as such a neighbour, and their punctuation as letters.
- * `renderers/arp_terminal/inline_rules.py` has the same rule; `schemas/cases/emphasis.json` has the cases of both.
+ * Rules for `*` and `~` beside Chinese, Japanese and Korean (CJK) text.
+ *
+ * CommonMark lets a mark open or close beside punctuation only if there is a blank on the other side. These languages
+ * have no blanks, so `**「…」**` inside of a sentence would stay characters. Here a CJK character counts as such a blank,
+ * and CJK punctuation as a letter. `renderers/arp_terminal/inline_rules.py` has the same rules, and
+ * `schemas/cases/emphasis.json` has test cases for both.
  */
 
 import { Lexer, Tokenizer, type MarkedOptions, type Tokens } from "marked";
@@ -11,7 +14,10 @@ const CJK =
 const IS_CJK = new RegExp(`[${CJK}]$`, "u");
 const BEGINS_CJK = new RegExp(`^[*~]+[${CJK}]`, "u");
 
-/** The expression that looks for the end, as that of marked, for runs of one mark. Its groups mean the same. */
+/**
+ * Return the expression that finds the end of emphasis with one mark. It replaces the expression of marked, which reads
+ * its groups by number, so each group has the same meaning as there.
+ */
 function end(mark: string, run: string, skip: string): RegExp {
   const sign = `(?![${CJK}${mark}~])[\\p{P}\\p{S}]`;
   const other = `(?:[^\\s\\p{P}\\p{S}]|[${CJK}${mark === "~" ? "" : "~"}])`;
@@ -34,7 +40,7 @@ const RULES = {
   delRDelim: end("~", "~~?", ""),
 };
 
-/** Opens beside CJK what marked opens beside a blank. */
+/** A tokenizer that lets marks open beside CJK characters as marked does beside a blank. */
 class CjkTokenizer extends Tokenizer {
   override emStrong(source: string, masked: string, before = ""): Tokens.Em | Tokens.Strong | undefined {
     return super.emStrong(source, masked, isEdge(source, before) ? "" : before);
@@ -45,12 +51,12 @@ class CjkTokenizer extends Tokenizer {
   }
 }
 
-/** Whether a mark may open here whatever punctuation follows it. */
+/** Return whether a mark may open here even if punctuation follows it. */
 function isEdge(source: string, before: string): boolean {
   return !source.startsWith("_") && (IS_CJK.test(before) || BEGINS_CJK.test(source));
 }
 
-/** A lexer with these rules. */
+/** Return a lexer with these rules. */
 export function cjkLexer(options: MarkedOptions): Lexer {
   const tokenizer = new CjkTokenizer();
   const made = new Lexer({ ...options, tokenizer });

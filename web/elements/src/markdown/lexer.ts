@@ -1,25 +1,29 @@
-/** Markdown to tokens: marked's lexer with math beside it, and limits so that no text can stop the page. */
+/**
+ * Splits Markdown into tokens: the lexer of marked, extended by math and by limits. The lexer needs quadratic time for
+ * some long lines and recurses for nested ones; without limits, such a text would freeze the page.
+ */
 
 import type { Links, MarkedOptions, Token, Tokens } from "marked";
 
 import { cjkLexer } from "./flanking.js";
 
-/** Math as a token of ours. */
+/** Token of a formula. */
 export interface MathToken extends Tokens.Generic {
   type: "math";
   text: string;
-  /** Whether it is on its own. */
+  /** Whether it is a display formula, on a line of its own. */
   display: boolean;
 }
 
 type Extension = (src: string) => Tokens.Generic | undefined;
 
-/** A line longer than this is shown as it is: what lexers do with it may take longer than its square. */
+/** Longest line in characters that is read as Markdown; the time for a line may grow faster than its square. */
 const LONGEST_LINE = 10_000;
-/** More than this nobody nests on purpose. */
+/** Deepest nesting of a line that is read as Markdown; no one nests deeper on purpose. */
 const DEEPEST = 24;
 
 const INLINE_MATH = /^\$\$([^$\n](?:[^$]|\\\$)*?)\$\$|^\\\(([^]+?)\\\)|^\\\[([^]+?)\\\]/;
+/** `$…$` without blanks just inside the dollars and without a digit after them: `$5 and $6` are amounts of money. */
 const DOLLAR_MATH = /^\$(?![\s$])((?:\\\$|[^$\n])+?)(?<![\s\\])\$(?![\d$])/;
 const BLOCK_MATH = /^ {0,3}(?:\$\$[ \t]*\n?([^]+?)\n?[ \t]*\$\$|\\\[[ \t]*\n?([^]+?)\n?[ \t]*\\\])[ \t]*(?:\n|$)/;
 
@@ -64,12 +68,17 @@ function options(inline: Extension[], start: RegExp): MarkedOptions {
   };
 }
 
-/** No definitions yet; no name means anything by itself. */
+/** Return an empty table of link definitions. It has no prototype: `[constructor]` must not find a definition. */
 export function noLinks(): Links {
   return Object.create(null) as Links;
 }
 
-/** What a text is made of. `links` are definitions that was before it, made by `noLinks`; those in it are added. */
+/**
+ * Return the tokens of a text.
+ *
+ * @param links Link definitions from the text before, created by `noLinks`; those of this text are added.
+ * @param withDollars Whether `$…$` is math too.
+ */
 export function lex(source: string, links: Links, withDollars = false): Token[] {
   if (!isBearable(source)) return [plain(source)];
   const lexer = cjkLexer(withDollars ? DOLLAR_OPTIONS : OPTIONS);
@@ -77,16 +86,16 @@ export function lex(source: string, links: Links, withDollars = false): Token[] 
   try {
     return lexer.lex(source);
   } catch {
-    return [plain(source)]; // the lexer recurses and may run out of stack
+    return [plain(source)]; // the lexer recurses, so it may run out of stack
   }
 }
 
-/** A paragraph that is shown as it is. */
+/** Return the token of a paragraph that is shown as source. */
 function plain(raw: string): Tokens.Generic {
   return { type: "plain", raw, text: raw };
 }
 
-/** Whether the lexer will be done with a text in reasonable time. */
+/** Return whether the lexer can read a text in reasonable time. */
 export function isBearable(source: string): boolean {
   for (let start = 0; start < source.length;) {
     const newline = source.indexOf("\n", start);
@@ -97,7 +106,7 @@ export function isBearable(source: string): boolean {
   return true;
 }
 
-/** How deep a line is nested, by the marks and the blanks at its start. */
+/** Return the depth of nesting of a line, by the marks and blanks at its start. */
 function depthOf(source: string, start: number, end: number): number {
   const isBlank = (at: number) => at >= end || source[at] === " " || source[at] === "\t";
   let marks = 0;
@@ -109,13 +118,16 @@ function depthOf(source: string, start: number, end: number): number {
     else if (sign === ">" || ("-*+.)".includes(sign) && isBlank(at + 1))) marks += 1;
     else if (sign < "0" || sign > "9") break;
   }
+  // Each level of a nested list is indented, so very deep indentation also counts as nesting.
   return blanks > 8 * DEEPEST ? blanks : marks;
 }
 
 /**
- * Where a long text can be cut so that both parts mean what they meant together: a blank line outside of
- * fences, before what cannot belong to a list or quote above. 0 if there is none up to `most`, or before
- * what may hold blank lines, as HTML and math: then the blocks themselves say where they end.
+ * Return an index at which a long text can be cut without changing its meaning: after a blank line outside of fences,
+ * before a line that cannot belong to a list or quote above it.
+ *
+ * Returns 0 if there is none up to `most`, and if HTML or math comes first. These may contain blank lines, so only the
+ * lexer can find their end.
  */
 export function safeCut(source: string, least: number, most: number): number {
   let blank = false;
@@ -128,7 +140,10 @@ export function safeCut(source: string, least: number, most: number): number {
   return 0;
 }
 
-/** Where a text is cut that is not read as Markdown, or is one block without end: the last line up to `most` that is not in a fence. */
+/**
+ * Return an index at which to cut a text that cannot be read as Markdown, or that is one very long block: the last line
+ * up to `most` that is not in a fence. The cut may change the meaning of the text.
+ */
 export function roughCut(source: string, most: number): number {
   let newest = 0;
   for (const { start, isInFence } of linesOf(source)) {
@@ -138,7 +153,7 @@ export function roughCut(source: string, most: number): number {
   return newest || source.length;
 }
 
-/** The lines of a text, and whether each is in a fence or ends one. */
+/** Yield the lines of a text, and whether each is inside of a fence or ends one. */
 function* linesOf(
   source: string,
 ): Generator<{ readonly start: number; readonly line: string; readonly isInFence: boolean }> {

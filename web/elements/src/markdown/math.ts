@@ -1,4 +1,4 @@
-/** Math as MathML; what makes it is loaded with the first formula. */
+/** Formulas as MathML. The library for this is loaded with the first formula. */
 
 import { html, type PropertyDeclarations } from "lit";
 import { ArpElement, define } from "../base/element.js";
@@ -10,7 +10,7 @@ let loaded: Render | null = null;
 let loading: Promise<Render> | null = null;
 const LONGEST = 5_000;
 
-/** Loads the renderer once. */
+/** Load the library, once. */
 async function renderer(): Promise<Render> {
   loading ??= import("temml").then(
     ({ default: temml }) => (loaded = (source, place, options) => temml.render(source, place, options)),
@@ -18,12 +18,12 @@ async function renderer(): Promise<Render> {
   return loading;
 }
 
-/** `<arp-math>`: a formula; its source until it can be shown, and if it is none. */
+/** `<arp-math>`: a formula. It shows the source until the library is loaded, and if the source is not a formula. */
 export class ArpMath extends ArpElement {
   static override properties: PropertyDeclarations = { source: { attribute: false }, display: { attribute: false } };
 
   declare source: string;
-  /** Whether it is on its own. */
+  /** Whether it is a display formula, on a line of its own. */
   declare display: boolean;
 
   constructor() {
@@ -44,12 +44,13 @@ export class ArpMath extends ArpElement {
       void renderer().then(
         () => this.requestUpdate(),
         () => undefined,
-      ); // without it the source stays
+      ); // if loading fails, the source stays
       return null;
     }
     try {
       const place = document.createElement("span");
-      // maxExpand and maxSize bound what a formula may do; trust: false leaves out links and raw attributes.
+      // maxExpand and maxSize limit macros and sizes: without them, a short formula could freeze or cover the page.
+      // trust: false leaves out links and raw attributes.
       loaded(this.source, place, {
         displayMode: this.display,
         throwOnError: true,

@@ -1,6 +1,9 @@
-/** Makes one list of nodes into another, keeping every node that says the same already. */
+/**
+ * Changes a list of nodes into another one, and keeps every node that can be changed in place. Replaced nodes would
+ * lose the selection and the focus, and would have to be laid out again.
+ */
 
-/** Elements of ours in prose keep their node and take over these properties. */
+/** Custom elements in prose: they keep their node, and these properties are copied to it. */
 const TAKEN_OVER: { readonly [tag: string]: readonly string[] } = {
   "ARP-CITE": ["number", "context"],
   "ARP-CODE": ["code", "language", "unfinished", "context"],
@@ -8,7 +11,13 @@ const TAKEN_OVER: { readonly [tag: string]: readonly string[] } = {
   "ARP-PICTURE": ["source", "alt", "inline", "context"],
 };
 
-/** Makes the nodes `old`, which are in `parent` before `end`, into `made`; returns those that are there then. */
+/**
+ * Change nodes into other ones. Returns the resulting nodes.
+ *
+ * @param old Consecutive children of `parent`.
+ * @param made New nodes, without a parent.
+ * @param end Node after `old`; `null` if they are the last children.
+ */
 export function morph(parent: Node, old: readonly Node[], made: readonly Node[], end: Node | null = null): Node[] {
   const kept = made.map((node, at) => {
     const there = old[at];
@@ -24,7 +33,7 @@ export function morph(parent: Node, old: readonly Node[], made: readonly Node[],
   return kept;
 }
 
-/** Makes a node into another if it can; returns whether it did. */
+/** Change a node in place so that it equals another one. Returns `false` if that is not possible. */
 function becomes(old: Node, made: Node): boolean {
   if (old.nodeName !== made.nodeName) return false;
   if (old instanceof Text) {
@@ -32,6 +41,7 @@ function becomes(old: Node, made: Node): boolean {
     return true;
   }
   if (!(old instanceof HTMLElement) || !(made instanceof HTMLElement)) return false;
+  // The content of these elements is their own. Comparing it with that of a new, undrawn element would remove it.
   const own = TAKEN_OVER[old.nodeName];
   if (own) {
     for (const name of own) Object.assign(old, { [name]: (made as unknown as Record<string, unknown>)[name] });
@@ -44,7 +54,7 @@ function becomes(old: Node, made: Node): boolean {
   return true;
 }
 
-/** Changes a text; what only grows at its end keeps selections that are in it. */
+/** Set a text. A text that only grows is appended to, because setting it would clear a selection in it. */
 function grow(node: Text, text: string): void {
   if (text.startsWith(node.data)) node.appendData(text.slice(node.data.length));
   else node.data = text;

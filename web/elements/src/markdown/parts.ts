@@ -1,12 +1,12 @@
 /**
- * Where the blocks of prose stand.
+ * The containers of the blocks of prose.
  *
- * Theory of operation. Anyone who lays out a box goes through all that is in it, changed or not, so the
- * blocks of a long text are in parts, and parts in parts: what is written continues in the last of them, and
- * costs the same however much is before. Nodes never move, so that what is selected stays selected.
+ * Theory of operation. To lay out a box, a browser visits all its children, changed or not. So the blocks of a long
+ * text are grouped in parts, and the parts in larger parts. New blocks go to the last part, and the cost of a layout
+ * does not depend on the length of the text before. Nodes never move, so that a selection is not lost.
  */
 
-/** So many are beside each other. The first so many blocks are by themselves: most texts are short. */
+/** Most children of one part. As most texts are short, this number of blocks is placed directly in the root first. */
 const MOST = 32;
 
 export class Parts {
@@ -19,12 +19,12 @@ export class Parts {
     root.replaceChildren();
   }
 
-  /** Where the newest blocks stand. */
+  /** Container of the newest blocks. */
   get place(): HTMLElement {
     return this.#place;
   }
 
-  /** The next block begins; what it belongs under is not parted from it. */
+  /** Prepare for the next block. It goes to a new part if the current one is full, but not directly after a heading. */
   next(): void {
     const { childElementCount, lastElementChild } = this.#place;
     if (childElementCount < MOST || /^H\d$/.test(lastElementChild?.nodeName ?? "")) return;

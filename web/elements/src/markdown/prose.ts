@@ -1,4 +1,4 @@
-/** Prose as an element. */
+/** Markdown as an element. */
 
 import { noChange, type PropertyDeclarations } from "lit";
 import { NOWHERE, type ArpContext } from "../base/context.js";
@@ -15,7 +15,7 @@ export class ArpProse extends ArpElement {
   };
 
   declare text: string;
-  /** Whether more of it is to come. */
+  /** Whether more text is coming. */
   declare streaming: boolean;
   declare context: ArpContext;
   #view: ProseView | null = null;
@@ -27,7 +27,7 @@ export class ArpProse extends ArpElement {
     this.context = NOWHERE;
   }
 
-  /** Whether a part of it is drawn in a later frame. */
+  /** Whether a part of the text will be drawn in a later frame. */
   get busy(): boolean {
     return this.#view?.busy ?? false;
   }
@@ -35,7 +35,7 @@ export class ArpProse extends ArpElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.classList.add("arp-prose");
-    if (this.#view) this.requestUpdate(); // taken out, it stopped drawing
+    if (this.#view) this.requestUpdate(); // removed from the document, it had stopped drawing
   }
 
   override disconnectedCallback(): void {
@@ -52,7 +52,7 @@ export class ArpProse extends ArpElement {
     this.#view.update(this.text, this.streaming, this.context);
   }
 
-  /** Lit keeps a mark of its own in this element, so prose gets a place beside it. */
+  /** Return a container for the blocks. Lit keeps a comment node of its own in this element, which must stay. */
   #place(): HTMLElement {
     const place = document.createElement("div");
     place.className = "arp-blocks";

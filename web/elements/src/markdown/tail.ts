@@ -1,10 +1,10 @@
 /**
  * The last block of prose, which may still grow.
  *
- * Theory of operation. As a rule what is new must be read together with its block, for it may change what
- * was there: `draw` gets the block's tokens and changes only what differs. But mostly what
- * comes are words in a line, or lines in an open fence, that can mean nothing else wherever they are cut:
- * `grow` puts those after what is there and reads nothing again. Where it is not sure it does nothing.
+ * Theory of operation. New text may change the meaning of its whole block, so in general the block is read again:
+ * `draw` receives its tokens and changes only the nodes that differ. But most new text is plain words in a line, or
+ * code in an open fence, and cannot change the text before it. `grow` appends such text without reading anything
+ * again. If it is not sure, it does nothing and returns false, and the caller uses `draw`.
  */
 
 import type { Token, Tokens } from "marked";
@@ -12,32 +12,37 @@ import type { ProseBuilder } from "./builder.js";
 import { isBearable } from "./lexer.js";
 import { morph } from "./morph.js";
 
-/** What means nothing in Markdown after a letter: letters, numbers, blanks and some marks. */
+/** Text without a meaning in Markdown after a letter: letters, numbers, blanks and some punctuation. */
 const PLAIN = /^(?:[\p{L}\p{M}\p{N} ,;.?!'"()-]|(?![!-~])[\p{P}\p{S}])*$/u;
-/** A line that continues is not yet at the length from which it is shown as it is. */
+/** Longest line that is appended to. It is below the limit of the lexer, from which a line is shown as source. */
 const LONGEST_LINE = 9_000;
-/** What may hold the words at the end of a block. */
+/** Types of tokens that can contain the words at the end of a block. */
 const HOLDING = new Set(["paragraph", "heading", "text", "list", "list_item", "blockquote", "strong", "em", "del"]);
 
-/** An open fence. */
+/** A fence that is not closed yet. */
 interface Fence {
   readonly element: Node & { code: string };
-  /** A line that closes it. */
+  /** Matches the line that closes the fence. */
   readonly closing: RegExp;
-  /** Where the code begins. */
+  /** Index of the code in the source. */
   readonly start: number;
 }
 
 export class Tail {
-  /** What shows of it, in `place`. */
+  /** Nodes of the block. */
   nodes: Node[] = [];
   #token: Token | undefined;
-  /** The source that shows, if it can grow. */
+  /** Source of the nodes. */
   #source = "";
   #words: Text | null = null;
   #fence: Fence | null = null;
 
-  /** Shows a block that has the source `source`, completed as `tokens`. */
+  /**
+   * Draw the block again.
+   *
+   * @param tokens Tokens of the completed source (see `complete`).
+   * @param source Source without the completion.
+   */
   draw(place: HTMLElement, builder: ProseBuilder, tokens: readonly Token[], source: string, isOpen: boolean): void {
     const [token] = tokens;
     const kept = isOpen && tokens.length === 1 && this.nodes.length === 1 ? sameRows(this.#token, token) : 0;
@@ -50,7 +55,7 @@ export class Tail {
     this.#source = source;
   }
 
-  /** Hands over what shows: it is final. */
+  /** Return the nodes and forget them, because the block is final. */
   take(): Node[] {
     const { nodes } = this;
     this.nodes = [];
@@ -59,7 +64,7 @@ export class Tail {
     return nodes;
   }
 
-  /** Shows `source` if it is what shows and a plain end of it; returns whether it could. */
+  /** Draw a source that extends the drawn one by plain text only. Returns `false`, without a change, for any other. */
   grow(source: string): boolean {
     if ((this.#words ?? this.#fence) === null || !source.startsWith(this.#source)) return false;
     return this.#fence ? this.#growCode(source, this.#fence) : this.#growWords(source, this.#words as Text);
@@ -69,8 +74,10 @@ export class Tail {
     const before = this.#source.slice(this.#source.lastIndexOf("\n") + 1);
     const more = source.slice(this.#source.length);
     if (!PLAIN.test(more) || before.length + more.length > LONGEST_LINE) return false;
+    // Appended letters may complete a mark before them in the same word, or an address that becomes a link by itself.
     const run = /\S*$/.exec(before)?.[0] ?? "";
     if ((!more.startsWith(" ") && !PLAIN.test(run)) || /www\./i.test(run + more)) return false;
+    // Trailing blanks wait: at the end of a line they may mean a line break, or nothing.
     const words = more.trimEnd();
     node.appendData(words);
     this.#source += words;
@@ -82,6 +89,7 @@ export class Tail {
     const fresh = source.slice(scanned);
     if (!isBearable(fresh) || fresh.split("\n").some((line) => closing.test(line))) return false;
     const last = source.lastIndexOf("\n") + 1;
+    // A half closing fence is not shown: it would flash as code.
     const end = /^ {0,3}(?:`{1,2}|~{1,2})$/.test(source.slice(last)) ? last : source.length;
     element.code = source.slice(start, end).replace(/\n$/, "");
     this.#source = source;
@@ -89,7 +97,7 @@ export class Tail {
   }
 }
 
-/** How many rows or items at the beginning of a block are those that it had before; its last one may differ. */
+/** Return the number of leading rows or items that are unchanged. The last one never counts, because it may grow. */
 function sameRows(before: Token | undefined, token: Token | undefined): number {
   const [old, now] = [rowsOf(before), rowsOf(token)];
   if (old.head !== now.head) return 0;
@@ -99,7 +107,7 @@ function sameRows(before: Token | undefined, token: Token | undefined): number {
   return Math.max(0, at);
 }
 
-/** A list or table as texts: what all its rows have in common, and each. */
+/** Return the texts of a list or table: what all rows have in common, and each row. */
 function rowsOf(token: Token | undefined): { head: string; rows: string[] } {
   if (token?.type === "list") {
     const { ordered, start, loose, items } = token as Tokens.List;
@@ -111,7 +119,7 @@ function rowsOf(token: Token | undefined): { head: string; rows: string[] } {
   return { head: `${rowText(header)}\n${align.join()}`, rows: rows.map(rowText) };
 }
 
-/** Changes what follows the first rows. */
+/** Change the rows after the first `kept` ones; `made` has only the new rows. */
 function morphRows(old: Element, made: Element, kept: number): void {
   const [rows, more] = [old, made].map((one) => one.querySelector("tbody") ?? one) as [Element, Element];
   const label = made.getAttribute("aria-label");
@@ -119,16 +127,19 @@ function morphRows(old: Element, made: Element, kept: number): void {
   morph(rows, [...rows.childNodes].slice(kept), [...more.childNodes]);
 }
 
-/** The text at whose end words may be put. */
+/** Return the text node that words can be appended to; `null` if appended words could have another meaning. */
 function wordsAt(token: Token | undefined, node: Node | undefined, source: string): Text | null {
   const line = source.slice(source.lastIndexOf("\n") + 1);
   if (!endsInText(token) || !/\p{L}/u.test(line) || line.includes("<") || source.includes("]:")) return null;
   let end = node;
   while (end?.lastChild) end = end.lastChild;
+  // The last word must be in the node as it is in the source. Otherwise the source ends with a mark or an entity, and
+  // words would be appended in the wrong place.
   const last = /\S*\s*$/.exec(line)?.[0] as string;
   return end instanceof Text && end.data.endsWith(last) ? end : null;
 }
 
+/** Return whether the last words of a token are plain text that more words can follow. */
 function endsInText(token: Token | undefined): boolean {
   if (token === undefined || !HOLDING.has(token.type)) return false;
   const { items, tokens } = token as Tokens.Generic;
@@ -136,6 +147,7 @@ function endsInText(token: Token | undefined): boolean {
   return inner === undefined ? token.type === "text" : endsInText(inner.at(-1));
 }
 
+/** Return the open fence of a block; `null` if the block is not one, or is shown as something else. */
 function openFence(source: string, node: Node | undefined): Fence | null {
   const [opening = "", mark = ""] = /^(`{3,}|~{3,})[^\n]*\n/.exec(source) ?? [];
   if (opening === "" || node?.nodeName !== "ARP-CODE" || !(node as Node & { unfinished?: boolean }).unfinished)

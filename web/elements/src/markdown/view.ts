@@ -1,11 +1,13 @@
 /**
  * Prose that may grow at its end.
  *
- * Theory of operation. What is final is a prefix of the text: its blocks are drawn once and never
- * touched again. Only the rest, as a rule the last block, is read again when more comes (`tail.ts`). Blocks
- * are in parts, so that they cost nothing while more is laid out (`parts.ts`). Long texts are drawn in
- * slices, a few milliseconds a frame. A definition (`[name]: url`) may be below what refers to it, so
- * blocks with brackets are kept with their source and drawn again when a new one is final.
+ * Theory of operation. The text consists of a final prefix and the rest. Blocks of the prefix are drawn once and not
+ * touched again. The rest, usually the last block, is read again when more text arrives (`tail.ts`). Blocks are grouped
+ * in parts, so that old ones cost nothing in a layout (`parts.ts`). Long texts are drawn in slices of a few
+ * milliseconds per frame.
+ *
+ * Link definitions (`[name]: url`) are the exception: one may come after the blocks that refer to it. So final blocks
+ * with brackets are kept with their source, and are drawn again when a new definition is final.
  */
 
 import type { Token } from "marked";
@@ -17,31 +19,35 @@ import { morph } from "./morph.js";
 import { Parts } from "./parts.js";
 import { Tail } from "./tail.js";
 
-/** So much of a text is read at once. */
+/** Least and most characters that are read at once. */
 const SLICE_CHARACTERS = 1_000;
 const MOST_CHARACTERS = 32_000;
-/** One paragraph, list or quote that is longer than this is cut: reading it takes longer than its length. */
+/** Length at which a paragraph, list or quote is cut: the time to read it grows faster than its length. */
 const LONGEST_BLOCK = 8 * MOST_CHARACTERS;
-/** Blocks of any length are read in a time that grows as they do. */
+/** Types of blocks that are never cut, because the time to read them grows only with their length. */
 const LONG_BLOCKS = new Set(["code", "table", "html", "math"]);
-/** So long a frame may be busy with prose. */
+/** Time for prose in one frame. */
 const BUDGET_MS = 4;
-/** A text that is being written takes a sixth of the time at most, its layout and painting counted in: the rest is for who uses the page. */
+/**
+ * Length of the pause after a drawing, relative to its duration including layout and painting. With 5, a text that is
+ * being written takes at most a sixth of the time, and the page stays responsive.
+ */
 const PAUSE_FACTOR = 5;
 const LONGEST_PAUSE_MS = 100;
 
-/** What of its context prose is made with. */
+/** Fields of the context that the drawing depends on. */
 const INPUTS = ["t", "dollarMath", "citations"] as const;
 
+/** A final block that may refer to a later link definition. */
 interface Referring {
   readonly source: string;
   readonly place: HTMLElement;
-  /** Of the last heading before it. */
+  /** Level of the last heading before it. */
   readonly heading: number;
   nodes: Node[];
 }
 
-/** Draws prose into an element. */
+/** Draws a text into an element. */
 export class ProseView {
   readonly #root: HTMLElement;
   #parts: Parts;
@@ -49,9 +55,9 @@ export class ProseView {
   #builder: ProseBuilder;
   #links = noLinks();
   #given = "";
-  /** What was given, as the lexer sees it, when it was drawn last. */
+  /** Text of the last drawing, with line breaks as the lexer expects them. */
   #text = "";
-  /** So much of the text is final and drawn. */
+  /** Length of the final, drawn prefix. */
   #finished = 0;
   #isOpen = false;
   #tail = new Tail();
@@ -66,12 +72,12 @@ export class ProseView {
     this.#builder = new ProseBuilder(context);
   }
 
-  /** Whether more is to be drawn in later frames. */
+  /** Whether more will be drawn in later frames. */
   get busy(): boolean {
     return this.#scheduled !== null;
   }
 
-  /** Shows a text; `isOpen`: more of it is to come. */
+  /** Show a text; `isOpen` means that more text is coming. */
   update(text: string, isOpen: boolean, context: ArpContext): void {
     const isOther = context !== this.#context && INPUTS.some((name) => context[name] !== this.#context[name]);
     this.#context = context;
@@ -82,7 +88,7 @@ export class ProseView {
     else this.#work();
   }
 
-  /** Stops what is scheduled. */
+  /** Cancel the scheduled drawing. */
   stop(): void {
     this.#scheduled?.();
     this.#scheduled = null;
@@ -108,14 +114,18 @@ export class ProseView {
     );
   }
 
-  /** Takes note of how long a frame took that began then: known when it has been painted. */
+  /** Compute the pause after a drawing that began at `start`. The timer runs after painting, so that counts too. */
   #rest(start: number): void {
     setTimeout(() => {
       this.#notBefore = start + Math.min(LONGEST_PAUSE_MS, (performance.now() - start) * PAUSE_FACTOR);
     });
   }
 
-  /** Takes what was given last. A text that was put together is made one here: not each time that it grows. */
+  /**
+   * Adopt the newest text. Start over if it does not begin with the final prefix, which is already drawn. This runs
+   * once per drawing and not in `update`: reading a string that was joined from pieces copies all of it, which would be
+   * slow for each delta.
+   */
   #take(): void {
     const text = this.#given;
     const source = text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
@@ -131,7 +141,7 @@ export class ProseView {
     if (this.#isOpen) this.#rest(start);
   }
 
-  /** Draws the next slice; returns whether there is one more. */
+  /** Draw the next slice. Returns whether there is another one. */
   #step(): boolean {
     const rest = this.#text.slice(this.#finished);
     if (this.#isOpen && this.#tail.grow(rest)) return false;
@@ -142,24 +152,31 @@ export class ProseView {
         return true;
       }
     }
-    // What is still being written may look like a definition and be none.
+    // An unfinished line may look like a definition (`[a]: b`). Recording it would turn other text into links, so
+    // definitions are recorded only when their block is final.
     const mayDefine = this.#isOpen && rest.includes("]:");
     const tokens = mayDefine ? this.#read(rest) : this.#lex(rest);
     const last = this.#isOpen ? settled(tokens, rest.length < MOST_CHARACTERS) : lastBlock(tokens);
     const finished = tokens.slice(0, last);
     const source = sourceOf(finished);
     const isWhole = rest.startsWith(source);
+    // If the sources of the tokens do not add up to the text, their length does not say where they end in it. Cutting
+    // there could lose or repeat characters, so nothing is final yet.
     if (isWhole) this.#finish(mayDefine ? this.#lex(source) : finished, source.length);
     this.#drawTail(isWhole ? tokens.slice(last) : tokens);
     return false;
   }
 
-  /** Where the blocks end that are whole, in a text whose lines do not say it; its length if there are none before its end. */
+  /**
+   * Return the end of the complete blocks at the start of a text that `safeCut` cannot cut; its length if no block ends
+   * before the end of the text. The lexer reads slices of doubling size, so the whole costs at most twice the last one.
+   */
   #blocksEnd(rest: string): number {
     for (let size = 4 * SLICE_CHARACTERS; size < rest.length; size *= 2) {
       const newline = rest.indexOf("\n", size);
       if (newline < 0) break;
       const slice = rest.slice(0, newline + 1);
+      // The lexer must not see this slice. It is cut at a line, even if that changes the meaning.
       if (!isBearable(slice)) return roughCut(rest, MOST_CHARACTERS);
       const tokens = this.#read(slice);
       const end = sourceOf(tokens.slice(0, settled(tokens, size < LONGEST_BLOCK)));
@@ -169,7 +186,7 @@ export class ProseView {
     return rest.length;
   }
 
-  /** Draws what is final, the next so many characters of the text. */
+  /** Draw the next final blocks. They end `length` characters after the previous prefix. */
   #finish(tokens: readonly Token[], length: number): void {
     for (const token of tokens) {
       const { place } = this.#parts;
@@ -182,22 +199,22 @@ export class ProseView {
     this.#finished += length;
   }
 
-  /** Draws the last block, which may still grow. */
+  /** Draw the last block, which may still grow. */
   #drawTail(tokens: readonly Token[]): void {
     const source = sourceOf(tokens);
     const whole = this.#isOpen && isBearable(source) ? complete(source) : source;
     const shown = whole === source ? tokens : this.#read(whole);
     const { heading } = this.#builder;
     this.#tail.draw(this.#parts.place, this.#builder, shown, source, this.#isOpen);
-    this.#builder.heading = heading; // it will be drawn again
+    this.#builder.heading = heading; // the block will be drawn again and must not count its headings twice
   }
 
-  /** Reads what may still change. */
+  /** Return the tokens of text that may still change; its definitions are not recorded. */
   #read(source: string): Token[] {
     return lex(source, Object.assign(noLinks(), this.#links), this.#context.dollarMath);
   }
 
-  /** Reads what is final, with what it defines. */
+  /** Return the tokens of final text, and record its definitions. */
   #lex(source: string): Token[] {
     const mayDefine = source.includes("]:");
     const known = mayDefine && Object.keys(this.#links).length;
@@ -206,7 +223,7 @@ export class ProseView {
     return tokens;
   }
 
-  /** Draws the blocks again that may refer to what is defined now. */
+  /** Draw the blocks again that may refer to a new definition. */
   #resolve(): void {
     const { heading } = this.#builder;
     for (const block of this.#referring) {
@@ -218,7 +235,7 @@ export class ProseView {
   }
 }
 
-/** The place of the last block. */
+/** Return the index of the last token that is a block. */
 function lastBlock(tokens: readonly Token[]): number {
   return Math.max(
     0,
@@ -226,10 +243,14 @@ function lastBlock(tokens: readonly Token[]): number {
   );
 }
 
-/** How many tokens stay as they are, whatever comes next. `withMath`: math that is not closed yet may take all that follows. */
+/**
+ * Return the number of leading tokens that no later text can change.
+ *
+ * @param withMath Whether an unclosed display formula counts: it may still extend over all tokens after it.
+ */
 function settled(tokens: readonly Token[], withMath: boolean): number {
   let last = lastBlock(tokens);
-  // A line `#` ends the paragraph above, and `#1` belongs to it: until that is known, neither is final.
+  // `#` alone ends the paragraph above it, but `#1` belongs to it. Until the line says which, neither is final.
   if (last > 0 && tokens[last - 1]?.type !== "space" && isUndecided(tokens[last] as Token)) last -= 1;
   const math = withMath
     ? tokens.findIndex(({ type, raw }) => type === "paragraph" && /^ {0,3}(?:\$\$|\\\[)/m.test(raw))
@@ -237,7 +258,7 @@ function settled(tokens: readonly Token[], withMath: boolean): number {
   return math < 0 ? last : Math.min(last, math);
 }
 
-/** Whether a block, the last one, may become a part of what is above it by what comes next in its line. */
+/** Return whether the last block may become a part of the block above it when its line continues. */
 function isUndecided({ type, raw }: Token): boolean {
   if (raw.includes("\n")) return false;
   return type === "hr" || type === "code" || type === "math" || type === "html" || /^ {0,3}#+$/.test(raw);
@@ -247,10 +268,13 @@ function sourceOf(tokens: readonly Token[]): string {
   return tokens.map(({ raw }) => raw).join("");
 }
 
-/** Longer waits are for a timer; the others end with the next frame. */
+/** Longest wait that ends with the next frame; longer ones use a timer. */
 const FRAME_MS = 16;
 
-/** Calls soon, or after a while: at a frame, or without one where none comes; returns a function that stops it. */
+/**
+ * Call a function after a wait, in an animation frame if possible. A hidden page gets no frames, so a timer is used
+ * there. Returns a function that cancels the call.
+ */
 function soon(call: () => void, ms: number): () => void {
   if (ms > FRAME_MS || document.hidden || typeof requestAnimationFrame === "undefined") {
     const timer = setTimeout(call, Math.max(0, ms));

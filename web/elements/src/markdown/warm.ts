@@ -1,6 +1,6 @@
 /**
- * Draws one of each kind of block where nobody sees it, while nothing else is to be done: cold, what reads, builds,
- * styles and lays out prose holds up the first frame of an answer by some 40 ms.
+ * Draws one block of each kind invisibly while the browser is idle. Otherwise the first use of the code and styles for
+ * prose would delay the first frame of an answer by about 40 ms.
  */
 
 import { createContext } from "../base/context.js";
@@ -9,7 +9,7 @@ import { ProseView } from "./view.js";
 const EACH = "# a\n\n*b* **c** `d` [e](//f)\n\n1. g\n\n|h|\n|-|\n|i|\n\n```\nj\n```\n";
 const BARE = createContext();
 
-/** Warms up what makes prose, and what shows it in this place, if one is given. */
+/** Warm up the code for prose, and with a `place` also its styles and layout there. */
 export function warmProse(place?: Element): void {
   globalThis.requestIdleCallback?.(() => {
     const prose = document.createElement("div");
@@ -20,7 +20,7 @@ export function warmProse(place?: Element): void {
     prose.append(blocks);
     place?.append(prose);
     new ProseView(blocks, BARE).update(EACH, false, BARE);
-    prose.getBoundingClientRect(); // is laid out for it
+    prose.getBoundingClientRect(); // forces the layout
     prose.remove();
   });
 }

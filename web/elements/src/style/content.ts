@@ -1,4 +1,7 @@
-/** Styles of text, code and cards, and of print. They are loaded with the first element that shows such content, so the chat itself begins sooner. */
+/**
+ * Styles of text, code and cards, and for printing. They are loaded with the first element that shows such content, so
+ * that the chat itself starts sooner.
+ */
 
 import cards from "./cards.css?inline";
 import code from "./code.css?inline";

@@ -1,4 +1,4 @@
-/** Series over labels, to see, to read and to hear. */
+/** A chart: a drawing with a legend, a table of its data, and descriptions for screen readers. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, svg, type PropertyDeclarations, type PropertyValues } from "lit";
@@ -28,15 +28,15 @@ const NAMES = {
 const saving = () => import("./save.js");
 const GUESSED_WIDTH_PX = 640;
 const NARROWEST_PX = 220;
-/** What is left on a sheet of A4 or Letter, upright, between the usual margins and those of the page. */
+/** Width on an upright sheet of A4 or Letter, between the usual margins and those of the page. */
 const PRINTED_PX = 640;
 
-/** Items of a legend; the rest is in the data. */
+/** Most items of a legend; the others are only in the table of the data. */
 const MOST_ITEMS = 100;
-/** More parts of a pie are scrolled through. */
+/** Most parts of a pie that are listed without scrolling. */
 const TALL_ITEMS = 16;
 
-/** `<arp-chart>`: arrow keys go from point to point; its data can be had as a table. */
+/** `<arp-chart>`: arrow keys move from point to point; the data can be shown as a table. */
 export class ArpChart extends ComponentElement {
   static override properties: PropertyDeclarations = {
     width: { state: true },
@@ -46,9 +46,9 @@ export class ArpChart extends ComponentElement {
     spoken: { state: true },
   };
 
-  /** Of the drawing; 0 before it is known: a drawing of another width would be laid out for nothing. */
+  /** Width of the drawing; 0 until it is known, because a drawing of another width would be laid out for nothing. */
   declare width: number;
-  /** Numbers of series that are left out; of a pie, of labels. */
+  /** Indexes of the series that are switched off in the legend; for a pie, indexes of labels. */
   declare dropped: ReadonlySet<number>;
   declare looked: Looked | null;
   declare asTable: boolean;
@@ -81,7 +81,10 @@ export class ArpChart extends ComponentElement {
     this.#observer?.disconnect();
   }
 
-  /** Draws at once for a sheet: a drawing for the window would be shrunk or enlarged there, with its words. */
+  /**
+   * Draw for the width of a sheet, at once, because the browser prints right after this event. A drawing for the window
+   * would be scaled to the sheet, and its texts with it.
+   */
   readonly #print = (): void => {
     this.#isPrinted = true;
     this.looked = null;
@@ -95,6 +98,7 @@ export class ArpChart extends ComponentElement {
   };
 
   #fit(): void {
+    // The observer also fires during printing; the width of the window must not replace that of the sheet.
     if (this.#isPrinted) return;
     const place = this.querySelector(".arp-chart-place");
     const width = place?.clientWidth ?? 0;
@@ -155,7 +159,7 @@ export class ArpChart extends ComponentElement {
     </figure>`;
   }
 
-  /** What the chart says, in words. */
+  /** Return a description of the chart for screen readers: name, kind, axes, and the range of each series. */
   #summary(name: string): string {
     const { t } = this;
     const { kind, labels, xTitle, yTitle } = this.#data;
@@ -177,7 +181,7 @@ export class ArpChart extends ComponentElement {
 
   // -- legend ------------------------------------------------------------------------------------
 
-  /** The series; of a pie its parts with their values, beside it, or below where it is narrow. */
+  /** Return the legend: the series, or the parts of a pie with their values. */
   #legend(): unknown {
     const { kind, series, labels, xTitle, yTitle, unit } = this.#data;
     const { looked, t } = this;
@@ -186,7 +190,7 @@ export class ArpChart extends ComponentElement {
     if (names.length === 0 || (names.length === 1 && names[0] === "")) return nothing;
     if (names.length === 1 && !isPie)
       return html`<div class="arp-legend"><span class="arp-legend-item">${this.#swatch(0)}<span dir="auto">${names[0]}</span></span></div>`;
-    const head = yTitle && unit ? `${yTitle} (${unit})` : yTitle; // then not behind each value, where room is scarce
+    const head = yTitle && unit ? `${yTitle} (${unit})` : yTitle; // so that the unit is not repeated after each value
     const slices = new Map(this.#slices.map(({ label, part }, at) => [label, { part, at }]));
     return html`<div class=${`arp-legend${isPie ? " arp-parts" : ""}${isPie && labels.length > TALL_ITEMS ? " arp-many" : ""}`} @pointerleave=${this.#lookAway}>
       ${isPie && (xTitle || head) ? html`<p class="arp-note arp-parts-head"><span dir="auto">${xTitle}</span><span dir="auto">${head}</span></p>` : nothing}
@@ -198,6 +202,7 @@ export class ArpChart extends ComponentElement {
       })}${names.length > MOST_ITEMS ? html`<p class="arp-note">… ${t.number(names.length - MOST_ITEMS)}</p>` : nothing}</div>`;
   }
 
+  /** Return a sample of the look of a series, or of a part of a pie. */
   #swatch(at: number): unknown {
     const { kind, series, labels } = this.#data;
     if (kind === "pie") {
@@ -221,19 +226,20 @@ export class ArpChart extends ComponentElement {
     this.looked = null;
   }
 
-  // -- looking at points -------------------------------------------------------------------------
+  // -- the selected point ------------------------------------------------------------------------
 
-  /** A value with its unit. */
+  /** Return a value with its unit. */
   #figure(value: number): string {
     return figure(value, this.#data.unit, this.t);
   }
 
   readonly #lookAway = (event?: Event): void => {
-    // A finger leaves as soon as it is lifted: what it picked stays till it picks something else.
+    // A finger that is lifted counts as having left. Without this check, the tip would vanish after each tap.
     if (event?.type === "pointerleave" && (event as PointerEvent).pointerType === "touch") return;
     this.looked = null;
   };
 
+  /** Select the point under the pointer, or the nearest one. */
   readonly #point = (event: PointerEvent): void => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
@@ -254,6 +260,7 @@ export class ArpChart extends ComponentElement {
     this.looked = at < 0 || height === 0 ? null : { at, series: 0 };
   };
 
+  /** Move the selection with the keyboard, and announce the new point. */
   readonly #key = (event: KeyboardEvent): void => {
     const count = this.#plot ? this.#plot.columns.length : this.#slices.length;
     const sets = this.#plot ? this.#shown.length : 1;
@@ -271,6 +278,7 @@ export class ArpChart extends ComponentElement {
           Home: [0, series],
           End: [count - 1, series],
         }[event.key];
+    // Only with a selection: otherwise Escape must reach the dialog or panel around the chart.
     if (event.key === "Escape" && this.looked !== null) {
       event.stopPropagation();
       this.looked = null;
@@ -281,7 +289,7 @@ export class ArpChart extends ComponentElement {
     this.spoken = this.#description(this.looked);
   };
 
-  /** A point in words. */
+  /** Return a description of a point for screen readers. */
   #description({ at, series }: Looked): string {
     const { t } = this;
     const { labels, xTitle } = this.#data;
@@ -297,6 +305,7 @@ export class ArpChart extends ComponentElement {
       .join(", ");
   }
 
+  /** Return the lines and rings that mark the selected point. */
   #cross(): unknown {
     const { looked } = this;
     if (looked === null || this.#plot === null) return nothing;
@@ -313,6 +322,7 @@ export class ArpChart extends ComponentElement {
     return svg`<g class="arp-cross"><line x1=${x} x2=${x} y1=${top} y2=${bottom}></line>${y === undefined ? nothing : svg`<line x1=${left} x2=${right} y1=${y} y2=${y}></line>`}${this.#data.kind === "bar" ? nothing : rings}</g>`;
   }
 
+  /** Return the box with the values of the selected point, on the side with more room. */
   #tip(width: number): unknown {
     const { looked, t } = this;
     if (looked === null) return nothing;
@@ -344,11 +354,11 @@ export class ArpChart extends ComponentElement {
     </div>`;
   }
 
-  // -- its data ----------------------------------------------------------------------------------
+  // -- the data: as a table, and as files --------------------------------------------------------
 
   #turn(): void {
     this.asTable = !this.asTable;
-    this.looked = null;
+    this.looked = null; // its point is not in the table
     if (this.asTable) void import("./data_table.js");
   }
 

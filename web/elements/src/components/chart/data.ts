@@ -1,18 +1,18 @@
-/** A chart's props, read as numbers and names. */
+/** Reads the props of a chart. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { list, number, objects, oneOf, text } from "../../base/values.js";
 
 const KINDS = ["bar", "line", "area", "pie", "scatter"] as const;
 
-/** One series. */
+/** One series of values. */
 export interface Series {
   readonly name: string;
-  /** `null` is a gap. */
+  /** Values by label; `null` is a gap. */
   readonly values: readonly (number | null)[];
-  /** A colour that the agent chose, if it is one. */
+  /** Colour from the agent as a CSS colour; empty if there is none or it is invalid. */
   readonly colour: string;
-  /** Which of our looks it has, from 0. */
+  /** Index of its look (colour, dashes, mark), from 0. */
   readonly look: number;
 }
 
@@ -21,16 +21,16 @@ export interface ChartData {
   readonly title: string;
   readonly labels: readonly string[];
   readonly series: readonly Series[];
-  /** Of a scatter whose labels are numbers: where its points stand. */
+  /** Labels of a scatter chart as x values; `null` for other charts, and if a label is not a number. */
   readonly places: readonly number[] | null;
   readonly height: number;
-  /** What the labels are, what the values are, and what they are counted in; each may be empty. */
+  /** Title of the labels, title of the values, and unit of the values; each may be empty. */
   readonly xTitle: string;
   readonly yTitle: string;
   readonly unit: string;
 }
 
-/** Reads a chart. */
+/** Return the data of a chart, with defaults for missing or malformed props. */
 export function chartData({ type, title, labels, datasets, height, x_title, y_title, unit }: JsonObject): ChartData {
   const kind = oneOf(type, KINDS);
   const given = list(labels);
@@ -58,6 +58,10 @@ export function chartData({ type, title, labels, datasets, height, x_title, y_ti
   };
 }
 
+/**
+ * Return a colour from the agent if it is a plain CSS colour, otherwise the empty text. The check keeps out functions
+ * such as `var()`, which read properties of the page.
+ */
 function colourOf(given: string): string {
   const isPlain =
     /^(?:#[\da-f]{3,8}|[a-z]+|(?:rgb|hsl|hwb|lab|lch|oklab|oklch)a?\([\d\s.,%/+-]*(?:deg|turn|rad)?[\d\s.,%/+-]*\))$/i.test(

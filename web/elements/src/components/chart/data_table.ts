@@ -1,4 +1,4 @@
-/** `<arp-chart-data>`: a chart's data as rows, to read; loaded when somebody asks for it. */
+/** `<arp-chart-data>`: the data of a chart as a table. It is loaded when the user asks for it. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { chartTable } from "@agent-rendering/core/export";
@@ -8,7 +8,7 @@ import { ArpElement, define } from "../../base/element.js";
 import "../../style/content.js";
 import type { ChartData } from "./data.js";
 
-/** More rows are in the file that is saved. */
+/** Most rows that are shown; a saved file has all of them. */
 const MOST_ROWS = 500;
 
 export class ArpChartData extends ArpElement {
@@ -19,10 +19,10 @@ export class ArpChartData extends ArpElement {
     t: { attribute: false },
   };
 
-  /** Of the chart. */
+  /** Props of the chart. */
   declare props: JsonObject;
   declare data: ChartData;
-  /** Of the table, for screen readers. */
+  /** Name of the table for screen readers. */
   declare name: string;
   declare t: Translate;
 
@@ -31,23 +31,23 @@ export class ArpChartData extends ArpElement {
   }
 }
 
-/** The data under the headers that it has elsewhere too: what its axes say, and the unit. */
+/** Return the table. Its headers are those of an exported chart: axis titles, series and unit. */
 function dataTable(props: JsonObject, { labels, series }: ChartData, name: string, t: Translate): TemplateResult {
-  // All numbers of a column to the same place, so that they are under each other.
+  // The numbers of a column get the same number of decimals, so that their decimal points are aligned.
   const formats = series.map(({ values }) => ({
     minimumFractionDigits: values.reduce(
       (places: number, value) => Math.max(places, value === null ? 0 : decimals(value)),
       0,
     ),
   }));
-  const [first, ...heads] = chartTable({ ...props, type: "line" }).headers; // of points too the first column needs no name
+  const [first, ...heads] = chartTable({ ...props, type: "line" }).headers; // as `line`: otherwise a scatter chart's first column would get a generic name
   return html`<div class="arp-scroll arp-chart-table" tabindex="0" role="group" aria-label=${name}><table>
     <thead><tr>${first ? html`<th scope="col" dir="auto">${first}</th>` : html`<td></td>`}${heads.map((head) => html`<th scope="col" dir="auto" class="arp-right">${head}</th>`)}</tr></thead>
     <tbody>${labels.slice(0, MOST_ROWS).map((label, at) => html`<tr><th scope="row" dir="auto">${label || t.number(at + 1)}</th>${series.map(({ values }, column) => html`<td class="arp-right">${values[at] == null ? "–" : t.number(values[at], formats[column])}</td>`)}</tr>`)}</tbody>
   </table>${labels.length > MOST_ROWS ? html`<p class="arp-note">${t("rows", { count: labels.length })}: ${t("download")} (CSV)</p>` : nothing}</div>`;
 }
 
-/** How many places after the point a number is shown with: three at most. */
+/** Return the number of decimals that a number needs, at most three. */
 function decimals(value: number): number {
   return [0, 1, 2].find((places) => Number(value.toFixed(places)) === Number(value.toFixed(3))) ?? 3;
 }

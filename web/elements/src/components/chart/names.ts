@@ -1,27 +1,27 @@
-/** Words at axes: how much room they take, and how they get along with little. */
+/** Places the labels of an axis: estimates their widths, and shortens, turns or drops those that do not fit. */
 
 import { svg, type SVGTemplateResult } from "lit";
 
 const CHARACTER_PX = 6.9;
 const WIDE_CHARACTER_PX = 12.5;
 const GAP_PX = 14;
-/** Names that are thinned out or turned are cut to so many pixels. */
+/** Longest labels in pixels, if not all of them fit: horizontal ones, and turned ones. */
 const [LONGEST_LEVEL_PX, LONGEST_TURNED_PX] = [112, 150];
-/** Narrower places for turned names would have them touch. */
+/** Least distance of turned labels; with less they would touch. */
 const LEAST_TURNED_PX = 15;
-/** Shorter names are thinned out instead of turned: years, numbers. */
+/** Labels that are not wider than this, such as years, are dropped instead of turned. */
 const TURNED_FROM_PX = 45;
 const ANGLE = 35;
 const [RISE, RUN] = [Math.sin((ANGLE * Math.PI) / 180), Math.cos((ANGLE * Math.PI) / 180)];
 
-/** About how wide a line of our small type is. */
+/** Return the approximate width of a line in the small font, in pixels. */
 export function widthOf(words: string): number {
   let width = 0;
   for (const letter of words) width += letter > "\u2e80" ? WIDE_CHARACTER_PX : CHARACTER_PX;
   return width;
 }
 
-/** Words that fit into so many pixels, cut at their end if need be. */
+/** Return a text that fits into a width in pixels, cut off with `…` if necessary. */
 export function cut(words: string, room: number): string {
   if (widthOf(words) <= room) return words;
   let shown = "";
@@ -32,15 +32,15 @@ export function cut(words: string, room: number): string {
   return `${shown.trimEnd()}…`;
 }
 
-/** Names drawn below an axis, and how many pixels they take besides their line. */
+/** Labels drawn below an axis, and the height in pixels that they need below the first line. */
 export interface Names {
   readonly drawing: readonly SVGTemplateResult[];
   readonly more: number;
 }
 
 /**
- * Names below an axis, none over another: all of them if they fit, cut if there is room enough for that, turned where
- * each counts, else as many as fit.
+ * Return the labels below an axis, without overlaps: all of them if they fit, cut off if that is enough, turned if each
+ * is needed (`isEach`), otherwise only every n-th label.
  */
 export function namesBelow(
   labels: readonly string[],
@@ -69,11 +69,12 @@ export function namesBelow(
   return { drawing, more: 0 };
 }
 
+/** Return all labels, turned so that each needs little width. */
 function turned(labels: readonly string[], columns: readonly number[], bottom: number): Names {
   let longest = 0;
   const drawing = labels.map((label, at) => {
     const [x, y] = [(columns[at] as number) + 4, bottom + 14];
-    const shown = cut(label, Math.min(LONGEST_TURNED_PX, (x - 6) / RUN)); // to the left there is only so much room
+    const shown = cut(label, Math.min(LONGEST_TURNED_PX, (x - 6) / RUN)); // a turned label extends to the left, and must not leave the drawing
     longest = Math.max(longest, widthOf(shown));
     return svg`<text x=${x} y=${y} text-anchor="end" transform="rotate(${-ANGLE} ${x} ${y})">${shown}</text>`;
   });

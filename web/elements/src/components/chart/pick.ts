@@ -1,14 +1,17 @@
-/** Which point of a chart is meant: by a pointer, or by the keys. */
+/** Finds the point of a chart that the pointer or the keys select. */
 
 import type { Point } from "./shapes.js";
 
-/** What is looked at: a label, and which of the series shown. */
+/** The selected point: index of its label (`at`), and index among the series shown. */
 export interface Looked {
   readonly at: number;
   readonly series: number;
 }
 
-/** The point nearest to a place, both ways; `null` without any. Of points at one place the last, which is drawn on top. */
+/**
+ * Return the point that is nearest to a position, or `null` without any points. Of several points in one place it is
+ * the last one, which is drawn on top.
+ */
 export function nearestPoint(points: readonly (readonly Point[])[], x: number, y: number): Looked | null {
   let [best, least]: [Looked | null, number] = [null, Infinity];
   points.forEach((line, series) =>
@@ -22,8 +25,8 @@ export function nearestPoint(points: readonly (readonly Point[])[], x: number, y
 }
 
 /**
- * Where a key leads among points that are anywhere: right and left through all of them from left to right, up and down
- * through all of them from the lowest to the highest. `undefined` for other keys.
+ * Return the point that a key leads to in a scatter chart, or `undefined` for other keys. Right and left visit all
+ * points in order of x, up and down in order of height, so that each point can be reached with either pair of keys.
  */
 export function walked(points: readonly (readonly Point[])[], from: Looked | null, key: string): Looked | undefined {
   const isUpright = key === "ArrowUp" || key === "ArrowDown";

@@ -1,26 +1,31 @@
-/** Parts of a whole, as rings. */
+/** Pie charts, drawn as one ring per series. */
 
 import { nothing, svg, type SVGTemplateResult } from "lit";
 import type { Translate } from "../../base/context.js";
 import type { ChartData } from "./data.js";
 import { lookOf, ringPath } from "./shapes.js";
 
-/** A part of one ring. */
+/** One part of a ring. */
 export interface Slice {
   readonly series: number;
   readonly label: number;
   readonly value: number;
-  /** From 0 to 1. */
+  /** Share of the ring, from 0 to 1. */
   readonly part: number;
   readonly path: string;
-  /** Where its words are, around the middle. */
+  /** Position of its text, relative to the middle of the chart. */
   readonly middle: readonly [x: number, y: number];
 }
 
-/** Smaller parts have no room for their words. */
+/** Least share of a part with a text; smaller parts have no room for it. */
 const LEAST_LABELLED = 0.07;
 
-/** The slices of all rings in a square so many pixels wide; what is not above zero has none. `hidden`: labels that are left out. */
+/**
+ * Return the slices of all rings. Values that are not above zero get none.
+ *
+ * @param hidden Indexes of the labels that are left out.
+ * @param side Width and height of the drawing in pixels.
+ */
 export function slicesOf({ series }: ChartData, hidden: ReadonlySet<number>, side: number): Slice[] {
   const radius = side / 2 - 8;
   const thick = (radius * (series.length > 1 ? 0.7 : 0.44)) / Math.max(1, series.length);
@@ -41,7 +46,13 @@ export function slicesOf({ series }: ChartData, hidden: ReadonlySet<number>, sid
   });
 }
 
-/** Draws slices around the middle of such a square. `id` is what its textures are named after, `looked` the slice that is looked at. */
+/**
+ * Return the drawing of slices.
+ *
+ * @param side Width and height of the drawing in pixels.
+ * @param id Prefix of the ids of its textures.
+ * @param looked Index of the selected slice, if any.
+ */
 export function pie(
   slices: readonly Slice[],
   { series, labels }: ChartData,
@@ -60,12 +71,12 @@ export function pie(
   )}</g>`;
 }
 
-/** The fill of a texture. */
+/** Return the fill value for a texture. */
 export function textureOf(id: string, texture: number): string {
   return `url(#${id}-${texture})`;
 }
 
-/** Stripes and dots, by which parts are distinguished where colours come again. */
+/** Return the stripes and dots that distinguish parts with the same colour. */
 function textures(id: string): SVGTemplateResult {
   return svg`<defs><pattern id="${id}-1" class="arp-texture" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M1,0V6"></path></pattern><pattern id="${id}-2" class="arp-texture" width="7" height="7" patternUnits="userSpaceOnUse"><path d="M3.5,3.5h0"></path></pattern></defs>`;
 }

@@ -1,4 +1,4 @@
-/** Charts with two axes, as SVG. */
+/** Draws charts with two axes as SVG. */
 
 import { nothing, svg, type SVGTemplateResult } from "lit";
 import type { Translate } from "../../base/context.js";
@@ -9,30 +9,30 @@ import { scaleOver, tickFormat, type Scale } from "./scale.js";
 import { areaPath, barPath, DASHES, linePath, markPath, thinned, type Point } from "./shapes.js";
 import { styled } from "../../base/styled.js";
 
-/** A drawn chart, and where its points are. */
+/** A drawn chart, with the positions of its points in pixels. */
 export interface Plot {
   readonly drawing: SVGTemplateResult;
-  /** The middle of each label along the axis. */
+  /** x position of each label. */
   readonly columns: readonly number[];
-  /** Of each series shown, its points. */
+  /** Points of each series shown. */
   readonly points: readonly (readonly Point[])[];
   readonly top: number;
   readonly bottom: number;
   readonly left: number;
   readonly right: number;
-  /** Of all of it: the chart's own, and what titles and turned names take. */
+  /** Height of the whole drawing, including titles and turned labels. */
   readonly height: number;
 }
 
-/** A line of a title. */
+/** Height of a title line. */
 const LINE_PX = 22;
 const TICK_PX = 52;
-/** More points than this have no marks of their own. */
+/** Most points of a line that get marks. */
 const MOST_MARKS = 40;
-/** More bars than this are strokes of one path. */
+/** Most bars that are drawn as rectangles; more are drawn as strokes, which is cheaper. */
 const MOST_BARS = 400;
 
-/** Draws a line, bar, area or scatter chart so many pixels wide. */
+/** Draw a line, bar, area or scatter chart with a width in pixels. */
 export function plot(data: ChartData, shown: readonly Series[], width: number, t: Translate): Plot {
   const { kind, labels, places, xTitle, unit } = data;
   const values = shown.flatMap(({ values }) => values.filter((value) => value !== null));
@@ -76,7 +76,7 @@ export function plot(data: ChartData, shown: readonly Series[], width: number, t
   return { drawing, columns, points, top, bottom, left, right, height: below + (xTitle ? LINE_PX : 0) };
 }
 
-/** What the values are; with the unit, unless it is at each tick. */
+/** Return the title of the values, with the unit unless it is repeated at each tick. */
 function headOf({ yTitle, unit }: ChartData): string {
   if (unit === "" || isShort(unit)) return yTitle;
   return yTitle === "" ? unit : `${yTitle} (${unit})`;
@@ -145,7 +145,7 @@ function oneSeries(
     <path class="arp-line-path" d=${linePath(few)} stroke-dasharray=${DASHES[look % DASHES.length] || nothing}></path>${marks}`;
 }
 
-/** A colour of the agent's, as a property that the style sheet takes up. */
+/** Return the agent's colour of a series as a custom property for the style sheet. */
 export function colourStyle({ colour }: Series): unknown {
   return styled(colour === "" ? {} : { "--_arp-series": colour });
 }

@@ -1,4 +1,4 @@
-/** A drawn chart as a file of its own: SVG with its colours in it, and PNG. */
+/** Saves a drawn chart as a file: SVG with all styles included, or PNG. */
 
 const KEPT = [
   "fill",
@@ -15,7 +15,7 @@ const KEPT = [
   "font-weight",
 ];
 
-/** The drawing as SVG text, all looks written into it. */
+/** Return a drawing as SVG text. Computed styles become attributes, because the file has no style sheet. */
 export function svgText(drawing: SVGSVGElement): string {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const [from, to] = [
@@ -34,7 +34,7 @@ export function svgText(drawing: SVGSVGElement): string {
   return new XMLSerializer().serializeToString(copy).replace(/<!--[^]*?-->/g, "");
 }
 
-/** The drawing as a PNG of twice its size. */
+/** Return a drawing as a PNG of twice its size; `null` if the browser cannot create one. */
 export async function pngOf(drawing: SVGSVGElement): Promise<Blob | null> {
   const { width, height } = drawing.viewBox.baseVal;
   const picture = new Image();

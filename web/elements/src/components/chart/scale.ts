@@ -1,6 +1,6 @@
-/** Axes: where values are, and which of them are labelled. */
+/** Scales of axes: positions of values, and round values for the ticks. */
 
-/** A straight scale from values to pixels. */
+/** A linear scale from values to pixels. */
 export interface Scale {
   readonly least: number;
   readonly most: number;
@@ -8,13 +8,13 @@ export interface Scale {
   at(value: number): number;
 }
 
-/** Values beyond it have no room between them that a number can tell. */
+/** Largest value of a scale; the difference of larger values could overflow to infinity. */
 const LARGEST = 1e307;
 const SMALLEST_STEP = 1e-98;
-/** The least part of a value that a step can be: numbers have some 15 places. */
+/** Least step relative to the values. A double has about 15 digits, so smaller steps would be rounded away. */
 const LEAST_PART = 1e-13;
 
-/** Steps that people count in: 1, 2, 2.5 and 5 times powers of ten. */
+/** Return a round step: 1, 2, 2.5 or 5 times a power of ten. */
 function stepFor(span: number, count: number): number {
   const rough = span / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -22,7 +22,7 @@ function stepFor(span: number, count: number): number {
   return (rest >= 7.07 ? 10 : rest >= 3.54 ? 5 : rest >= 2.24 ? 2.5 : rest >= 1.41 ? 2 : 1) * power;
 }
 
-/** How many places after the point tell a step and its multiples apart. */
+/** Return the number of decimals that distinguishes the multiples of a step. */
 function placesOf(step: number): number {
   const power = Math.floor(Math.log10(step) + 1e-9);
   const isQuarter = Math.abs(step / 10 ** power - 2.5) < 1e-6;
@@ -30,10 +30,14 @@ function placesOf(step: number): number {
 }
 
 /**
- * A scale over values with round ticks; whole ones where all values are whole.
+ * Return a scale with round ticks; they are whole numbers if all values are.
  *
- * @param values What must fit; without any it goes from 0 to 1.
- * @param withZero Whether 0 must be on it: lengths and areas lie without it.
+ * @param values Values that must fit; without any the scale is from 0 to 1.
+ * @param withZero Whether 0 must be on the scale. Without it, the lengths of bars and the heights of areas would give a
+ *   false impression of their proportions.
+ * @param count Approximate number of ticks.
+ * @param from Pixel of the least value.
+ * @param to Pixel of the greatest value.
  */
 export function scaleOver(
   values: readonly number[],
@@ -48,8 +52,11 @@ export function scaleOver(
   );
   if (least > most) [least, most] = [0, 1];
   [least, most] = [Math.max(-LARGEST, least), Math.min(LARGEST, most)];
+  // Zero is added if the values differ by more than a factor of two. Otherwise it would make values that are close to
+  // each other look equal.
   if (withZero || (least > 0 && least < 0.5 * most) || (most < 0 && most > 0.5 * least))
     [least, most] = [Math.min(0, least), Math.max(0, most)];
+  // A single value needs a range around it: a scale of length 0 would divide by zero.
   if (least === most)
     [least, most] = least === 0 ? [0, 1] : [Math.min(least * 0.9, least * 1.1), Math.max(least * 0.9, least * 1.1)];
   const areWhole = values.length > 0 && values.every(Number.isInteger);
@@ -59,6 +66,7 @@ export function scaleOver(
   const first = Math.floor(least / step + 1e-9);
   const last = Math.max(first + 1, Math.ceil(most / step - 1e-9));
   const places = placesOf(step);
+  // Multiples of a step are computed and rounded: adding the step repeatedly would show 0.30000000000000004.
   const ticks = Array.from({ length: Math.min(50, last - first + 1) }, (_, at) =>
     Number(((first + at) * step).toFixed(places)),
   );
@@ -66,12 +74,12 @@ export function scaleOver(
   return { least: low, most: high, ticks, at: (value) => from + ((value - low) / (high - low)) * (to - from) };
 }
 
-/** How ticks are written: short, and no two alike. */
+/** Return the number format for ticks: short, but no two ticks look the same. */
 export function tickFormat(ticks: readonly number[]): Intl.NumberFormatOptions {
   const most = Math.max(...ticks.map(Math.abs), 0);
   const step = Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0)) || 1;
   const places = placesOf(step);
-  // Of a large number so many places of its thousands, millions … tell the step.
+  // Decimals needed if ticks are written in thousands, millions and so on.
   const group = 10 ** (3 * Math.floor(Math.log10(Math.max(most, 1)) / 3));
   const short = placesOf(step / group);
   if (most > 0 && (most >= 1e15 || most < 1e-4 || places > 8))

@@ -1,17 +1,17 @@
-/** Series to paths. Long series are thinned to what a pixel can show: the least and the most of it. */
+/** Turns series into SVG paths. Of a long series, each pixel column keeps its lowest and its highest point. */
 
-/** A point in pixels; `null` is a gap. */
+/** Position in pixels; `null` is a gap. */
 export type Point = readonly [x: number, y: number] | null;
 
-/** Looks besides colour, so that series are distinguished without it. */
+/** Dash patterns of lines, so that series can be distinguished without colours. */
 export const DASHES = ["", "7 4", "2 3", "10 3 2 3", "4 2", "12 4", "2 5", "6 2 2 2 2 2"] as const;
 
-/** How many colours there are. */
+/** Number of colours. */
 const COLOURS = 8;
 
 /**
- * The colour and the texture of a part among so many: after the eighth the colours come again, in another order and
- * with another texture, and the last is not of the colour of the first, beside which it lies.
+ * Return colour and texture of one of `count` parts. After eight parts the colours repeat in another order and with
+ * another texture. The last part lies beside the first one in a pie, so it never gets the same colour.
  */
 export function lookOf(part: number, count: number): [colour: number, texture: number] {
   const round = Math.floor(part / COLOURS);
@@ -20,7 +20,7 @@ export function lookOf(part: number, count: number): [colour: number, texture: n
   return [isBesideFirst ? 2 : colour, round % 3];
 }
 
-/** At most two points a pixel: least and most of each column, gaps kept. */
+/** Return at most two points per pixel, the lowest and the highest of each column; gaps are kept. */
 export function thinned(points: readonly Point[], width: number): readonly Point[] {
   if (points.length <= 4 * width) return points;
   const made: Point[] = [];
@@ -39,7 +39,7 @@ export function thinned(points: readonly Point[], width: number): readonly Point
   return made;
 }
 
-/** A line through points, broken at gaps; a point between gaps is a dot. */
+/** Return a line through points, broken at gaps. A point between two gaps becomes a dot. */
 export function linePath(points: readonly Point[]): string {
   let path = "";
   points.forEach((point, at) => {
@@ -51,7 +51,7 @@ export function linePath(points: readonly Point[]): string {
   return path;
 }
 
-/** The ground between a line and a height. */
+/** Return the area between a line and a base. */
 export function areaPath(points: readonly Point[], base: number): string {
   let path = "";
   let first: Point = null;
@@ -67,7 +67,7 @@ export function areaPath(points: readonly Point[], base: number): string {
   return path;
 }
 
-/** A bar from a height to another, its end rounded. */
+/** Return a bar from a base to an end with rounded corners. */
 export function barPath(x: number, width: number, base: number, end: number): string {
   const radius = Math.min(3, width / 2, Math.abs(end - base));
   const inner = end < base ? end + radius : end - radius;
@@ -75,8 +75,9 @@ export function barPath(x: number, width: number, base: number, end: number): st
   return `M${left},${short(base)}V${short(inner)}Q${left},${short(end)} ${short(x + radius)},${short(end)}H${short(x + width - radius)}Q${right},${short(end)} ${right},${short(inner)}V${short(base)}Z`;
 }
 
-/** A piece of a ring between two turns, from 0 at the top to 1. */
+/** Return a segment of a ring between two angles, given as turns: 0 is the top, 1 is a full turn. */
 export function ringPath(inner: number, outer: number, from: number, to: number): string {
+  // SVG draws nothing for an arc that ends where it starts, so a full ring ends just before its start.
   const end = to - from >= 1 ? from + 0.9999 : to;
   const at = (radius: number, turn: number) =>
     `${short(radius * Math.sin(2 * Math.PI * turn))},${short(-radius * Math.cos(2 * Math.PI * turn))}`;
@@ -84,7 +85,7 @@ export function ringPath(inner: number, outer: number, from: number, to: number)
   return `M${at(outer, from)}A${short(outer)},${short(outer)} 0 ${large} 1 ${at(outer, end)}L${at(inner, end)}A${short(inner)},${short(inner)} 0 ${large} 0 ${at(inner, from)}Z`;
 }
 
-/** A mark around the origin: each look has a form of its own. */
+/** Return a mark around the origin. There are five shapes, selected by the look. */
 export function markPath(look: number, size: number): string {
   const s = short(size);
   const d = short(size * 1.25);

@@ -1,4 +1,4 @@
-/** What changed between two texts. */
+/** The changes between two texts. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
@@ -12,19 +12,20 @@ import { freshId, text } from "../../base/values.js";
 import { addStyles } from "../../style/sheet.js";
 import styles from "../../style/diff.css?inline";
 
-/** Below this many pixels both texts are in one column. */
+/** Width below which both texts are shown in one column. */
 const NARROW_PX = 640;
-/** Rows of one part: only parts in sight are laid out. */
+/** Number of rows in one part. The browser lays out only visible parts. */
 const CHUNK = 150;
 const BUDGET_MS = 8;
 
 type Shown = DiffLine | Fold;
+/** A row of two columns; `null` is an empty side. */
 interface Pair {
   readonly left: DiffLine | null;
   readonly right: DiffLine | null;
 }
 
-/** `<arp-diff>`: lines and words, in one column or side by side. */
+/** `<arp-diff>`: changed lines and words, in one column or side by side. */
 export class ArpDiff extends ComponentElement {
   static override properties: PropertyDeclarations = {
     found: { state: true },
@@ -63,11 +64,13 @@ export class ArpDiff extends ComponentElement {
   protected override willUpdate(changed: PropertyValues): void {
     if (!changed.has("component") || this.component === null) return;
     const { before, after } = this.component.props;
+    // A change of other props, such as the title, must not compare long texts again.
     const key = [before, after];
     if (key.every((one, at) => one === this.#compared[at]) && this.#compared.length > 0) return;
     this.#compared = key;
     this.#colours = null;
     void difference(text(before), text(after)).then((found) => {
+      // Another comparison may have begun meanwhile; its result must not be replaced by this older one.
       if (this.#compared === key) this.found = found;
     });
   }
@@ -101,6 +104,7 @@ export class ArpDiff extends ComponentElement {
     if (place === null || found === null || component === null) return;
     const isSplit = this.isSplit && !this.isNarrow;
     this.#colour(component.props);
+    // Rows are drawn outside of Lit. Drawing them at each update would lose the scroll position and opened folds.
     const key = [found, isSplit, this.#colours, place];
     if (key.every((one, at) => one === this.#drawnFor[at])) return;
     this.#drawnFor = key;
@@ -113,7 +117,7 @@ export class ArpDiff extends ComponentElement {
     );
   }
 
-  /** Reads both texts as code, once the grammars are there. */
+  /** Compute the colours of both texts, as soon as the grammars are loaded. */
   #colour({ before, after, language }: JsonObject): void {
     const name = text(language);
     if (this.#colours !== null || !wantsColours(text(before) + text(after), name)) return;
@@ -121,7 +125,7 @@ export class ArpDiff extends ComponentElement {
     else this.#colours = { before: linesOf(read(text(before), name)), after: linesOf(read(text(after), name)) };
   }
 
-  /** Rows as functions, made when their turn comes. */
+  /** Return a function for each row, so that the nodes are created in slices of time. */
   #rows(rows: readonly Shown[], isSplit: boolean): (() => HTMLTableRowElement)[] {
     if (!isSplit)
       return rows.map(
@@ -141,6 +145,7 @@ export class ArpDiff extends ComponentElement {
     );
   }
 
+  /** Return the three cells of one side. */
   #side(line: DiffLine | null, side: "before" | "after"): HTMLElement[] {
     if (line === null) return [cell("arp-diff-none"), cell("arp-diff-none"), cell("arp-diff-none")];
     return [this.#numberCell(line[side]), this.#signCell(line), this.#textCell(line)];
@@ -178,6 +183,7 @@ export class ArpDiff extends ComponentElement {
     return made;
   }
 
+  /** Return the row with the button that shows the hidden lines. */
   #fold({ lines }: Fold, isSplit: boolean): HTMLTableRowElement {
     const made = cell("arp-diff-fold");
     made.setAttribute("colspan", isSplit ? "6" : "4");
@@ -201,7 +207,7 @@ function cell(className: string): HTMLTableCellElement {
   return Object.assign(document.createElement("td"), { className });
 }
 
-/** Removed lines beside the added lines that came for them. */
+/** Return rows for two columns: removed lines beside the added lines that replace them. */
 function paired(rows: readonly Shown[]): (Pair | Fold)[] {
   const made: (Pair | Fold)[] = [];
   for (let at = 0; at < rows.length;) {
@@ -223,7 +229,7 @@ function paired(rows: readonly Shown[]): (Pair | Fold)[] {
   return made;
 }
 
-/** Colours and marked words over each other. */
+/** Return the nodes of a line with its colours and its marked words; colours are split where a mark begins or ends. */
 function marked(stretches: readonly Stretch[], { segments, kind }: DiffLine): Node[] {
   const made: Node[] = [];
   const rest = stretches.map((stretch) => ({ ...stretch }));
@@ -244,7 +250,7 @@ function marked(stretches: readonly Stretch[], { segments, kind }: DiffLine): No
   return [...made, ...rest.map(stretchNode)];
 }
 
-/** Draws rows a few milliseconds a frame; returns a function that stops it. */
+/** Draw rows, for a few milliseconds per frame so that the page stays responsive. Returns a function that stops it. */
 function inSlices(rows: readonly (() => HTMLTableRowElement)[], place: HTMLElement, isSplit: boolean): () => void {
   let at = 0;
   let isStopped = false;
@@ -262,8 +268,9 @@ function inSlices(rows: readonly (() => HTMLTableRowElement)[], place: HTMLEleme
   return () => (isStopped = true);
 }
 
+/** Append a part with an empty table, and return the body of the table. `rows` reserves its height. */
 function chunk(place: HTMLElement, isSplit: boolean, rows: number): HTMLTableSectionElement {
-  const part = Object.assign(document.createElement("div"), { className: "arp-diff-chunk" }); // a table itself is always laid out
+  const part = Object.assign(document.createElement("div"), { className: "arp-diff-chunk" }); // browsers skip the layout of an invisible block, but not of a table
   part.style.setProperty("--_arp-rows", String(rows));
   const table = Object.assign(document.createElement("table"), { className: isSplit ? "arp-diff-split" : "" });
   table.setAttribute("role", "presentation");

@@ -1,33 +1,34 @@
 /**
- * Which lines of two texts are the same.
+ * Finds the lines that two texts have in common.
  *
- * Theory of operation. Lines that occur once in each text, in the same order, are anchors: they are the
- * same line. What lies between two anchors is short as a rule and goes to jsdiff; what is not, and takes
- * too long, all went and all came. So two long texts that are alike cost what they are long, and the page
- * can breathe between anchors.
+ * Theory of operation. This is a patience diff. Lines that occur exactly once in each text are candidates, and the
+ * longest sequence of them that is in the same order in both texts are the anchors. The gap between two anchors is
+ * usually short, and jsdiff compares it. If that takes too long, all lines of the gap count as removed and added. So
+ * the cost for two long, similar texts grows with their length only, and other tasks of the page can run between two
+ * gaps.
  */
 
 import { diffArrays } from "diff";
 import { breath } from "../table/sort.js";
 
-/** A run of lines of one kind. */
+/** Consecutive lines of one kind. */
 export interface Change {
   readonly kind: "same" | "removed" | "added";
   readonly lines: readonly string[];
 }
 
 const SLICE_MS = 8;
-/** For what lies between two anchors. */
+/** Time limit for comparing one gap. */
 const GAP_TIMEOUT_MS = 30;
 
-/** The lines of a text; a line end at its end begins none. */
+/** Return the lines of a text. A line break at the end of the text does not begin another line. */
 export function linesOfText(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
   return lines;
 }
 
-/** Both texts as runs of lines, in order; runs of one kind never follow each other. */
+/** Return both texts as runs of lines, in order. Two runs in a row always have different kinds. */
 export async function changesOf(before: readonly string[], after: readonly string[]): Promise<Change[]> {
   const changes: { kind: Change["kind"]; lines: string[] }[] = [];
   const add = (kind: Change["kind"], lines: readonly string[]) => {
@@ -50,13 +51,14 @@ export async function changesOf(before: readonly string[], after: readonly strin
   return changes;
 }
 
+/** Return the changes between two anchors. */
 function gap(before: readonly string[], after: readonly string[]): Change[] {
   if (before.length === 0 || after.length === 0)
     return [
       { kind: "removed", lines: before },
       { kind: "added", lines: after },
     ];
-  // Without types that fit read-only arrays; it changes neither.
+  // The types of jsdiff do not accept read-only arrays, but it does not change them.
   const parts = diffArrays(before as string[], after as string[], { timeout: GAP_TIMEOUT_MS });
   if (parts === undefined)
     return [
@@ -69,7 +71,7 @@ function gap(before: readonly string[], after: readonly string[]): Change[] {
   }));
 }
 
-/** Pairs of numbers of lines that are the same for certain: the longest rising run of unique common lines. */
+/** Return the anchors as pairs of indexes, in order. */
 function anchors(before: readonly string[], after: readonly string[]): (readonly [number, number])[] {
   const places = new Map<string, number>();
   const once = (lines: readonly string[]) => {
@@ -86,9 +88,9 @@ function anchors(before: readonly string[], after: readonly string[]): (readonly
   return longestRising(pairs);
 }
 
-/** Of pairs that rise in the first number, the most that rise in the second too. */
+/** Return the longest increasing subsequence by the second number, of pairs that are sorted by the first. */
 function longestRising(pairs: readonly [number, number][]): [number, number][] {
-  const ends: number[] = []; // by length, less one: the pair with the least second number that ends such a run
+  const ends: number[] = []; // at length - 1: index of the pair with the least second number that ends a sequence of that length
   const previous: number[] = [];
   pairs.forEach(([, second], at) => {
     let [low, high] = [0, ends.length];

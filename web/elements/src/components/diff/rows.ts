@@ -1,26 +1,26 @@
-/** The difference of two texts as rows: what went, what came, what stays, with words marked in lines that changed. */
+/** The difference of two texts as rows: removed, added and unchanged lines, with the changed words of a line marked. */
 
 import { diffWordsWithSpace, FILE_HEADERS_ONLY, formatPatch, type StructuredPatchHunk } from "diff";
 import { changesOf, linesOfText } from "./lines.js";
 
-/** A stretch of a line; changed stretches are what the other line does not have. */
+/** A piece of a line. A changed piece is missing in the other line. */
 export interface Segment {
   readonly text: string;
   readonly isChanged: boolean;
 }
 
-/** A line of either text, or of both. */
+/** A line of one text, or of both. */
 export interface DiffLine {
   readonly kind: "same" | "removed" | "added";
-  /** Number in each text, from 1; `null` where it is not. */
+  /** Line number in each text, from 1; `null` if the line is not in that text. */
   readonly before: number | null;
   readonly after: number | null;
   readonly text: string;
-  /** The words that changed, where the line has a partner that is like it. */
+  /** Pieces of the line with the changed words; `null` unless a similar line replaces it, or it replaces one. */
   readonly segments: readonly Segment[] | null;
 }
 
-/** Lines that are the same in both, and not shown until wanted. */
+/** Unchanged lines that are hidden until the user asks for them. */
 export interface Fold {
   readonly kind: "fold";
   readonly lines: readonly DiffLine[];
@@ -32,15 +32,15 @@ export interface Difference {
   readonly removed: number;
 }
 
-/** Unchanged lines around a change that are shown. */
+/** Number of unchanged lines that are shown before and after a change. */
 const CONTEXT = 3;
-/** Longer lines are not compared word by word. */
+/** Most characters of a line that is compared word by word. */
 const LONGEST_LINE = 600;
 const MOST_PAIRS = 400;
-/** So much of a line must stay, or marked words would only confuse. */
+/** Least share of a line that must be unchanged to mark words: with less, the marks would only confuse. */
 const LIKENESS = 0.35;
 
-/** Compares two texts without holding the page up. */
+/** Compare two texts without blocking the page. */
 export async function difference(before: string, after: string): Promise<Difference> {
   const changes = await changesOf(linesOfText(before), linesOfText(after));
   const rows: (DiffLine | Fold)[] = [];
@@ -88,7 +88,7 @@ export async function difference(before: string, after: string): Promise<Differe
   return { rows, added, removed };
 }
 
-/** Unchanged lines: those near a change, and a fold for the rest. */
+/** Return unchanged lines with those far from a change in a fold. */
 function folded(lines: readonly DiffLine[], hasBefore: boolean, hasAfter: boolean): (DiffLine | Fold)[] {
   const head = hasBefore ? CONTEXT : 0;
   const tail = hasAfter ? CONTEXT : 0;
@@ -97,6 +97,12 @@ function folded(lines: readonly DiffLine[], hasBefore: boolean, hasAfter: boolea
   return [...lines.slice(0, head), { kind: "fold", lines: middle }, ...lines.slice(lines.length - tail)];
 }
 
+/**
+ * Return the pieces of a line that is compared with its partner; `null` if they are not compared or too different.
+ *
+ * @param pair Number of the comparison; after `2 * MOST_PAIRS` no words are compared, because that takes too long.
+ * @param leftOut Kind of pieces that belong to the partner only.
+ */
 function words(
   before: string | undefined,
   after: string | undefined,
@@ -115,7 +121,7 @@ function words(
 
 const SIGNS = { same: " ", removed: "-", added: "+" } as const;
 
-/** A difference as `diff -u` would tell it. */
+/** Return a difference in the format of `diff -u`. */
 export function patchOf({ rows }: Difference, oldFileName: string, newFileName: string): string {
   const hunks: StructuredPatchHunk[] = [];
   let hunk: StructuredPatchHunk | null = null;

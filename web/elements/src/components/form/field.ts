@@ -1,4 +1,4 @@
-/** One field of a form: what it is made of, what it answers, what is wrong with it. */
+/** One field of a form: its control, its value, and its validation. */
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
@@ -8,13 +8,13 @@ import { isObject, list, number, oneOf, text } from "../../base/values.js";
 
 const KINDS = ["text", "textarea", "select", "checkbox", "number", "date", "email", "password", "file"] as const;
 
-/** A choice of a `select`. */
+/** An option of a `select`. */
 export interface FieldChoice {
   readonly label: string;
   readonly value: Json;
 }
 
-/** A field as it is drawn. */
+/** A field with all defaults filled in. */
 export interface FormField {
   readonly name: string;
   readonly label: string;
@@ -28,7 +28,7 @@ export interface FormField {
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-/** Reads a field; one without a name cannot be answered and is none. */
+/** Return a field from its props; `null` without a name, because its value could not be sent. */
 export function fieldOf(given: JsonObject): FormField | null {
   const name = text(given.name);
   if (name === "") return null;
@@ -47,7 +47,7 @@ export function fieldOf(given: JsonObject): FormField | null {
   };
 }
 
-/** What a control answers; `undefined` where nothing was entered. */
+/** Return the value of a control; `undefined` if nothing was entered. */
 export function valueOf({ kind, choices }: FormField, control: Control): Json | undefined {
   if (kind === "checkbox") return (control as HTMLInputElement).checked;
   if (kind === "file" || control.value === "") return undefined;
@@ -55,7 +55,7 @@ export function valueOf({ kind, choices }: FormField, control: Control): Json | 
   return kind === "number" ? (control as HTMLInputElement).valueAsNumber : control.value;
 }
 
-/** What is wrong with what was entered, in the reader's words; empty if nothing is. */
+/** Return what is wrong with a value, in the reader's language; empty if it is valid. */
 export function faultOf({ kind, rules }: FormField, control: Control, t: Translate): string {
   const { validity } = control;
   const count = [...control.value].length;
@@ -79,7 +79,10 @@ export function faultOf({ kind, rules }: FormField, control: Control, t: Transla
   return most !== null && count > most ? ruleMessage || t("tooLong", { count: most }) : "";
 }
 
-/** Whether digits of a number would be lost; written with an exponent, a very large one is meant to be about that large. */
+/**
+ * Return whether a number would be sent with other digits than the user entered. A very large number with an exponent
+ * is accepted, because it is an approximation anyway.
+ */
 function isRounded(written: string): boolean {
   const size = Math.abs(Number(written));
   return size > Number.MAX_SAFE_INTEGER && (size < 1e21 || !/e/i.test(written));
@@ -90,7 +93,7 @@ function limitOf(limit: Json | undefined, kind: FormField["kind"], t: Translate)
   return typeof limit === "number" ? t.number(limit) : text(limit);
 }
 
-/** An answer in words: for a form that is done. */
+/** Return a value as text, for the summary of an answered form. */
 export function valueText({ kind, choices }: FormField, value: Json | undefined, t: Translate): string {
   if (kind === "password") return value == null ? "" : "••••••";
   if (typeof value === "boolean") return t(value ? "confirm" : "deny");
@@ -101,12 +104,12 @@ export function valueText({ kind, choices }: FormField, value: Json | undefined,
   return typeof value === "number" ? t.number(value, { maximumFractionDigits: 20, useGrouping: false }) : text(value);
 }
 
-/** Whether a field is a choice that has been made. */
+/** Return whether a field is a `select` with a valid initial value. */
 function isChosen({ kind, choices, value }: FormField): boolean {
   return kind === "select" && choices.some((choice) => choice.value === value);
 }
 
-/** A labelled control with its error. `check` is called when it loses focus or changes after an error. */
+/** Return a labelled control with its error. `check` is called when the value changes. */
 export function fieldRow(field: FormField, id: string, fault: string, t: Translate, check: () => void): TemplateResult {
   const hint = field.kind === "password" ? t("secretHint") : "";
   const described = [fault && `${id}-fault`, hint && `${id}-hint`].filter(Boolean).join(" ") || nothing;
@@ -119,8 +122,8 @@ export function fieldRow(field: FormField, id: string, fault: string, t: Transla
   </div>`;
 }
 
-// What an agent gives as value is in `value`/`checked` attributes: Lit sets an attribute only when it
-// changes, so what somebody has typed stays when the form is drawn again.
+// The initial value is set by the attributes `value` and `checked` (`defaultValue` in a textarea), which do not change
+// a control that the user has edited. With the properties, drawing the form again could overwrite what was typed.
 function controlOf(
   field: FormField,
   id: string,

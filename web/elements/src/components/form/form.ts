@@ -1,4 +1,4 @@
-/** Fields that are sent together. */
+/** Fields that are sent together as one answer. */
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
@@ -13,11 +13,11 @@ import { sentence } from "../../base/wrong.js";
 import { faultOf, fieldOf, fieldRow, valueText, valueOf, type FormField } from "./field.js";
 import { QuestionElement } from "../question.js";
 
-/** `<arp-form>`: a native form; checked here in the reader's language and once more by the server. */
+/** `<arp-form>`: a native form. It is validated here, in the reader's language, and again by the server. */
 export class ArpForm extends QuestionElement {
   static override properties: PropertyDeclarations = { faults: { state: true } };
 
-  /** By name of the field. */
+  /** Errors of the last validation here, by name of the field. */
   declare faults: ReadonlyMap<string, string>;
   #refusal: unknown = null;
 
@@ -53,7 +53,7 @@ export class ArpForm extends QuestionElement {
     return `${this.titleId}-${[...name].map((sign) => (/\w/.test(sign) ? sign : `-${(sign.codePointAt(0) as number).toString(16)}`)).join("")}`;
   }
 
-  /** What is wrong with a field: by our check, or by that of the server. */
+  /** Return the error of a field, from the validation here or from the server. */
   #faultOf({ name }: FormField): string {
     const own = this.faults.get(name);
     if (own !== undefined) return own;
@@ -65,7 +65,7 @@ export class ArpForm extends QuestionElement {
     return this.querySelector<HTMLInputElement>(`#${this.#idOf(field)}`);
   }
 
-  /** A field that was wrong is checked again as soon as it changes. */
+  /** Validate a field again if it has an error. Others wait for the submit: half-typed values are often invalid. */
   #recheck(field: FormField): void {
     const control = this.#control(field);
     if (control === null || !this.faults.has(field.name)) return;
@@ -87,6 +87,7 @@ export class ArpForm extends QuestionElement {
       const fault = faultOf(field, control, this.t);
       if (fault !== "") faults.set(field.name, fault);
       const value = valueOf(field, control);
+      // A plain assignment to a field named `__proto__` would set the prototype and lose the value.
       if (value !== undefined) Object.defineProperty(values, field.name, { value, enumerable: true });
       if (field.kind === "file")
         for (const file of control.files ?? []) files.push({ part: `fields.${field.name}`, file });
@@ -100,7 +101,7 @@ export class ArpForm extends QuestionElement {
     }
   }
 
-  /** A refusal of the server brings the focus to the field that it names. */
+  /** Move the focus to the field that a new refusal of the server names. */
   protected override drawn(): void {
     const error = this.pending?.error ?? null;
     if (error === this.#refusal) return;

@@ -1,25 +1,26 @@
 /**
- * Numbers that line up at their decimal points. What a cell lacks of the longest end in its column is written
- * unseen after it, by a style: so the number is copied, sorted and read aloud as it is, in any font.
+ * Aligns the numbers of a column at their decimal points. If a number ends sooner than the longest ending in its
+ * column, a style adds the missing characters invisibly. So the alignment works in any font, and the text of the cell
+ * stays the plain number for copying, sorting and screen readers.
  */
 
 import { written } from "./figures.js";
 import type { Row } from "./sort.js";
 
-/** How the numbers of a column end at most. */
+/** Longest ending of the numbers in a column. */
 export interface Tail {
-  /** Digits after the point. */
+  /** Number of digits after the decimal point. */
   readonly digits: number;
-  /** What follows them: `" %"`, or nothing. */
+  /** Sign after the digits, such as `" %"`; may be empty. */
   readonly sign: string;
 }
 
 const ENDS = /\d(?:\.(\d+))?(\s*[%€]?)$/;
 const HAS_EXPONENT = /\de[-+]?\d/i;
-/** More digits than this are those of a mistake: a column is not widened for them. */
+/** Most digits that widen a column; a number with more is probably a mistake. */
 const MOST_DIGITS = 20;
 
-/** The longest end in a column of numbers. */
+/** Return the longest ending in a column of numbers. */
 export function tailOf(rows: readonly Row[], column: number, decimals: number | null = null): Tail {
   let [digits, sign] = [0, ""];
   for (const row of rows) {
@@ -33,7 +34,7 @@ export function tailOf(rows: readonly Row[], column: number, decimals: number | 
   return { digits, sign };
 }
 
-/** What a number lacks of that end, as characters of the same width. */
+/** Return the characters that a number lacks of the longest ending, as digits and signs of the same width. */
 export function missing(shown: string, { digits, sign }: Tail): string {
   const own = digits === 0 && sign === "" ? null : endOf(shown);
   if (own === null || own.digits > digits) return "";

@@ -1,15 +1,16 @@
-/** Reports at which sides of a box there is more to scroll to. */
+/** Reports on which sides of a box there is more content to scroll to. */
 
 /**
- * Keeps `data-more` of a frame up to date: `start`, `end`, both or nothing. `--_arp-bar` is what a scroll bar at
- * the end takes. The box is asked only after a layout or before anything has changed, so that asking lays nothing out.
+ * Keep the attribute `data-more` of a frame up to date (`start`, `end`, both, or empty), and the property `--_arp-bar`
+ * (width of a scroll bar at the end). The box is measured only right after a layout or before a change, because
+ * otherwise the browser would have to compute the layout once more for it.
  *
- * @returns Ends it.
+ * @returns A function that stops this.
  */
 export function watchEdges(frame: HTMLElement, box: HTMLElement, content: Element): () => void {
   const look = (): void => {
     const { scrollLeft, scrollWidth, clientWidth, offsetWidth } = box;
-    const gone = Math.abs(scrollLeft); // from right to left it counts below zero
+    const gone = Math.abs(scrollLeft); // negative in right-to-left text
     const more = [gone > 1 ? "start" : "", scrollWidth - clientWidth - gone > 1 ? "end" : ""].join(" ").trim();
     if (frame.dataset.more !== more) frame.dataset.more = more;
     const bar = `${offsetWidth - clientWidth}px`;

@@ -1,23 +1,23 @@
 /**
- * How the numbers of a column are written: all with as many decimals as the one that has most, so that they can
- * be compared at a glance. What arithmetic has left behind (`12.330000000000002`) is not shown.
+ * Formats the numbers of a column. All get the same number of decimals, that of the number with most, so that they can
+ * be compared at a glance. Rounding errors of floating-point arithmetic (`12.330000000000002`) are not shown.
  */
 
 import type { CellValue, Row } from "./sort.js";
 
-/** A double is exact to so many digits; what is behind them is noise of arithmetic. */
+/** Number of decimal digits that a double holds exactly; later digits may be rounding errors. */
 const EXACT_DIGITS = 15;
-/** Numbers that people enter or measure have at most so many decimals; more are those of a computation. */
+/** Most decimals of numbers that people enter or measure; numbers with more are results of a computation. */
 const MOST_DECIMALS = 6;
-/** Digits of the smallest of computed numbers that are shown. */
+/** Significant digits that are shown of the smallest number in a column of computed numbers. */
 const SIGNIFICANT = 4;
 
-/** A number without the noise of arithmetic. */
+/** Return a number without rounding errors. */
 export function withoutNoise(value: number): number {
   return Number.isInteger(value) ? value : Number(value.toPrecision(EXACT_DIGITS));
 }
 
-/** How many decimals the numbers of a column get; `null`: each as it is. */
+/** Return the number of decimals for a column; `null` shows each number as it is. */
 export function decimalsOf(rows: readonly Row[], column: number): number | null {
   let [most, least] = [0, Infinity];
   for (const row of rows) {
@@ -33,7 +33,7 @@ export function decimalsOf(rows: readonly Row[], column: number): number | null 
   return wanted <= MOST_DECIMALS ? Math.max(2, wanted) : null;
 }
 
-/** A number of a column with so many decimals. */
+/** Return a cell as text; numbers get the given number of decimals. */
 export function written(value: CellValue | undefined, decimals: number | null): string {
   if (typeof value !== "number") return value == null ? "" : String(value);
   return decimals === null || Math.abs(value) >= 1e21 ? String(withoutNoise(value)) : value.toFixed(decimals);

@@ -1,41 +1,42 @@
 /**
- * The rows of a table. Few rows all are in the page; of many only those in sight, between two
- * spacers, all of one height.
+ * The rows of a table. A short table has all rows in the document. A long table has only the visible ones, between two
+ * spacers with the height of the rest; all its rows have the same height.
  *
- * Theory of operation. Near by, rows that stay in sight stay as they are, and some more are ready at both
- * ends. Far away the rows that are there show others, and only as many as are in sight: while somebody
- * scrolls fast those beyond go unseen. They come when scrolling rests.
+ * Theory of operation. After a short scroll, the rows that are still visible keep their nodes, and `SPARE` rows are
+ * drawn beyond both ends. After a long jump, the existing nodes get the content of the new rows, which is cheaper than
+ * new nodes, and only visible rows are drawn: during fast scrolling, spare rows would be thrown away unseen. They are
+ * drawn when scrolling has paused.
  */
 
 import { missing, type Tail } from "./decimals.js";
 import type { Row } from "./sort.js";
 
-/** From so many rows on, only those in sight are drawn. */
+/** Most rows that are all drawn; of a longer table only the visible rows are. */
 export const WINDOWED = 200;
-/** Rows drawn beyond both ends of what is in sight. */
+/** Number of rows drawn beyond each end of the visible ones. */
 const SPARE = 8;
-/** Scrolling rests when nothing has moved for so long. */
+/** Time without scrolling after which scrolling counts as paused. */
 const REST_MS = 100;
 const [GUESSED_ROW_PX, GUESSED_BOX_PX] = [37, 500];
 const MARKED = "arp-marked";
 
-/** How cells are drawn. */
+/** Options for drawing rows. */
 export interface RowLook {
-  /** The class of each column's cells. */
+  /** Class name for the cells of each column. */
   readonly classes: readonly string[];
-  /** How the numbers of each column end; `null` where there are others than numbers. */
+  /** Longest ending of the numbers in each column; `null` if the column has other values too. */
   readonly tails?: readonly (Tail | null)[];
-  /** How many decimals the numbers of each column get. */
+  /** Number of decimals in each column; `null` shows each number as it is. */
   readonly decimals?: readonly (number | null)[];
   text(value: Row[number] | undefined, column: number): string;
-  /** All of a cell that is shown rounded; `null` of any other. */
+  /** Return the full text of a cell that is shown rounded; `null` for any other cell. */
   whole?(value: Row[number] | undefined, column: number): string | null;
   isMarked(number: number): boolean;
-  /** Draws the cell that is before the others, and draws it again in a row that is there. */
+  /** Draws or updates a cell before the others, such as a checkbox. */
   lead?(row: HTMLTableRowElement, number: number): void;
 }
 
-/** Draws rows into a `tbody` whose scrolling box is `box`. */
+/** Draws rows into a `tbody` that scrolls in `box`. */
 export class TableRows {
   readonly #body: HTMLTableSectionElement;
   readonly #box: HTMLElement;
@@ -56,12 +57,12 @@ export class TableRows {
     box.addEventListener("scroll", () => this.look(), { passive: true });
   }
 
-  /** Whether only rows in sight are drawn. */
+  /** Whether only visible rows are drawn. */
   get isWindowed(): boolean {
     return !this.#all && this.#order.length > WINDOWED;
   }
 
-  /** Shows rows in an order; those that are shown already and did not change keep their nodes. */
+  /** Show rows in an order; unchanged rows that are already shown keep their nodes. */
   show(rows: readonly Row[], order: ArrayLike<number>, look: RowLook): void {
     const isSameLook = JSON.stringify(this.#look) === JSON.stringify(look) && !this.#look?.lead === !look.lead;
     for (const [number, node] of this.#made) {
@@ -80,52 +81,55 @@ export class TableRows {
     this.look();
   }
 
-  /** The row of this number, if it is in the page. */
+  /** Return the node of a row by its index in `rows`, if it is in the document. */
   nodeOf(number: number): HTMLTableRowElement | undefined {
     return this.#made.get(number);
   }
 
-  /** All rows, for paper; or again only those in sight. */
+  /** Draw all rows, for printing, or again only the visible ones. */
   showAll(all: boolean): void {
     this.#all = all;
     this.look();
   }
 
-  /** Draws what is in sight now. */
+  /** Draw the rows that are visible now. */
   look(): void {
     clearTimeout(this.#resting);
     if (!this.isWindowed) return this.#draw(0, this.#order.length, false);
     const [first, end] = this.#window(0);
     let drawn = 0;
     for (let at = first; at < end; at += 1) drawn += Number(this.#made.has(this.#order[at] as number));
+    // Fewer than half of the visible rows have a node: this was a long jump.
     const isFar = 2 * drawn < end - first;
     if (isFar) this.#resting = setTimeout(() => this.look(), REST_MS);
     this.#draw(...this.#window(isFar ? 0 : SPARE), isFar);
+    // The first drawing guesses the height of a row. With the measured height, other rows are visible.
     if (this.#measure()) this.look();
   }
 
-  /** The rows in sight, and so many beyond. */
+  /** Return the range of the visible rows, extended by `spare` rows at each end. */
   #window(spare: number): [first: number, end: number] {
     const { length } = this.#order;
-    // What was never drawn is at its top: to ask would have the page laid out once more.
+    // A table that was never drawn is scrolled to its top. Reading that from the box would force another layout.
     const { scrollTop, clientHeight } = this.#isNew ? { scrollTop: 0, clientHeight: GUESSED_BOX_PX } : this.#box;
     const first = Math.max(0, Math.min(Math.floor(scrollTop / this.#height) - spare, length - 1));
-    const even = first - (first % 2); // stripes stay where they are
+    const even = first - (first % 2); // an odd first row would swap the colours of the stripes
     return [even, Math.min(length, even + Math.ceil((clientHeight || GUESSED_BOX_PX) / this.#height) + 2 * spare + 2)];
   }
 
-  /** Draws these rows; `anew`: they are others than those that are there. */
-  #draw(first: number, end: number, anew: boolean): void {
+  /** Draw a range of rows; with `isFar` the existing nodes are reused for the new rows. */
+  #draw(first: number, end: number, isFar: boolean): void {
     this.#isNew = false;
     const wanted = Array.from({ length: end - first }, (_, at) => this.#order[first + at] as number);
-    // Rows then keep their places and show others: new ones would want their styles again. What is selected stays what it was.
+    // Reused nodes need no new computation of styles. They are not reused while the user has selected text in the
+    // table: the selection would suddenly contain the text of other rows.
     const free =
-      anew && !this.#isSelected() ? [...this.#made.values()].filter((node) => node.className !== MARKED) : [];
+      isFar && !this.#isSelected() ? [...this.#made.values()].filter((node) => node.className !== MARKED) : [];
     const kept = free.length > 0 ? new Map<number, HTMLTableRowElement>() : this.#made;
     this.#made = new Map(wanted.map((number) => [number, kept.get(number) ?? this.#make(number, free.shift())]));
     const nodes = [...this.#made.values()];
     for (const [number, node] of this.#made) this.#look?.lead?.(node, number);
-    nodes.forEach((node, at) => node.setAttribute("aria-rowindex", String(first + at + 2))); // the head is the first
+    nodes.forEach((node, at) => node.setAttribute("aria-rowindex", String(first + at + 2))); // counts from 1, and the header is row 1
     this.#above = this.#spacer(this.#above, first);
     this.#below = this.#spacer(this.#below, this.#order.length - end);
     this.#place([this.#above, ...nodes, this.#below].filter((node) => node !== null));
@@ -136,7 +140,7 @@ export class TableRows {
     return selection !== null && !selection.isCollapsed && selection.containsNode(this.#body, true);
   }
 
-  /** Puts nodes in order, moving only those that are elsewhere. */
+  /** Put nodes in order; nodes that are already in the right place are not moved. */
   #place(nodes: readonly HTMLTableRowElement[]): void {
     const placed = new Set<Element>(nodes);
     for (const node of [...this.#body.children]) if (!placed.has(node)) node.remove();
@@ -156,7 +160,7 @@ export class TableRows {
     return made;
   }
 
-  /** A row, made of a free one if there is one. */
+  /** Return the node of a row; a free node is reused if there is one. */
   #make(number: number, free?: HTMLTableRowElement): HTMLTableRowElement {
     const look = this.#look as RowLook;
     const row = this.#rows[number] ?? [];
@@ -184,7 +188,7 @@ export class TableRows {
     return node;
   }
 
-  /** Takes the height of a row as it is drawn; returns whether it is another one than thought. */
+  /** Measure the height of a drawn row. Returns whether it differs from the assumed one. */
   #measure(): boolean {
     const row = this.#body.querySelector<HTMLElement>("tr:not(.arp-spacer)");
     const height = row?.getBoundingClientRect().height ?? 0;
@@ -194,7 +198,10 @@ export class TableRows {
   }
 }
 
-/** Writes a cell. Its text is changed in place, unless somebody else put something around it: a translator, say. */
+/**
+ * Set the text of a cell. A single text node is changed in place. If a browser extension such as a translator has put
+ * elements around it, the whole content is replaced; otherwise its translation of the old text would stay.
+ */
 function say(cell: Element, words: string): void {
   const [text, more] = cell.childNodes;
   if (text instanceof Text && more === undefined) text.data = words;

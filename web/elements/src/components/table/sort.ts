@@ -1,21 +1,21 @@
-/** Sorting rows as people expect it: numbers by size, dates by time, text by the rules of the language. */
+/** Sorts rows: numbers by size, dates by time, text by the rules of the language. */
 
 export type CellValue = string | number | boolean | null;
 export type Row = readonly CellValue[];
 export type Direction = "ascending" | "descending";
 
-/** What a column holds. */
+/** Type of the values in a column. */
 export type ColumnKind = "number" | "date" | "text";
 
 const DATE = /^\d{4}-\d{2}(?:-\d{2})?(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 const NUMBER =
   /^[-+−]?\s*[$€£¥]?\s*[-+−]?\d{1,3}(?:[, \u00a0\u202f']?\d{3})*(?:\.\d+)?\s*[%€]?$|^[-+−]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
-/** So many rows decide what a column holds. */
+/** Number of rows that decide the type of a column. */
 const SAMPLE = 200;
-/** Longer sorts are done in pieces. */
+/** Time after which a sort pauses, so that the page stays responsive. */
 const SLICE_MS = 8;
 
-/** What most of a column is, looking at its first rows. */
+/** Return the type of a column: `number` or `date` if all non-empty cells in its first rows fit, otherwise `text`. */
 export function columnKind(rows: readonly Row[], column: number): ColumnKind {
   const sample = rows
     .slice(0, SAMPLE)
@@ -27,7 +27,7 @@ export function columnKind(rows: readonly Row[], column: number): ColumnKind {
   return sample.every((value) => typeof value === "string" && DATE.test(value.trim())) ? "date" : "text";
 }
 
-/** A cell's number: also of `1,234.50`, `$5` and `12 %`; `NaN` if it is none. */
+/** Return a cell as a number, also `1,234.50`, `$5` and `12 %`; `NaN` if it is not a number. */
 export function numberOf(value: CellValue | undefined): number {
   if (typeof value === "number") return value;
   if (typeof value !== "string") return Number.NaN;
@@ -39,7 +39,7 @@ function bareOf(value: string): string {
   return value.replace(/[\s\u00a0\u202f,'$€£¥%]/g, "").replace("−", "-");
 }
 
-/** The numbers of the rows in sorted order; equal rows keep their order, empty cells come last. */
+/** Return the indexes of the rows in sorted order. Equal rows keep their order, and empty cells come last. */
 export async function sorted(
   rows: readonly Row[],
   column: number,
@@ -68,7 +68,10 @@ export async function sorted(
   });
 }
 
-/** The order of two whole numbers that are the same number here, since they have too many digits; 0 of all others. */
+/**
+ * Compare two whole numbers, written as texts, that are equal as doubles because they have too many digits.
+ * Returns 0 for all other values.
+ */
 function orderOfDigits(first: CellValue | undefined, second: CellValue | undefined): number {
   if (typeof first !== "string" || typeof second !== "string" || Math.abs(numberOf(first)) <= Number.MAX_SAFE_INTEGER)
     return 0;
@@ -78,7 +81,10 @@ function orderOfDigits(first: CellValue | undefined, second: CellValue | undefin
   return difference === 0n ? 0 : difference < 0n ? -1 : 1;
 }
 
-/** A stable merge sort from the bottom up that lets the page breathe. */
+/**
+ * Return the indexes from 0 to `length` in sorted order, by a stable bottom-up merge sort. Unlike `Array.sort` it can
+ * pause, so a long table does not block the page.
+ */
 async function mergeSorted(length: number, compare: (one: number, other: number) => number): Promise<Int32Array> {
   let from = Int32Array.from({ length }, (_, at) => at);
   let to = new Int32Array(length);
@@ -111,7 +117,7 @@ function merge(
   }
 }
 
-/** Lets other tasks run. */
+/** Pause, so that other tasks of the page can run. Unlike `setTimeout`, a message is not delayed by the browser. */
 export function breath(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

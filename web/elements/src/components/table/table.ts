@@ -1,4 +1,4 @@
-/** Rows under headers. */
+/** A table: rows under headers. */
 
 import { questionState, type Json, type JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
@@ -23,10 +23,10 @@ interface Sheet {
   readonly name: string;
   readonly headers: readonly string[];
   readonly rows: readonly Row[];
-  /** Of each column; there may be more than headers. */
+  /** Type of each column; there may be more columns than headers. */
   readonly kinds: readonly ColumnKind[];
   readonly tails: readonly (Tail | null)[];
-  /** How many decimals the numbers of each column get; `null`: each as it is. */
+  /** Number of decimals in each column; `null` shows each number as it is. */
   readonly decimals: readonly (number | null)[];
   readonly marked: ReadonlySet<number>;
 }
@@ -39,16 +39,23 @@ interface Sorting {
 type Format = "CSV" | "TSV" | "Markdown";
 
 const exporters = () => import("@agent-rendering/core/export");
-/** A column is at least and at most so wide, in characters, where only rows in sight are drawn. */
+/**
+ * Limits of a column's width in characters, in long tables. There only visible rows are drawn, so widths by content
+ * would change while the user scrolls.
+ */
 const [NARROWEST, WIDEST] = [6, 34];
-/** Elsewhere columns share the room: words up to so many characters stay on one line, others on lines of at least so many. A digit is wider than most letters. */
+/**
+ * In short tables columns share the width. A text of up to `WORDS` characters stays on one line; the column of a
+ * longer one is at least `LEAST_LINE` to `LONGEST_LINE` characters wide. The unit is a digit, which is wider than most
+ * letters.
+ */
 const [WORDS, LEAST_LINE, LONGEST_LINE] = [16, 14, 26];
-/** With fewer columns than this, long texts may become narrower. */
+/** Number of columns below which columns of long texts get only the least width. */
 const MANY = 4;
-/** A table of so many rows shows whole, without a scroll bar of its own. */
+/** Most rows of a table that is shown whole, without a scroll bar of its own. */
 const SHORT = 12;
 
-/** `<arp-table>`: to sort, to filter, to take along; and to select rows, where the agent wants some. */
+/** `<arp-table>`: rows can be sorted, filtered, copied and saved, and selected if the agent asks for that. */
 export class ArpTable extends QuestionElement {
   static override properties: PropertyDeclarations = {
     chosen: { state: true },
@@ -61,17 +68,17 @@ export class ArpTable extends QuestionElement {
   declare chosen: number;
   declare wanted: string;
   declare sorting: Sorting | null;
-  /** The rows in sorted order; `null` as they came. */
+  /** Indexes of the rows in sorted order; `null` for the order of the agent. */
   declare order: Int32Array | null;
-  /** The numbers of the rows that are selected and not sent yet. */
+  /** Indexes of the rows that are selected and not sent yet. */
   declare picked: ReadonlySet<number>;
   readonly #id = freshId("table");
   #rows: TableRows | null = null;
   #unwatch: (() => void) | null = null;
   #sheets: readonly Sheet[] = [];
-  /** The numbers of the rows that are shown, in order. */
+  /** Indexes of the rows that pass the filter, in order. */
   #shown: readonly number[] = [];
-  /** The rows as they are searched; made with the first search. */
+  /** Searchable text of each row; created with the first search. */
   #searchable: readonly string[] | null = null;
   #runs = 0;
 
@@ -95,7 +102,7 @@ export class ArpTable extends QuestionElement {
     this.#unwatch = null;
   }
 
-  /** Watches the sides of the box, once it is there. */
+  /** Watch the edges of the scrolling box, as soon as it is drawn. */
   #watch(): void {
     const box = this.querySelector<HTMLElement>(".arp-table-scroll");
     const table = box?.querySelector("table");
@@ -112,7 +119,8 @@ export class ArpTable extends QuestionElement {
     if (changed.has("component")) {
       const { props } = this.component;
       const tabs = objects(props.tabs);
-      // Where rows are selected they are its own, which then are before those of its tabs.
+      // Only the component's own rows can be selected. In such a table they are the first sheet, and tabs follow.
+      // Without selection the tabs replace them.
       this.#sheets = (
         tabs.length === 0 ? [props] : asks ? [{ ...props, name: text(props.title) || "–" }, ...tabs] : tabs
       ).map(sheetOf);
@@ -157,7 +165,7 @@ export class ArpTable extends QuestionElement {
     </section>`;
   }
 
-  /** Whether rows can be selected, or could be: those of tabs cannot. */
+  /** Whether the sheet shows checkboxes, also after the answer. Rows of tabs cannot be selected. */
   get #picks(): boolean {
     return (
       this.component !== null &&
@@ -166,7 +174,7 @@ export class ArpTable extends QuestionElement {
     );
   }
 
-  /** The rows that are selected, or that were. */
+  /** Indexes of the selected rows: the current selection, or the answer. */
   get #taken(): ReadonlySet<Json> {
     const { given, open, picked } = this;
     if (open) return picked;
@@ -181,7 +189,7 @@ export class ArpTable extends QuestionElement {
     this.picked = picked;
   }
 
-  /** The box before a row's cells. */
+  /** Draw or update the checkbox before the cells of a row. */
   #box(row: HTMLTableRowElement, at: number, taken: ReadonlySet<Json>, isOpen: boolean): void {
     let box = row.querySelector<HTMLInputElement>(".arp-pick > input");
     if (box === null) {
@@ -265,7 +273,7 @@ export class ArpTable extends QuestionElement {
     saveFile(fileName(name, "csv"), `\ufeff${await this.#as("CSV")}`, "text/csv");
   }
 
-  /** The row of this number as it shows now; `null` if it does not. */
+  /** Return the node of a row by its index; `null` if it is not in the document. */
   rowOf(number: number): HTMLElement | null {
     return this.#rows?.nodeOf(number) ?? null;
   }
@@ -275,7 +283,7 @@ export class ArpTable extends QuestionElement {
     this.sorting = this.order = null;
   }
 
-  /** Sorts; a sort that was begun later wins. */
+  /** Sort the rows. The result is dropped if another sort began meanwhile: it would show an outdated order. */
   async #sort(sorting: Sorting, isAnnounced: boolean): Promise<void> {
     const run = (this.#runs += 1);
     const { rows, headers } = this.#sheet;
@@ -310,13 +318,13 @@ export class ArpTable extends QuestionElement {
       : written(cell, this.#sheet.decimals[column] ?? null);
   }
 
-  /** A cell as it shows, and all of its digits where some do not. */
+  /** Return the text of a cell as shown, and for a rounded number all its digits as well. */
   #searchText(cell: CellValue | undefined, column: number): string {
     const whole = this.#wholeText(cell, column);
     return whole === null ? this.#cellText(cell, column) : `${this.#cellText(cell, column)}\n${whole}`;
   }
 
-  /** All digits of a number that is shown rounded; `null` of any other cell. */
+  /** Return all digits of a number that is shown rounded; `null` for any other cell. */
   #wholeText(cell: CellValue | undefined, column: number): string | null {
     return typeof cell === "number" && Number(this.#cellText(cell, column)) !== withoutNoise(cell)
       ? String(withoutNoise(cell))
@@ -327,7 +335,8 @@ export class ArpTable extends QuestionElement {
     const body = this.querySelector("tbody");
     const box = this.querySelector<HTMLElement>(".arp-table-scroll");
     if (body === null || box === null) return;
-    this.#watch(); // before the rows listen: it asks the box, they change it
+    // Before the rows: this measures the box and they change it. In the other order each change would force a layout.
+    this.#watch();
     if (this.#rows === null || !body.hasChildNodes()) this.#rows = new TableRows(body, box);
     const { rows, kinds, tails, decimals, marked } = this.#sheet;
     const { open } = this;
@@ -346,7 +355,7 @@ export class ArpTable extends QuestionElement {
 
 function sheetOf({ name, headers, rows, highlight }: JsonObject): Sheet {
   const names = list(headers).map(text);
-  // Rows as they are stay the same arrays, by which their nodes are known again.
+  // Well-formed rows stay the same arrays: `TableRows` compares them by identity to keep the nodes of unchanged rows.
   const cells = list(rows).map((row) =>
     Array.isArray(row) && row.every(isCell)
       ? (row as Row)
@@ -370,14 +379,14 @@ function isCell(value: Json): value is CellValue {
   return value === null || typeof value !== "object";
 }
 
-/** How wide columns are, in characters, by what is in them. */
+/** Return the widths of the columns in characters, by their content. */
 function widths(sheet: Sheet): number[] {
   return sheet.headers.map((header, at) =>
     Math.min(WIDEST, Math.max(NARROWEST, [...header].length + 5, longest(sheet, at) + 3)),
   );
 }
 
-/** How wide columns of words must be at least, in characters, so that none is squeezed to a word a line. */
+/** Return the least width of each text column in characters, so that no column shrinks to one word per line. */
 function leastWidths(sheet: Sheet): number[] {
   return sheet.headers.map((_, at) => {
     const most = sheet.kinds[at] === "text" ? longest(sheet, at) : 0;
@@ -387,7 +396,7 @@ function leastWidths(sheet: Sheet): number[] {
   });
 }
 
-/** The longest cell of a column in characters, looking at 500 rows. */
+/** Return the length of the longest cell of a column in characters, in a sample of at most 500 rows. */
 function longest({ rows, tails, decimals }: Sheet, column: number): number {
   const tail = tails[column];
   let most = 0;
