@@ -1,6 +1,6 @@
 /**
- * Completes a drawing before the browser paints: elements that Lit would update in a later microtask are drawn at once,
- * so that half of a change is never visible.
+ * Completes a drawing at once. Lit would update the elements below in later microtasks; here they are updated before
+ * `drawAll` returns, so that half of a change is never visible.
  *
  * Theory of operation. Each element of this package reports its requested updates (`noted`). `drawAll` collects the
  * elements that request an update during the drawing, and performs these updates. They may request more, which are

@@ -68,6 +68,7 @@ export class ArpPicture extends ArpElement {
   async #failed(url: string): Promise<void> {
     this.isBroken = true;
     const { client } = this.context;
+    // Only once per address: a file that is gone would be requested again and again.
     if (client === null || this.#retried === url || !new URL(url, document.baseURI).pathname.includes("/_api/blobs/"))
       return;
     this.#retried = url;

@@ -33,7 +33,7 @@ export class CodeLines {
     this.#language = language;
     // Coloured lines have no single text node to append to, so they are drawn again.
     if (shown === null || before !== "" || !whole.startsWith(shown)) this.#begin(whole.split("\n"));
-    else this.#goOn(whole.slice(shown.length).split("\n"), whole);
+    else this.#append(whole.slice(shown.length).split("\n"), whole);
     if (language !== "" && !this.#isLong) this.#colour(whole, language);
   }
 
@@ -44,8 +44,9 @@ export class CodeLines {
   }
 
   /** Append to the last line, then add lines. */
-  #goOn([end = "", ...lines]: readonly string[], whole: string): void {
+  #append([end = "", ...lines]: readonly string[], whole: string): void {
     if (end !== "") this.#last.insertData(this.#last.length - 1, end);
+    // The code has become too long for a box per line, so it is drawn again in larger boxes.
     if (!this.#isLong && this.#place.childElementCount + lines.length > MOST_LINES) this.#begin(whole.split("\n"));
     else this.#put(lines);
   }

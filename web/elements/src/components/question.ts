@@ -42,14 +42,14 @@ export abstract class QuestionElement extends ComponentElement {
     if (changed.has("component") && this.component && questionState(this.component) !== "open") this.sent = null;
     const { client } = this.context;
     this.#cells.observe(...(client === null ? [] : [client.store.outgoing, client.store.status]));
-    this.#takeRefusal();
+    this.#keepRefusal();
   }
 
   /**
    * Remove a refused answer from the outbox if the question is closed, and keep the reason. The answer could never be
    * sent again, so it would stay in the outbox for good.
    */
-  #takeRefusal(): void {
+  #keepRefusal(): void {
     const { component, pending } = this;
     if (component === null || pending?.phase !== "refused") return;
     const state = questionState(component);

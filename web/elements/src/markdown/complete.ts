@@ -22,6 +22,7 @@ export function complete(source: string): string {
 function heldBack(source: string): string {
   const start = source.lastIndexOf("\n") + 1;
   const line = source.slice(start);
+  // Drawn now, such a line would appear as a list, a heading or a rule and change into something else a moment later.
   const isUndecided =
     /^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,9}[.)]?)(?:\s+\[[ xX]?\]?)?|#{1,6}|[-=*_]+|`{1,2}|~{1,2})\s*$/.test(line) ||
     /^\s*(?:>\s*)+$/.test(line) ||
@@ -34,6 +35,7 @@ function completeTable(source: string): string {
   const start = Math.max(0, source.lastIndexOf("\n\n") + 2 * Number(source.includes("\n\n")));
   const [head = "", rule, ...rows] = source.slice(start).split("\n");
   if (!/^ {0,3}\|/.test(head) || rows.length > 0) return source;
+  // A second line with other characters is not a delimiter row, so the first line is not a header.
   if (rule !== undefined && !/^[\s|:-]*$/.test(rule)) return source;
   const whole = /\|\s*$/.test(head) && head.trim().length > 1 ? head.trimEnd() : `${completeInline(head)} |`;
   const cells = whole.replace(/\\\|/g, "").split("|").length - 2;
@@ -69,7 +71,7 @@ export function completeInline(source: string): string {
     const sign = source[at] as string;
     const rest = source.slice(at, at + 2);
     if (sign === "\\" && !/^\\[([]/.test(rest)) {
-      if (rest.length === 2) out += rest;
+      if (rest.length === 2) out += rest; // a backslash at the end is held back: it may escape the next mark
       at += 2;
     } else if (rest === "$$" || rest === "\\(" || rest === "\\[") {
       // Math has marks of its own (`_`, `*`), so it is copied whole; an open formula is held back until it is closed.
@@ -81,6 +83,7 @@ export function completeInline(source: string): string {
       const run = runOf(source, at);
       const end = closingRun(source, at + run, run);
       if (end < 0) {
+        // Backticks at the end may be the first part of the closing run, so they are held back.
         const code = source.slice(at + run).replace(/`+$/, "");
         if (code.trim() !== "") out += "`".repeat(run) + code + (code.endsWith("`") ? " " : "") + "`".repeat(run);
         break;

@@ -134,6 +134,8 @@ export function safeCut(source: string, least: number, most: number): number {
   for (const { start, line, isInFence } of linesOf(source)) {
     if (start > most) return 0;
     if (!isInFence && /^ {0,3}(?:<|\$\$|\\\[)/.test(line)) return 0;
+    // A line that begins with a blank, a list mark, a digit or `>` may belong to a list or quote above: cut there, a
+    // numbered list would start again.
     if (start >= least && !isInFence && blank && /^[^\s\-*+>\d|<:]/.test(line)) return start;
     blank = line.trim() === "";
   }

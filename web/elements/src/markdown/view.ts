@@ -83,6 +83,7 @@ export class ProseView {
     this.#context = context;
     this.#given = text;
     this.#isOpen = isOpen;
+    // Final blocks were drawn with the old values, such as the language, so everything is drawn again.
     if (isOther) this.#begin();
     if (isOpen && !isOther && performance.now() < this.#notBefore) this.#later();
     else this.#work();
@@ -126,7 +127,7 @@ export class ProseView {
    * once per drawing and not in `update`: reading a string that was joined from pieces copies all of it, which would be
    * slow for each delta.
    */
-  #take(): void {
+  #adopt(): void {
     const text = this.#given;
     const source = text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
     if (!source.startsWith(this.#text.slice(0, this.#finished))) this.#begin();
@@ -136,7 +137,7 @@ export class ProseView {
   #work(): void {
     this.stop();
     const start = performance.now();
-    this.#take();
+    this.#adopt();
     while (this.#step()) if (performance.now() - start > BUDGET_MS) return this.#later();
     if (this.#isOpen) this.#rest(start);
   }
@@ -174,7 +175,7 @@ export class ProseView {
   #blocksEnd(rest: string): number {
     for (let size = 4 * SLICE_CHARACTERS; size < rest.length; size *= 2) {
       const newline = rest.indexOf("\n", size);
-      if (newline < 0) break;
+      if (newline < 0) break; // no complete line beyond this size
       const slice = rest.slice(0, newline + 1);
       // The lexer must not see this slice. It is cut at a line, even if that changes the meaning.
       if (!isBearable(slice)) return roughCut(rest, MOST_CHARACTERS);

@@ -11,7 +11,7 @@
 import { missing, type Tail } from "./decimals.js";
 import type { Row } from "./sort.js";
 
-/** Most rows that are all drawn; of a longer table only the visible rows are. */
+/** Most rows of a table that is drawn whole; of a longer table only the visible rows are drawn. */
 export const WINDOWED = 200;
 /** Number of rows drawn beyond each end of the visible ones. */
 const SPARE = 8;
@@ -64,6 +64,7 @@ export class TableRows {
 
   /** Show rows in an order; unchanged rows that are already shown keep their nodes. */
   show(rows: readonly Row[], order: ArrayLike<number>, look: RowLook): void {
+    // Functions are left out of the JSON; what they draw is compared by row and mark below.
     const isSameLook = JSON.stringify(this.#look) === JSON.stringify(look) && !this.#look?.lead === !look.lead;
     for (const [number, node] of this.#made) {
       if (
