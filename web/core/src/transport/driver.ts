@@ -46,12 +46,12 @@ export interface DriverOptions {
   /** A random number from 0 to 1. */
   readonly random: () => number;
   readonly maxAttempts: number;
-  /** Returns the first message of a link; it names the place to continue from, so each try needs a new one. */
+  /** Return the first message of a link; it names the place to continue from, so each try needs a new one. */
   hello(): RendererHello;
   token(): string | null | Promise<string | null>;
   /** Whether the server answers pings. */
   answers(): boolean;
-  /** Receives a frame. */
+  /** Receive a frame. */
   frame(text: unknown): void;
   changed(state: LinkState): void;
 }
@@ -80,29 +80,29 @@ export interface Driver {
   readonly isWelcome: boolean;
   /** Whether the link can say which renderer displayed what (feature `frame-ack`). */
   readonly isSocket: boolean;
-  /** Connects now, unless there is already a link. */
+  /** Connect now, unless there is already a link. */
   connect(): void;
-  /** Ends the connection; only `connect` begins a new one. */
+  /** End the connection; only `connect` begins a new one. */
   disconnect(): void;
   /**
-   * Sends the hello of another session: on the open link if `canStay`, otherwise on a new one. In both cases the
-   * phase stays `online` as long as nothing fails. After a refusal it connects again.
+   * Send the hello of another session: on the open link if `canStay`, otherwise on a new one. In both cases the
+   * phase stays `online` as long as nothing fails. After a refusal, connect again.
    */
   turn(canStay: boolean): void;
-  /** Drops the link, and connects again after a wait unless the server refuses this renderer. */
+  /** Drop the link, and connect again after a wait unless the server refuses this renderer. */
   lose(loss: Loss): void;
-  /** Records that the server has answered our hello. */
+  /** Record that the server has answered our hello. */
   welcome(): void;
-  /** Ends a wait, also the rest after the last try. */
+  /** End a wait, also the pause after the last try. */
   resume(): void;
   /**
-   * Handles a machine that woke up, or a network that is back. A wait ends. A connection that was silent for long may
+   * Handle a machine that woke up, or a network that is back. A wait ends. A connection that was silent for long may
    * have died unseen, so the server is pinged; if it does not answer pings, the link is replaced by a new one.
    */
   wake(): void;
-  /** Handles the loss of the network. Tries continue, because a server on this machine needs none. */
+  /** Handle the loss of the network. Tries continue, because a server on this machine needs none. */
   unplug(): void;
-  /** Sends a message if the server has answered our hello; returns `false` if nothing was sent. */
+  /** Send a message if the server has answered our hello; returns `false` if nothing was sent. */
   send(message: RendererMessage): boolean;
 }
 
@@ -227,12 +227,12 @@ export function createDriver(options: DriverOptions): Driver {
 
   const offline = () => lose({ reason: "offline" });
 
-  /** Begins again after the last try. Without a reason the user does not want a link, and a wake-up must not open one. */
+  /** Begin again after the last try. Without a reason the user does not want a link, and a wake-up must not open one. */
   const again = () => {
     if (state.reason !== null) begin();
   };
 
-  /** Checks a link that may have died while the machine slept. */
+  /** Check a link that may have died while the machine slept. */
   const check = () => {
     if (!isQuiet()) return;
     if (state.phase === "online" && options.answers()) ask();

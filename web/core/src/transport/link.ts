@@ -23,11 +23,11 @@ export interface Link {
 
 /** Receiver of the events of a link. */
 export interface Listener {
-  /** Receives a frame. */
+  /** Receive a frame. */
   frame(text: unknown): void;
-  /** Records bytes that are not a frame; they show that the other side is alive. */
+  /** Record bytes that are not a frame; they show that the other side is alive. */
   alive(): void;
-  /** Handles the end of the link. */
+  /** Handle the end of the link. */
   lost(loss: Loss): void;
 }
 
@@ -49,7 +49,7 @@ export interface Surroundings {
 /** Arguments for opening a link. */
 export interface Opening {
   readonly address: Address;
-  /** Returns the hello; it is called when the hello is sent. */
+  /** Return the hello; called when the hello is sent. */
   readonly hello: () => RendererHello;
   readonly token: string | null;
   readonly world: Surroundings;

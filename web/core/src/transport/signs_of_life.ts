@@ -26,13 +26,13 @@ const WAKE_MS = 3000;
 
 /** The functions of `createSignsOfLife`; a tuple, because the names of its parts then cost no bytes. */
 export type SignsOfLife = readonly [
-  /** Records that something was received. */
+  /** Record that something was received. */
   record: () => void,
-  /** Waits for a silence, and pings the server then. */
+  /** Wait for a silence, then ping the server. */
   listen: () => void,
   /** Whether the link was silent for so long that it may have died unseen. */
   isQuiet: () => boolean,
-  /** Pings the server at once, for a user who is waiting. */
+  /** Ping the server at once, for a user who is waiting. */
   ask: () => void,
 ];
 

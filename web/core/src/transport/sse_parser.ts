@@ -11,7 +11,7 @@ export interface SseEvent {
   readonly id: string;
 }
 
-/** Parses a stream, which may arrive in any pieces. */
+/** Parser of a stream, which may arrive in any pieces. */
 export class SseParser {
   #buffer = "";
   #event = "";

@@ -80,6 +80,7 @@ export class ArpPictureFrame extends ArpElement {
   }
 }
 
+/** Return whether a message is a plausible size: width and height from 1 to `LARGEST_PX`. */
 function isSize(measured: unknown): measured is readonly [number, number] {
   return (
     Array.isArray(measured) &&

@@ -5,6 +5,7 @@ import { directive, Directive, type ElementPart } from "lit/directive.js";
 
 type Properties = { readonly [property: string]: string };
 
+/** Directive that remembers which properties it has set, so that it removes only those. */
 class Styled extends Directive {
   #set = new Set<string>();
 

@@ -53,6 +53,7 @@ function parsed(address: string): URL | null {
   }
 }
 
+/** Return the base of relative addresses; without a DOM, as on a server, a fixed one. */
 function baseUrl(): string {
   return typeof document === "undefined" ? "http://localhost/" : document.baseURI;
 }

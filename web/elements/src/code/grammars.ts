@@ -70,6 +70,7 @@ export interface Stretch {
   readonly kind: string;
 }
 
+/** A node of the tree that lowlight returns. */
 interface Branch {
   readonly type: string;
   readonly value?: string;

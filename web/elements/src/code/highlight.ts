@@ -47,6 +47,7 @@ export function turnToColour(): Promise<void> {
   });
 }
 
+/** Give turns to the waiting callers, for `SLICE_MS` per frame, until there are none. */
 async function serve(): Promise<void> {
   while (waiting.length > 0) {
     const start = performance.now();

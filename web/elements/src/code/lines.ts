@@ -12,6 +12,7 @@ import { linesOf, read, stretchNode } from "./highlight.js";
 const MOST_LINES = 5_000;
 const LINES_A_BOX = 100;
 
+/** The drawn lines of one piece of code. */
 export class CodeLines {
   readonly #place: HTMLElement;
   #shown: string | null = null;

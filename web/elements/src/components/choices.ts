@@ -7,6 +7,7 @@ import { givenIcon, icon } from "../base/icons.js";
 import { isObject, list, oneOf, text } from "../base/values.js";
 import { QuestionElement } from "./question.js";
 
+/** One option with all defaults filled in. */
 interface Choice {
   readonly label: string;
   readonly value: Json;
@@ -82,6 +83,7 @@ export class ArpChoices extends QuestionElement {
   }
 }
 
+/** Return an option from its props; a plain value is label and value in one. */
 function choiceOf(given: Json): Choice {
   const {
     label,

@@ -14,6 +14,7 @@ import { freshId, visible } from "../base/values.js";
 /** Smallest distance of the card from the edge of the window. */
 const MARGIN_PX = 8;
 
+/** A reference to a source. */
 export class ArpCite extends LitElement {
   static override properties = {
     number: { attribute: false },

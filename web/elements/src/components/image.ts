@@ -16,6 +16,7 @@ export class ArpImage extends ComponentElement {
   }
 }
 
+/** Return a width or height in whole pixels; `null` if it is not from 1 to 10,000. */
 function size(value: Json | undefined): number | null {
   const found = number(value);
   return found !== null && found >= 1 && found <= 10_000 ? Math.round(found) : null;

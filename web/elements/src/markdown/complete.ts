@@ -169,6 +169,7 @@ function linkAt(source: string, at: number): { isWhole: boolean; end: number; la
   return close < 0 ? { isWhole: false, end: source.length, label } : { isWhole: true, end: close, label };
 }
 
+/** Return the index after the parenthesis that closes an address, or the end of its paragraph; -1 if neither comes. */
 function closingParenthesis(source: string, at: number): number {
   let depth = 0;
   for (let end = at; end < source.length; end += 1) {
@@ -182,6 +183,7 @@ function closingParenthesis(source: string, at: number): number {
   return -1;
 }
 
+/** Return the number of equal characters at an index. */
 function runOf(source: string, at: number): number {
   let end = at + 1;
   while (source[end] === source[at]) end += 1;

@@ -44,6 +44,7 @@ function math(raw: string, text = "", display = false): MathToken {
   return { type: "math", raw, text: text.trim(), display };
 }
 
+/** Return a function that finds the next possible start of math, as marked needs it to end a piece of text there. */
 function startOf(pattern: RegExp): (src: string) => number | void {
   return (src) => {
     const at = src.search(pattern);

@@ -9,6 +9,7 @@
 /** Most children of one part. As most texts are short, this number of blocks is placed directly in the root first. */
 const MOST = 32;
 
+/** The parts of one text. */
 export class Parts {
   readonly #root: HTMLElement;
   #outer: HTMLElement;
@@ -34,6 +35,7 @@ export class Parts {
   }
 }
 
+/** Append a part to a container, and return it. */
 function part(parent: HTMLElement): HTMLElement {
   const made = document.createElement("div");
   made.className = "arp-part";

@@ -28,6 +28,7 @@ interface Fence {
   readonly start: number;
 }
 
+/** The last block of one text, and what is needed to append to it. */
 export class Tail {
   /** Nodes of the block. */
   nodes: Node[] = [];

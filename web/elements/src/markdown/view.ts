@@ -265,6 +265,7 @@ function isUndecided({ type, raw }: Token): boolean {
   return type === "hr" || type === "code" || type === "math" || type === "html" || /^ {0,3}#+$/.test(raw);
 }
 
+/** Return the source of tokens. */
 function sourceOf(tokens: readonly Token[]): string {
   return tokens.map(({ raw }) => raw).join("");
 }

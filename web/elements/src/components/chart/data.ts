@@ -16,6 +16,7 @@ export interface Series {
   readonly look: number;
 }
 
+/** Data of a chart with all defaults filled in. */
 export interface ChartData {
   readonly kind: (typeof KINDS)[number];
   readonly title: string;

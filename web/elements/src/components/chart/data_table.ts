@@ -11,6 +11,7 @@ import type { ChartData } from "./data.js";
 /** Most rows that are shown; a saved file has all of them. */
 const MOST_ROWS = 500;
 
+/** The table of a chart's data. */
 export class ArpChartData extends ArpElement {
   static override properties = {
     props: { attribute: false },

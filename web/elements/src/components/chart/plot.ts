@@ -82,6 +82,7 @@ function headOf({ yTitle, unit }: ChartData): string {
   return yTitle === "" ? unit : `${yTitle} (${unit})`;
 }
 
+/** Return the x position of each label. Bars and scatter points are in the middle of their share of the width. */
 function columnsOf({ kind, labels, places }: ChartData, left: number, right: number, x: Scale | null): number[] {
   if (x && places) return labels.map((_, at) => x.at(places[at] ?? Number.NaN));
   const band = (right - left) / Math.max(1, labels.length);
@@ -90,6 +91,7 @@ function columnsOf({ kind, labels, places }: ChartData, left: number, right: num
   return labels.map((_, at) => (isBetween ? left + band * (at + 0.5) : left + 6 + step * at));
 }
 
+/** Return the labels of an x axis of numbers, without separators of thousands, which years do not have. */
 function axisOfNumbers(x: Scale, bottom: number, t: Translate): SVGTemplateResult[] {
   const format = tickFormat(x.ticks);
   return x.ticks.map(
@@ -98,6 +100,7 @@ function axisOfNumbers(x: Scale, bottom: number, t: Translate): SVGTemplateResul
   );
 }
 
+/** Return the bars of each series. If there are too many for rectangles, they are strokes, and thinned. */
 function bars(
   shown: readonly Series[],
   points: readonly (readonly Point[])[],
@@ -122,6 +125,7 @@ function bars(
   });
 }
 
+/** Return a series as a line, an area or points. */
 function oneSeries(
   kind: ChartData["kind"],
   { look }: Series,

@@ -26,6 +26,7 @@ export interface Fold {
   readonly lines: readonly DiffLine[];
 }
 
+/** The rows of a comparison, and the numbers of added and removed lines. */
 export interface Difference {
   readonly rows: readonly (DiffLine | Fold)[];
   readonly added: number;

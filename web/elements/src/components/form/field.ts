@@ -88,6 +88,7 @@ function isRounded(written: string): boolean {
   return size > Number.MAX_SAFE_INTEGER && (size < 1e21 || !/e/i.test(written));
 }
 
+/** Return a limit as text, for a message. */
 function limitOf(limit: Json | undefined, kind: FormField["kind"], t: Translate): string {
   if (kind === "date") return t.date(`${text(limit)}T12:00:00`, { dateStyle: "medium" }) || text(limit);
   return typeof limit === "number" ? t.number(limit) : text(limit);

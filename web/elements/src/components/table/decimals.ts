@@ -41,6 +41,7 @@ export function missing(shown: string, { digits, sign }: Tail): string {
   return `${own.digits === 0 && digits > 0 ? "." : ""}${"0".repeat(digits - own.digits)}${own.sign === "" ? sign : ""}`;
 }
 
+/** Return the ending of a number; `null` for other texts and for numbers with an exponent, which cannot be aligned. */
 function endOf(shown: string): Tail | null {
   const found = HAS_EXPONENT.test(shown) ? null : ENDS.exec(shown.trim());
   return found && { digits: found[1]?.length ?? 0, sign: found[2] ?? "" };

@@ -35,6 +35,7 @@ export function numberOf(value: CellValue | undefined): number {
   return bare === "" ? Number.NaN : Number(bare);
 }
 
+/** Return a number as written without separators of thousands, currency and percent signs. */
 function bareOf(value: string): string {
   return value.replace(/[\s\u00a0\u202f,'$€£¥%]/g, "").replace("−", "-");
 }
@@ -102,6 +103,7 @@ async function mergeSorted(length: number, compare: (one: number, other: number)
   return from;
 }
 
+/** Merge two sorted neighbouring runs of `from` into `to`. */
 function merge(
   from: Int32Array,
   to: Int32Array,

@@ -19,6 +19,7 @@ import { addStyles } from "../../style/sheet.js";
 import styles from "../../style/table.css?inline";
 import { QuestionElement } from "../question.js";
 
+/** One tab of the table, or its only content. */
 interface Sheet {
   readonly name: string;
   readonly headers: readonly string[];
@@ -31,6 +32,7 @@ interface Sheet {
   readonly marked: ReadonlySet<number>;
 }
 
+/** Column and direction of the current order. */
 interface Sorting {
   readonly column: number;
   readonly direction: Direction;
@@ -353,6 +355,7 @@ export class ArpTable extends QuestionElement {
   }
 }
 
+/** Return a sheet from its props. Cells that are objects or lists become JSON. */
 function sheetOf({ name, headers, rows, highlight }: JsonObject): Sheet {
   const names = list(headers).map(text);
   // Well-formed rows stay the same arrays: `TableRows` compares them by identity to keep the nodes of unchanged rows.
