@@ -1,4 +1,4 @@
-/** An entry of its own (`@agent-rendering/core/permissions`): the permissions that wait for an answer, for whatever asks. */
+/** Separate entry (`@agent-rendering/core/permissions`): the permissions to ask the user for, and their answers. */
 
 export { readInput, textOf } from "./chat/edited_input.js";
 export { PermissionRequests } from "./chat/permission_requests.js";

@@ -25,8 +25,9 @@ const NEVER = new Set([
 ]);
 
 /**
- * Return the agent's props without names that have an effect of their own, such as event handlers and markup. HTML
- * ignores case, so `ONCLICK` is a handler too. Vue sets `.x` as a property and `^x` as an attribute.
+ * Return the agent's props without those that a framework would apply instead of passing on, such as event handlers and
+ * markup: with them, an agent could run code in the page. HTML ignores case, so `ONCLICK` is a handler too. Vue sets
+ * `.x` as a property and `^x` as an attribute.
  */
 export function drawingProps({ props }: Component): Record<string, unknown> {
   const safe = Object.entries(props).filter(([name, value]) => {

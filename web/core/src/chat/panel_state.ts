@@ -1,21 +1,21 @@
 /**
  * Whether a side panel is closed, and what on it is new to the user.
  *
- * Theory of operation. A closed panel opens by itself when something comes that was not there when it was closed: a
- * component with another id, or a question. A component that only changes (a progress bar) leaves it closed. The state
- * is kept in a storage for one session, so that it survives a reload.
+ * Theory of operation. A closed panel opens by itself when it gets something that it did not contain when it was
+ * closed: a component with another id, or a question. A component that only changes, such as a progress bar, leaves it
+ * closed. The state is kept in a storage for one session, so that it survives a reload.
  */
 
 import type { Storage } from "../client/outbox.js";
 import { idsIn, type PanelContent } from "./panel.js";
 
-/** Key in the storage: the session whose panel is closed, and what the user had seen of it. */
+/** Key in the storage for the session with the closed panel, and for the ids that the user had seen on it. */
 const KEY = "arp.side-closed";
 
 export class PanelState {
   #content: PanelContent = { sessionId: null, surfaces: [] };
   #isClosed = false;
-  /** Ids that the user has had in view, as `idsIn` returns them. */
+  /** Ids of everything that the user has seen, as `idsIn` returns them. */
   #seen: ReadonlySet<string> = new Set();
   #shown: ReadonlySet<string> = new Set();
   readonly #storage: () => Storage | null;

@@ -41,7 +41,7 @@ export class PermissionRequests {
     return this.#pending;
   }
 
-  /** Call a listener when `update` may bring something new; returns a function that stops it. */
+  /** Call a listener when the state may have changed, so that it calls `update`. Returns a function that stops this. */
   subscribe(listener: () => void): () => void {
     const { permissions, outgoing, status } = this.#client.store;
     const stops = [permissions, outgoing, status].map((cell) => cell.subscribe(listener));
@@ -76,7 +76,7 @@ export class PermissionRequests {
     return this.#faults.get(component);
   }
 
-  /** Record the text of an edited input. Returns whether a fault is gone by that. */
+  /** Record the text of an edited input. Returns whether this removed a fault. */
   edit(component: string, text: string): boolean {
     this.#edits.set(component, text);
     return this.#faults.delete(component);
@@ -122,7 +122,7 @@ export class PermissionRequests {
     }
   }
 
-  /** Components of another session may have the same ids. */
+  /** Forget everything: components of another session may have the same ids, and would inherit answers and edits. */
   #forget(sessionId: string | null): void {
     for (const kept of [this.#answered, this.#edits, this.#faults, this.#refusals]) kept.clear();
     this.#session = sessionId;
