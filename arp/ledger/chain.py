@@ -2,8 +2,8 @@
 
 Theory of operation. One hash covers a whole history. If the newest hash is also kept elsewhere (in
 the manifest of a pack, in the segments of the store), a comparison detects a fact that was changed,
-removed, moved, added, or taken from another session. The chain has no key: a person who may rewrite
-the facts *and* every kept hash can make a valid chain.
+removed, moved, added, or copied from another session. The chain has no key: a person who can
+rewrite the facts *and* every kept hash can make a valid chain.
 """
 
 from __future__ import annotations

@@ -94,8 +94,9 @@ class States(Cache):
             except FactUnreadable as error:
                 known = self._unreadable.get(head.session_id)
                 if known is not None and known.sequence <= error.sequence:
-                    # This attempt ended before the known unreadable fact and failed all the same:
-                    # facts that were readable before are gone. Trying again might never end.
+                    # This attempt read only the facts before the known unreadable one, so its error
+                    # has to be about an earlier fact. If not, another attempt would read the same
+                    # facts and fail in the same way, for ever.
                     raise
                 self._unreadable[head.session_id] = error
                 continue

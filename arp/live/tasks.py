@@ -84,7 +84,7 @@ def make_task(
     work: Coroutine[Any, Any, T] | Generator[Any, None, T],
     **options: Any,
 ) -> asyncio.Task[T]:
-    """Create a task; the task factory (`set_task_factory`) of a loop that only runs a server.
+    """Create a task: the task factory (`set_task_factory`) of a loop that runs only a server.
 
     Tasks of connections belong to the server; tasks that agents start belong to their turn.
     """

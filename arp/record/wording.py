@@ -37,7 +37,11 @@ def encoded(value: object) -> bytes:
 
 
 def json_text(value: Json) -> str:
-    """Return a value as JSON, by its `repr` if JSON cannot express it; JSON text stays as it is."""
+    """Return a value as JSON text.
+
+    A text that is JSON already is returned unchanged. A value that JSON cannot express becomes its
+    `repr`.
+    """
     if isinstance(value, str) and _is_json(text := well_formed(value)):
         return text
     try:

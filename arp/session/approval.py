@@ -107,7 +107,7 @@ class ApprovalTerms(Struct, frozen=True):
         return cls(payload.get("digest"), grant, payload.get("editable", False))
 
     def check(self, answer: ApprovalAnswer) -> None:
-        """Refuse an answer with anything besides yes or no that the request did not offer.
+        """Refuse an answer that goes beyond what the request offers.
 
         Raises:
             InvalidAnswer: The answer is about another tool input, allows more than was shown, or
@@ -126,6 +126,8 @@ class ApprovalTerms(Struct, frozen=True):
                 "payload.updated_input: the question offers no change of the input",
                 detail="payload.updated_input",
             )
+        # Without a digest the question is no request for one input. Its scope is not refused; it
+        # has no effect, because `grant_of` returns only a grant that the request offers.
         is_for_session = answer.allows and answer.scope == "session"
         if is_for_session and self.digest and self.grant is None:
             raise InvalidAnswer(

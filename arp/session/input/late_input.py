@@ -30,6 +30,7 @@ from arp.session.session import Session
 from arp.surface.answers import check_answer
 
 _OPEN = ("state", "answer")
+"""Props that the close of a question changes. Without them a component counts as open."""
 
 
 class _Answerable(Struct, frozen=True):
@@ -68,7 +69,8 @@ def check_in_time(session: Session, message: Input, read_typed: ReadTyped, shown
         answer = _as_answer(component, message, read_typed)
         if answer is None:
             continue
-        # The component has the state `answered` by now, so this raises with the right message.
+        # The component has the state in which its question was closed (answered, declined,
+        # expired), so this raises with the message for that state.
         if candidate.is_closed:
             check_answer(component, *answer)
         return

@@ -75,7 +75,7 @@ from arp.surface.answers import (
 from arp.surface.change import PatchChange
 
 UNKNOWN = RendererInfo()
-"""Description of a renderer that sent none."""
+"""Description of a renderer that has not described itself."""
 
 
 class InputSender(Struct, frozen=True):
@@ -654,7 +654,7 @@ def _grant(question: Question, message: Input) -> Grant | None:
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:
-    """Return an answer as it may be stored; only the return value of `ask` has a password."""
+    """Return an answer without passwords, which may be stored; `ask` returns them to the agent."""
     if component.type != "form":
         return message
     data = {**message.data, "fields": public_answer(component, value)}
@@ -684,7 +684,8 @@ def new_turn(
         message: The input.
         sender: Who sent it.
         particulars: Options of the turn, besides its input.
-        answer: The answer as the user gave it; the ledger may hold it without secrets.
+        answer: Value of the answer that began the turn, with its secrets; `particulars.answers` has
+            it without them. `None` if the turn answers nothing.
     """
     _check_accepts_turn(session)
     running = session.turns.running
