@@ -400,6 +400,7 @@ class SessionDelivery:
         frames: list[bytes] | None
         if isinstance(batch, TextBatch):
             frames, commits = text_frames(batch.text, group), _NO_SEQUENCES
+            # `Frames` caches what connections send, so that each form is made once per group.
             if len(viewers) > 1:
                 frames = Frames(frames)
         else:
@@ -415,6 +416,7 @@ class SessionDelivery:
             lagging: list[Viewer] = []
             for viewer in viewers:
                 outbox = viewer.outbox
+                # The check of `admit` without a call, for renderers without `frame-ack`.
                 is_ready = outbox.buffered <= high_water and viewer.unacknowledged is None
                 if is_ready or viewer.admit(commits, self._settings):
                     outbox.send(frames)

@@ -94,8 +94,7 @@ class HubSettings(Struct, frozen=True):
     """Secret of servers that accept surfaces from each other's sessions; `None` means that surfaces
     are accepted only from sessions of this server."""
     max_replay: Annotated[int, Meta(ge=0, description="a number from 0")] = 10_000
-    """Facts that a resuming renderer may have missed and still receives one by one. If it missed more,
-    it gets a snapshot."""
+    """Missed facts that a resuming renderer receives one by one; beyond it, it gets a snapshot."""
 
     def __post_init__(self) -> None:
         """Check all bounds."""

@@ -85,6 +85,7 @@ class RecordedProcess(Entity):
         if flow.held and not self._is_release_registered:
             self._is_release_registered = True
             self._scope.before_end(self._release_all)
+        # All of the piece is held. A fact now would record an output of no bytes.
         if not out and content:
             return KeptOutput("", 0)
         kept = await self._keep(out.encode("utf-8", "surrogateescape"), stream, mime)

@@ -60,6 +60,8 @@ def check_in_time(session: Session, message: Input, read_typed: ReadTyped, shown
     message = shaped(message)
     if message.source_component or component_of_data(message) or message.edits is not None:
         return
+    # These answer nothing: an action of the protocol, and an input that took effect before, which
+    # `receive` acknowledges again.
     if is_reserved(message) or message.id in session.input_log:
         return
     for candidate in _on_screen(session, shown):

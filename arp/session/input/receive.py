@@ -417,6 +417,7 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
         return _close_surface(session, message)
     if action == CONTINUE:
         session.record("run.status", intent, status="queued")
+        # The resume itself is in no fact. On replay, the start of the next turn shows it.
         session.turns.resume()
         return [*acknowledge(message, None), *begin_next(session)]
     if action != CANCEL:

@@ -76,8 +76,7 @@ class TextAssembler:
         self.stream: SecretStream | None = None
         """Redactor of the turn's text while it may be inside a secret; `None` otherwise."""
         self.is_last = True
-        """Whether only text was recorded since the last check of `_is_last_part`, so that its result
-        is still valid."""
+        """Whether the last result of `_is_last_part` is still valid, because only text followed."""
         self._redactor = redactor
         self._screen = screen
         self._turn: str | None = None

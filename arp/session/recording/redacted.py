@@ -66,7 +66,7 @@ def cleaned_fact(
         type_name: Type of the fact.
         payload: Payload of the fact, plain JSON.
         ids: Fields of the fact beside the payload.
-        found: Counts of findings, to which the new ones are added.
+        found: Counts of findings; the new ones are added.
     """
     submitted = payload.get("input")
     has_input = isinstance(submitted, dict) and "data" in submitted
@@ -99,7 +99,7 @@ def cleaned_changes(
     Args:
         redactor: Finds the secrets.
         changes: Changes as requested.
-        found: Counts of findings, to which the new ones are added.
+        found: Counts of findings; the new ones are added.
     """
     if not redactor.is_on:
         return changes
@@ -197,14 +197,14 @@ class GrowingTexts:
         tree: Tree | None,
         found: Found,
     ) -> Sequence[Change]:
-        """Return changes in which appended text has no secrets and no held end.
+        """Return changes with only the appended text that may be shown now; hold the rest.
 
         Args:
             changes: Changes of one commit, in order, already redacted except for appended text.
             surface: Surface that they change.
             turn_id: Turn that makes them.
             tree: Current components of the surface; `None` if it is new.
-            found: Counts of findings, to which the new ones are added.
+            found: Counts of findings; the new ones are added.
         """
         self._before = dict(self._held)
         self._written = {}
@@ -254,7 +254,7 @@ class GrowingTexts:
         Args:
             turn_id: Id of the turn.
             trees: Components of the surfaces, by surface name.
-            found: Counts of findings, to which the new ones are added.
+            found: Counts of findings; the new ones are added.
         """
         out: list[tuple[str, Append]] = []
         for name, held in list(self._held.items()):

@@ -1,9 +1,9 @@
-"""The branches of a conversation: a tree of turns, of which the screen shows one path.
+"""The branches of a conversation: a tree of turns. The screen shows one path through it.
 
 Theory of operation. Each turn follows another turn, or begins the conversation. Turns that follow
-the same turn are *versions* of each other. In each group of versions one is chosen: the one that
-was shown last. The shown branch is the path of chosen versions from the beginning. Facts alone
-decide it. A `turn.submitted` with `edits` adds a new version of that turn; without `edits` the new
+the same turn are *versions* of each other. In each group of versions, the one that was shown last
+is *chosen*. The shown branch is the path of chosen versions from the beginning. Facts alone decide
+it. A `turn.submitted` with `edits` adds a new version of that turn; without `edits` the new
 turn follows the last shown turn. A `session.updated` with `branch` chooses a version.
 
 Most sessions have one branch and no `Branches`. When a user asks for a second branch, a `Survey` of

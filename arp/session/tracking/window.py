@@ -201,6 +201,8 @@ class Window(Screen):
         over = [turn for turn in self.turns.values() if turn.final]
         if len(over) <= RECENT_TURNS:
             return []
+        # A turn of another program's ledger may have no input, and so no known beginning. Nothing
+        # is evicted then.
         inputs = over[-RECENT_TURNS].inputs
         since = (inputs[0].seq or 0) if inputs else 0
         open_turns = self._turns_with_questions(asking)
