@@ -34,8 +34,8 @@ class ChainBroken(LocalError):
     def __init__(self, first: int, through: int, reason: str) -> None:
         where = f"fact {first}" if first == through else f"one of the facts {first} to {through}"
         super().__init__(
-            f"{where} {reason}; restore the ledger from a backup, or look what differs from a pack "
-            "of that time: arp evidence verify PACK --ledger"
+            f"{where} {reason}; restore the ledger from a backup, or compare it with an evidence "
+            "pack of that time: arp evidence verify PACK --ledger"
         )
         self.first = first
         self.broken = Break(first, through, self.message)

@@ -39,10 +39,10 @@ SHORT = 250
 """Facts that are read as fast as a stored model; for fewer facts no model is stored."""
 
 BYTES_PER_FACT = 100
-"""Bytes of a model that one new fact pays for.
+"""Size of a model in bytes, per new fact, up to which the model is stored again.
 
-A model that is larger in relation to the new facts is stored less often, so that the cost of
-storing it stays below the cost of the facts themselves."""
+A model of 1 MB is stored again after 10,000 new facts at the earliest, so that storing it costs
+less than storing the facts themselves."""
 
 _NONE = (0, 0)
 

@@ -52,8 +52,7 @@ class HubSettings(Struct, frozen=True):
     idle_s: Seconds = 300.0
     """An idle session without renderers is evicted from memory after this time."""
     serial_max_age_s: Seconds = 5.0
-    """Maximum age of a user's input in answer to which an agent opens a popup, an overlay or a
-    fullscreen surface."""
+    """Maximum age of the input that an agent answers with a popup, an overlay or fullscreen."""
     cancel_grace_s: Seconds = 5.0
     """Time for a cancelled agent to clean up before the server ends its turn."""
     blocked_loop_s: Annotated[float, Meta(ge=0.1, le=3600, description="0.1…3600")] = 1.0
@@ -94,7 +93,7 @@ class HubSettings(Struct, frozen=True):
     """Secret of servers that accept surfaces from each other's sessions; `None` means that surfaces
     are accepted only from sessions of this server."""
     max_replay: Annotated[int, Meta(ge=0, description="a number from 0")] = 10_000
-    """Missed facts that a resuming renderer receives one by one; beyond it, it gets a snapshot."""
+    """Facts sent one by one to a resuming renderer; if it missed more, it gets a snapshot."""
 
     def __post_init__(self) -> None:
         """Check all bounds."""

@@ -38,7 +38,8 @@ logger = logging.getLogger(__name__)
 MANY_TURNS = 200
 """Turns evicted while a long log is read; at this number they are stored, to bound the memory."""
 
-MISFIT = "it did not fit the facts behind it"
+MISFIT = "it did not fit the facts after it"
+"""Reason why a stored state was unusable, if the facts after it could not be applied."""
 
 STOP_S = 3.0
 """Seconds that a stopping server may spend on storing states."""
@@ -102,7 +103,7 @@ class States(Cache):
                 continue
             unreadable = self._unreadable.get(head.session_id)
             if unreadable is not None:
-                logger.error("%s; it is open to be read up to there", unreadable)
+                logger.error("%s; the session can be read up to that fact", unreadable)
                 seal(session, unreadable.message)
             return session
 

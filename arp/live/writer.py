@@ -120,9 +120,10 @@ class Writer:
             await rounds.next()
 
     async def room(self) -> None:
-        """Wait until the running write has ended, so that everything recorded so far is in a write.
+        """Wait for the end of a write.
 
-        An agent that outputs faster than the store can write waits here.
+        Everything recorded before the call is then in that write, or in the next one, which has
+        begun. An agent that outputs faster than the store can write waits here.
         """
         self._wake.set()
         await self._rounds.next()

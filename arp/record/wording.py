@@ -33,7 +33,7 @@ def encoded(value: object) -> bytes:
             built = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_scalar)
             return msgspec.json.encode(_well_formed(built))
     except RecursionError:
-        raise ValueError("nested too deep to be written as JSON, or it holds itself") from None
+        raise ValueError("nested too deep to be written as JSON, or it contains itself") from None
 
 
 def json_text(value: Json) -> str:

@@ -117,8 +117,8 @@ class ApprovalTerms(Struct, frozen=True):
         # approve a tool call that replaced the shown one.
         if answer.digest is not None and answer.digest != self.digest:
             raise InvalidAnswer(
-                "payload.digest: the question is about another input than the one that was "
-                "answered; read the question again",
+                "payload.digest: the answer is for another input than the one that the question "
+                "shows; read the question again",
                 detail="payload.digest",
             )
         if answer.updated_input is not None and not self.editable:

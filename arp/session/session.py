@@ -425,6 +425,8 @@ class Session:
         for watcher in self.watchers:
             watcher.show_on(self.screen)
 
+    # -- ends of turns ---------------------------------------------------------------------------
+
     def check_running(self, turn_id: str) -> None:
         """Raise `SurfaceDestroyed` if the turn is not running and may show nothing more."""
         if self.turns.running != turn_id:

@@ -63,7 +63,7 @@ def check_turning(session: Session, message: Input) -> None:
             )
         check_beginning(session, message)
     if not session.turns.may("switch" if _is_switch(message) else "edit"):
-        raise SessionBusy("a turn runs; stop it first, or edit one that is queued")
+        raise SessionBusy("a turn runs; stop it first, or edit a queued turn")
 
 
 def branch_of(message: Input, survey: Survey) -> list[str]:
