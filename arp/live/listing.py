@@ -17,7 +17,7 @@ from arp.store.store import Store
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
 
-_SPOKEN = {"text": "content", "markdown": "content"}
+_TEXT_PROPS = {"text": "content", "markdown": "content"}
 """Prop that contains the text, by type of component; of the other types the title is used."""
 
 Changed: TypeAlias = Callable[[SessionMeta | str], None]
@@ -142,7 +142,7 @@ def _text_of(turn: TurnScreen, tree: Tree) -> str:
 
 def _beginning(node: Node) -> str:
     """Return the beginning of a component's text or title, without joining the whole text."""
-    path = _SPOKEN.get(node.type, "title")
+    path = _TEXT_PROPS.get(node.type, "title")
     value = node.own.get(path)
     pieces = [value[:MAX_TURN_TEXT]] if isinstance(value, str) else []
     size = sum(map(len, pieces))

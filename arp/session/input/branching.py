@@ -170,10 +170,10 @@ def _is_switch(message: Input) -> bool:
 def _switch(session: Session, message: Input, survey: Survey, branch: Session) -> list[Effect]:
     """Show the branch of an existing version; do nothing if it is shown already."""
     target, before = _target(message, survey.branches), survey.branches.shown
-    intent = {"inputId": message.id} if message.id is not None else {}
+    id_field = {"inputId": message.id} if message.id is not None else {}
     # Records the id of the input even if nothing else happens. A repetition after a restart would
     # otherwise undo a later switch.
-    session.record("run.status", intent, status="idle")
+    session.record("run.status", id_field, status="idle")
     if target not in before:
         shown = survey.branches.through(target)
         gone = [turn_id for turn_id in before if turn_id not in shown]

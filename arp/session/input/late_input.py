@@ -29,7 +29,7 @@ from arp.session.questions import Question
 from arp.session.session import Session
 from arp.surface.answers import check_answer
 
-_OPEN = ("state", "answer")
+_STATE_PROPS = ("state", "answer")
 """Props that the close of a question changes. Without them a component counts as open."""
 
 
@@ -98,7 +98,7 @@ def _as_answer(
     component: Component, message: Input, read_typed: ReadTyped
 ) -> tuple[str, JsonObject] | None:
     """Return an input as an answer to a question that was open; `None` if it does not answer it."""
-    props = {name: value for name, value in component.props.items() if name not in _OPEN}
+    props = {name: value for name, value in component.props.items() if name not in _STATE_PROPS}
     was_open = msgspec.structs.replace(component, props=props)
     if message.input_type == "text":
         return read_typed(was_open, message.data["text"])
