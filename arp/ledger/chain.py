@@ -2,8 +2,8 @@
 
 Theory of operation. One hash covers a whole history. If the newest hash is also kept elsewhere (in
 the manifest of a pack, in the segments of the store), a comparison detects a fact that was changed,
-removed, moved, added, or taken from another session. The chain has no key: a person who may rewrite
-the facts *and* every kept hash can make a valid chain.
+removed, moved, added, or copied from another session. The chain has no key: a person who can
+rewrite the facts *and* every kept hash can make a valid chain.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class ChainBroken(LocalError):
     def __init__(self, first: int, through: int, reason: str) -> None:
         where = f"fact {first}" if first == through else f"one of the facts {first} to {through}"
         super().__init__(
-            f"{where} {reason}; restore the ledger from a backup, or look what differs from a pack "
-            "of that time: arp evidence verify PACK --ledger"
+            f"{where} {reason}; restore the ledger from a backup, or compare it with an evidence "
+            "pack of that time: arp evidence verify PACK --ledger"
         )
         self.first = first
         self.broken = Break(first, through, self.message)

@@ -13,7 +13,7 @@ SCHEMA_VERSION = "lime-profile-0.4.0"
 
 
 class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """One event of the log. Eight fields are always present, the others where they apply.
+    """One event of the log. It always has the first eight fields, the others where they apply.
 
     A required correlation id that is not known is written as `unknown`, `unavailable` or `stale`.
     `None` means "does not apply" and is not written. `fact_types.check` knows the ids that each
@@ -25,12 +25,12 @@ class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=F
     schema_version: str
     """`SCHEMA_VERSION` when we write it; facts that we read may have any value."""
     runtime_id: str
-    """Id of the process that wrote it."""
+    """Id of the runtime that wrote it; by default it belongs to the ledger, not to a process."""
     session_id: str
     event_id: str
     """Id that is unique over all sessions."""
     timestamp: str
-    """Time for people, RFC 3339 in UTC. The order is given by `sequence` alone."""
+    """Time for people, RFC 3339 in UTC. Only `sequence` defines the order of facts."""
     sequence: int
     """Sequence number in the session, from 1, without holes."""
     type: str

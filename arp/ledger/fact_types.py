@@ -1,8 +1,8 @@
 """The closed list of fact types: the rows of all families, and the ids that each type needs.
 
 The files in `families` define the rows: fields of the payload, required ids, effects on the read
-models. A fact without its ids cannot be joined with other facts later. So it is refused when it is
-written; when it is read it would be too late.
+models. A fact without its ids cannot be joined with other facts later, and a stored fact cannot be
+changed. So such a fact is refused when it is written.
 """
 
 from __future__ import annotations

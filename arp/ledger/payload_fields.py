@@ -35,7 +35,7 @@ Outcome: TypeAlias = Literal["answered", "declined", "cancelled", "expired"]
 """Outcome of a question."""
 AuthorityKind: TypeAlias = Literal["rule", "mode", "hook", "hostPolicy", "person"]
 Need: TypeAlias = Literal["input", "permission", "resource"]
-"""Kind of thing that a task is waiting for."""
+"""What a task waits for."""
 Export: TypeAlias = Literal["exported", "not_applicable", "unsupported", "missing_correlation"]
 ExportKind: TypeAlias = Literal["evidence", "replay", "review", "benchmark"]
 Stream: TypeAlias = Literal["stdout", "stderr"]
@@ -168,7 +168,7 @@ class PayloadField(Struct, frozen=True):
     required: bool = True
     """Whether a fact of the type always has it; an optional field is present where it applies."""
     base: PayloadField | None = None
-    """The field of the other fact types, if this fact type has another type for it (`typed`)."""
+    """The field as other fact types have it, if it has another type in this one (`typed`)."""
 
     def optional(self) -> PayloadField:
         """Return the field for a fact type where it is optional."""

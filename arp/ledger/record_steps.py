@@ -77,7 +77,7 @@ class SetTime(Struct, frozen=True):
 
 
 class SetWord(Struct, frozen=True):
-    """Set a field of the record to a word."""
+    """Set a field of the record to a constant text."""
 
     to: str
     word: str
@@ -141,13 +141,13 @@ class ChangeRecord:
 
 
 class AddRecord(Struct, frozen=True):
-    """Add a record of an entity that this fact alone describes."""
+    """Add a record that this fact describes completely."""
 
     kind: RecordKind
 
 
 class CustomRule(Struct, frozen=True):
-    """Call the function that a table has for the fact's type."""
+    """Call the function for the fact's type, which is in this table of functions."""
 
     table: RuleTable
 

@@ -88,7 +88,7 @@ class Archive:
         try:
             page = _decoder.decode(stored[1])
         except (msgspec.DecodeError, RecursionError) as error:
-            logger.warning("session %s: no page of turns: %s", head.session_id, error)
+            logger.warning("session %s: a page of turns is damaged: %s", head.session_id, error)
             return {}
         if (page.version, page.epoch) != (STATE_VERSION, head.epoch):
             return {}

@@ -39,16 +39,16 @@ SHORT = 250
 """Facts that are read as fast as a stored model; for fewer facts no model is stored."""
 
 BYTES_PER_FACT = 100
-"""Bytes of a model that one new fact pays for.
+"""Size of a model in bytes, per new fact, up to which the model is stored again.
 
-A model that is larger in relation to the new facts is stored less often, so that the cost of
-storing it stays below the cost of the facts themselves."""
+A model of 1 MB is stored again after 10,000 new facts at the earliest, so that storing it costs
+less than storing the facts themselves."""
 
 _NONE = (0, 0)
 
 
 class StoredModel(NamedTuple):
-    """A model of a session, just stored."""
+    """Description of a model that was just stored."""
 
     session_id: str
     name: str
@@ -85,15 +85,16 @@ class Cache(ABC):
         self._settings = settings
         self._on_stored = noted
         self._stored: dict[str, tuple[int, int]] = {}
-        """Sequence and size in bytes of the stored models, by session id.
+        """Sequence number and size in bytes of the stored models, by session id.
 
-        Only of sessions that are in memory or were just read."""
+        It has entries only for sessions that are in memory or were just read."""
         self._unusable: dict[str, str] = {}
         """Reasons why stored models are unusable, by session id, until they are replaced."""
         self._evicted: dict[str, LiveSession | None] = {}
-        """Sessions that left memory since the last round, or whose model was read from far behind.
+        """Sessions whose model is stored in the next round, by id, each with its live session.
 
-        The live session, if there is one, by session id."""
+        They left memory since the last round, or their stored model lags far behind the log. The
+        live session is `None` if the session was read without one."""
 
     @abstractmethod
     async def _make(
@@ -183,7 +184,7 @@ class Cache(ABC):
                 await self._on_stored(stored)
         except ArpError as error:
             logger.warning("the %s of session %s is not stored: %s", self.what, session_id, error)
-            # Not in each round: a store that is full would fail every two seconds for ever.
+            # The next round must not try again: a full store would fail every two seconds for ever.
             self._clear_unusable(session_id)
         except Exception:
             # One session must not end the task that serves all of them.

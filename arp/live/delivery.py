@@ -98,14 +98,16 @@ class Viewer:
         self.on_turn_end: Callable[[], None] | None = None
         """Called after the end of a turn is delivered."""
         self.made_at: int | None = None
-        """Newest fact of the session that was created for it, at the time that it joined.
+        """Sequence number of the newest fact when it joined a session that was created for it.
 
-        While there is no newer fact, the session is unused."""
+        While there is no newer fact, the session is unused. `None` if the session was not created
+        for it."""
         self.state: State = "new"
         self.cursor: Cursor = Cursor()
-        """Position up to which it got everything; valid in the states that get no frames."""
+        """Position up to which it got everything; valid only while it gets no frames."""
         self.part: str | None = None
-        """Id of the open text part that it knows."""
+        """Id of the open text part, if a snapshot or a catch-up contained it: the deltas for this
+        renderer then name the part. `None` if it knows only "the open part"."""
         self.resume: Resume | None = None
         """Position that its `hello` named; `None` once that is no longer usable."""
         self.info = _NO_INFO
@@ -117,13 +119,15 @@ class Viewer:
         self.session_made = False
         """Whether its `hello` named no session, so that one was created for it."""
         self.said_hello = True
-        """False for an event stream without a `hello`; its profile is then assumed."""
+        """False for an event stream that was opened without a `hello`: the server assumes one.
+
+        `profile.said_hello` is true even then; it is false only for a client of the draft."""
         self.shared: list[bytes] | None = None
         """Frames of a snapshot that it still has to send; other renderers may share them."""
         self.unacknowledged: list[int] | None = None
         """Commits that it has not displayed yet; `None` without the feature `frame-ack`."""
         self.answered = 0
-        """Fact of its own last answer. Its user knows that the answered question is closed."""
+        """Sequence number of its own last answer. Its user knows that this question is closed."""
         self._waiter: asyncio.Future[None] | None = None
 
     def take_hello(self, hello: RendererHello) -> None:
@@ -189,9 +193,10 @@ class Viewer:
 
     @property
     def shown(self) -> int:
-        """Sequence of the last fact that it shows for certain.
+        """Sequence number of the last fact that it shows for certain.
 
-        That is the last acknowledged one if it acknowledges commits, else the last one sent.
+        That is the last acknowledged one if it acknowledges commits, else the last one sent, but
+        never less than its own last answer.
         """
         if self.delivery is None:
             return 0
@@ -238,16 +243,16 @@ class Join(Struct, frozen=True):
     cursor: Cursor
     """Its cursor after these frames."""
     shared: Frames | None = None
-    """Those of the frames that other renderers get too."""
+    """The part of `frames` that other renderers get too."""
     kind: Literal["ready", "replay", "whole"] = "ready"
-    """What has to follow or what the frames are.
+    """How the renderer becomes current.
 
-    `replay`: messages from the log follow before it is current. `whole`: the frames are a snapshot
+    `replay`: messages from the log have to follow the frames. `whole`: the frames are a snapshot
     or a catch-up, which ends in a commit. `ready`: neither."""
 
 
 Replay: TypeAlias = Callable[[Viewer, Resume], None]
-"""Sends a renderer the messages after a cursor, from the log, and makes it current."""
+"""Sends a renderer the messages after its position, from the log, and makes it current."""
 
 
 class SessionDelivery:
@@ -329,7 +334,7 @@ class SessionDelivery:
             self.rejoin(viewer)
 
     def resync(self, viewer: Viewer) -> None:
-        """Send a renderer a snapshot with the next write, in place of further frames."""
+        """Send a renderer a snapshot with the next write, and no frames before it."""
         self._leave(viewer)
         viewer.state, viewer.resume = "joining", None
         self.rejoin(viewer)
@@ -341,7 +346,7 @@ class SessionDelivery:
                 self.resync(viewer)
 
     def join_now(self, viewer: Viewer) -> None:
-        """Make a renderer current whose position equals `cursor`."""
+        """Make a renderer current; it must have received everything up to `cursor`."""
         viewer.state = "current"
         self._groups.setdefault(viewer.group, []).append(viewer)
 
@@ -395,6 +400,7 @@ class SessionDelivery:
         frames: list[bytes] | None
         if isinstance(batch, TextBatch):
             frames, commits = text_frames(batch.text, group), _NO_SEQUENCES
+            # `Frames` caches what connections send, so that each form is made once per group.
             if len(viewers) > 1:
                 frames = Frames(frames)
         else:
@@ -410,6 +416,7 @@ class SessionDelivery:
             lagging: list[Viewer] = []
             for viewer in viewers:
                 outbox = viewer.outbox
+                # The check of `admit` without a call, for renderers without `frame-ack`.
                 is_ready = outbox.buffered <= high_water and viewer.unacknowledged is None
                 if is_ready or viewer.admit(commits, self._settings):
                     outbox.send(frames)
@@ -499,8 +506,8 @@ class SessionDelivery:
         resume, name = viewer.resume, session.name
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
             # A replay across a change of branch would mix the messages of two branches.
-            is_told = resume.seq >= session.branched_at
-            if is_told and name.seq - resume.seq <= self._settings.max_replay:
+            is_same_branch = resume.seq >= session.branched_at
+            if is_same_branch and name.seq - resume.seq <= self._settings.max_replay:
                 frames = view.ready(session, viewer.group, "replay")
                 return Join(viewer, frames, session.cursor, kind="replay")
         elif not session.screen.count and len(session.screen.surfaces) == 1 and resume is None:
@@ -524,6 +531,8 @@ class SessionDelivery:
 
     def _snapshot(self, viewer: Viewer) -> Join:
         cursor = self._session.cursor
+        # `viewer.group` contains the part. The snapshot replaces the part that the renderer knew,
+        # and the deltas after the snapshot name the new one.
         viewer.part = None
         frames, shared = self._view(viewer.profile).snapshot(self._session, viewer.group)
         viewer.part = cursor.part

@@ -30,7 +30,7 @@ class IncomingFile(Protocol):
         """Description of the file in the input."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """Return the content from the beginning, at each call."""
+        """Return the content in chunks; each call starts at its beginning."""
 
 
 class SessionFiles:

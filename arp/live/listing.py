@@ -17,8 +17,8 @@ from arp.store.store import Store
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
 
-_SPOKEN = {"text": "content", "markdown": "content"}
-"""Property that holds the text, by type of component; others show their title."""
+_TEXT_PROPS = {"text": "content", "markdown": "content"}
+"""Prop that contains the text, by type of component; of the other types the title is used."""
 
 Changed: TypeAlias = Callable[[SessionMeta | str], None]
 """Called with a new or changed row, or with the id of a deleted session."""
@@ -49,6 +49,7 @@ class Listing:
 
         Pinned chats come first, then the others, both newest first.
         """
+        # A position is `1~` (pinned) or `0~` (others), then the position in that group.
         group, _, before = (query.before or "1~").partition("~")
         matches: list[Match] = []
         for pinned in (True, False) if group != "0" else (False,):
@@ -141,7 +142,7 @@ def _text_of(turn: TurnScreen, tree: Tree) -> str:
 
 def _beginning(node: Node) -> str:
     """Return the beginning of a component's text or title, without joining the whole text."""
-    path = _SPOKEN.get(node.type, "title")
+    path = _TEXT_PROPS.get(node.type, "title")
     value = node.own.get(path)
     pieces = [value[:MAX_TURN_TEXT]] if isinstance(value, str) else []
     size = sum(map(len, pieces))

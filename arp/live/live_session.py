@@ -1,8 +1,9 @@
 """A session in memory, with its running agent and the renderers that are attached.
 
-Theory of operation. The writer calls `gather`: everything recorded becomes facts. When these facts
-are durable, it calls `deliver`: frames go to renderers, then the actions run that waited for
-durability (acknowledgements, starting a turn). So nothing is visible that is not durable.
+Theory of operation. The writer calls `gather`, which returns everything recorded since the last
+write as encoded facts. When these facts are durable, the writer calls `deliver`. It sends frames to
+the renderers, and then runs the actions that waited for durability: acknowledgements, the start of
+a turn. So nothing is visible that is not durable.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class QuestionDeadline(Struct, frozen=True):
 
 
 class SessionWriteBatch(Struct, frozen=True, gc=False):
-    """Share of one session in one write, and what follows that write."""
+    """One session's part of a write: its facts, and what happens once they are durable."""
 
-    # Nothing that it refers to refers back, so it needs no garbage collection (`gc=False`).
+    # `gc=False` is safe: nothing in a batch refers back to the batch, so there is no cycle.
 
     live: LiveSession
     expected: int
@@ -60,9 +61,9 @@ class SessionWriteBatch(Struct, frozen=True, gc=False):
 def _weak_mark(live: LiveSession) -> Callable[[], None]:
     """Return a `live.mark` that does not keep the session alive.
 
-    A session is thousands of objects. Its delivery has no strong reference back to it, so there is
-    no cycle, and all of it is freed when it leaves memory. Otherwise it would wait for a full
-    collection, which a server almost never runs (`calm_collector`).
+    The session refers to its delivery, and the delivery calls `mark`. With a strong reference this
+    would be a cycle, and the thousands of objects of a session that left the hub would stay in
+    memory until a full collection, which a server almost never runs (`calm_collector`).
     """
     found = weakref.ref(live)
 
@@ -125,19 +126,21 @@ class LiveSession:
         # Inputs that were read from the log are not recent.
         session.serials.clear()
         self.stored = stored
-        """Sequence of its newest durable fact."""
+        """Sequence number of the newest durable fact."""
         self.delivery = SessionDelivery(session, settings, _weak_mark(self), replay)
         self.shares: Sequence[Key] = ()
-        """User and address that it counts for in the quotas."""
+        """Keys under which the quotas count this session: its user and its address."""
         self.was_gathered = False
-        """Whether a part of it is in the store or on its way there."""
+        """Whether any of its facts is in the store or on its way there."""
         self.used_at = 0.0
         """Time of its last use, on the loop's clock."""
         self.dirty = False
+        """Whether the session is marked for the next write."""
         self.gone: asyncio.Future[ArpError] = asyncio.get_running_loop().create_future()
-        """Result: why it left the hub. Nothing of it is written once this is done."""
+        """Done when the session has left the hub, with the reason as its result. Nothing is written
+        after that."""
         self.is_provisional = False
-        """Whether renderers have only watched it.
+        """Whether it was opened only to be watched, and nothing has used it since.
 
         It is not written, and it is removed when its last renderer leaves."""
         self.unwritten = 0
@@ -167,7 +170,7 @@ class LiveSession:
                 deadline.expire()
 
     def keep_deadlines(self) -> None:
-        """Start timers for questions that have a deadline and no running turn that keeps it."""
+        """Start a timer for each open question with a deadline that has no timer yet."""
         loop = asyncio.get_running_loop()
         for question in self.session.questions.values():
             if question.expires_at is None or question.action_id in self.deadlines:
@@ -179,7 +182,7 @@ class LiveSession:
 
     @property
     def cache(self) -> dict[str, Any]:
-        """Objects that its agent keeps in memory for it."""
+        """Objects that the agent keeps in memory for this session."""
         if self._cache is None:
             self._cache = {}
         return self._cache
@@ -246,7 +249,7 @@ class LiveSession:
             self.followers -= 1
 
     async def beyond(self, sequence: int) -> None:
-        """Wait until the ledger holds a fact after a sequence.
+        """Wait until a fact after this sequence number is durable.
 
         Raises:
             ArpError: The session left the hub before there was one.
@@ -280,7 +283,7 @@ class LiveSession:
             self.gone.remove_done_callback(left)
 
     def gather(self, at: str) -> SessionWriteBatch:
-        """Return what is to be written now, with the frames of joining renderers."""
+        """Return the facts for this write, with the frames of the renderers that join with it."""
         self.dirty = False
         self.was_gathered = self.was_gathered or not self.is_provisional
         self.unwritten = 0
@@ -295,7 +298,8 @@ class LiveSession:
         else:
             batch = self.session.log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY
-        # The list is replaced, not shared: what is added during the write belongs to the next.
+        # The list is replaced, not emptied: an action that is added during this write waits for
+        # facts of the next one.
         actions: Sequence[Action] = ()
         if self._actions:
             actions, self._actions = self._actions, []

@@ -1,12 +1,12 @@
 """Quotas of one user or one address: open sessions, new sessions, bytes of files.
 
 Theory of operation. Each session in memory counts for its owner and for the address that opened it.
-Users without a name are not counted as one user. So a client that creates too many sessions is
+Users without a name are counted only by address. So a client that creates too many sessions is
 refused long before others run out of room.
 
-The files of a user are counted once, at the first upload. From then on each new file is added, no
-matter who stores it. After the removal of a session, the next upload counts again. Only uploads are
-refused; files that an agent made are always stored.
+The size of a user's files is computed once, at the first upload. From then on the size of each new
+file is added, also of files that an agent saves. After the removal of a session, the next upload
+computes the size again. Only uploads are refused; files that an agent saves are always stored.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ logger = logging.getLogger(__name__)
 MANY_TURNS = 200
 """Turns evicted while a long log is read; at this number they are stored, to bound the memory."""
 
-MISFIT = "it did not fit the facts behind it"
+MISFIT = "it did not fit the facts after it"
+"""Reason why a stored state was unusable, if the facts after it could not be applied."""
 
 STOP_S = 3.0
 """Seconds that a stopping server may spend on storing states."""
@@ -94,14 +95,15 @@ class States(Cache):
             except FactUnreadable as error:
                 known = self._unreadable.get(head.session_id)
                 if known is not None and known.sequence <= error.sequence:
-                    # This attempt ended before the known unreadable fact and failed all the same:
-                    # facts that were readable before are gone. Trying again might never end.
+                    # This attempt read only the facts before the known unreadable one, so its error
+                    # has to be about an earlier fact. If not, another attempt would read the same
+                    # facts and fail in the same way, for ever.
                     raise
                 self._unreadable[head.session_id] = error
                 continue
             unreadable = self._unreadable.get(head.session_id)
             if unreadable is not None:
-                logger.error("%s; it is open to be read up to there", unreadable)
+                logger.error("%s; the session can be read up to that fact", unreadable)
                 seal(session, unreadable.message)
             return session
 

@@ -53,7 +53,7 @@ class ServerTask(OwnedTask[T]):
             return super().cancel(msg)
         if asking.is_new("cancelled others"):  # logged once per turn
             logger.warning(
-                "%s cancelled task %s, which is not its own; such tasks go on. "
+                "%s cancelled task %s, which is not its own; the task continues. "
                 "Cancel only tasks that the agent has started",
                 asking,
                 self.get_name(),
@@ -84,7 +84,7 @@ def make_task(
     work: Coroutine[Any, Any, T] | Generator[Any, None, T],
     **options: Any,
 ) -> asyncio.Task[T]:
-    """Create a task; the task factory (`set_task_factory`) of a loop that only runs a server.
+    """Create a task. A loop that runs only a server uses this function as its task factory.
 
     Tasks of connections belong to the server; tasks that agents start belong to their turn.
     """
@@ -154,7 +154,7 @@ class Service:
         why = "was cancelled" if task.cancelled() else f"ended: {error!r}"
         now = time.monotonic()
         if len(self._ends) == MAX_RESTARTS and now - self._ends[0] < RESTARTS_WITHIN_S:
-            logger.critical("task %s %s, again and again; it stays ended", self.name, why)
+            logger.critical("task %s %s too often; it is not restarted", self.name, why)
             self._is_broken = True
             self._broken(f"task {self.name} {why}")
             return

@@ -1,6 +1,6 @@
 """The turn that the running code belongs to.
 
-Apart from `tasks.py`, because an agent's file imports it with `Turn`, before there is a loop.
+It is not in `tasks.py`, because an agent's file imports it with `Turn`, before there is a loop.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 class TurnName:
     """Identity of the turn that some code belongs to, for log messages about mistakes."""
 
-    __slots__ = ("_told", "agent", "session_id", "show_details", "turn_id")
+    __slots__ = ("_reported", "agent", "session_id", "show_details", "turn_id")
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class TurnName:
         self.session_id = session_id
         self.turn_id = turn_id
         self.show_details = show_details
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def __str__(self) -> str:
         """Return agent, turn and session as text."""
@@ -42,8 +42,8 @@ class TurnName:
 
     def is_new(self, mistake: str) -> bool:
         """Return whether the turn makes this mistake for the first time, so that it is reported."""
-        is_new = mistake not in self._told
-        self._told.add(mistake)
+        is_new = mistake not in self._reported
+        self._reported.add(mistake)
         return is_new
 
 

@@ -1,8 +1,9 @@
-"""The group commit: one durable write serves all sessions that wait, and sets the frame rate.
+"""The group commit: one durable write serves all sessions that wait.
 
 Theory of operation. `mark` adds a session to the next write. While one write is running, everything
-new is collected for the next one. So under load neighbouring deltas merge by themselves, and
-durability costs once per write, not once per token.
+new is collected for the next one. So the duration of a write sets the frame rate: under load, the
+deltas that arrive during a write are delivered together, and durability costs once per write, not
+once per token.
 
 One write has four steps: gather the facts of each session, store them all, deliver them, and update
 the lists of sessions. A failure is limited to as few sessions as possible: a session that cannot
@@ -111,14 +112,19 @@ class Writer:
     async def turnover(self) -> None:
         """Wait until everything recorded so far is delivered or has failed."""
         rounds = self._rounds
-        # A write that is running does not hold what was recorded after its start.
+        # A running write does not include what was recorded after its start, so the caller waits
+        # for the next write too.
         mine = rounds.begun + (1 if self._dirty else 0)
         while rounds.ended < mine:
             self._wake.set()
             await rounds.next()
 
     async def room(self) -> None:
-        """Wait until everything recorded so far is on its way to the disk."""
+        """Wait for the end of a write.
+
+        Everything recorded before the call is then in that write, or in the next one, which has
+        begun. An agent that outputs faster than the store can write waits here.
+        """
         self._wake.set()
         await self._rounds.next()
 
@@ -223,10 +229,15 @@ class Writer:
     async def _store_alone(
         self, writes: Sequence[Sequence[SessionWrite]], error: Exception
     ) -> dict[str, ArpError]:
-        """Return the sessions whose facts are not stored, with the reason.
+        """Store each unit of a refused write alone, so that only the unit at fault fails.
 
-        The store accepts a call as a whole or not at all. If one session is at fault, each unit is
-        stored alone, so that the others do not fail with it.
+        Args:
+            writes: The units of the write. The store has refused the write as a whole, and stored
+                nothing of it.
+            error: Error of the store.
+
+        Returns:
+            The sessions whose facts are not stored, each with its error.
         """
         names = [one.session_id for unit in writes for one in unit]
         # The disk or the database is at fault, not a session. Trying each session alone would
@@ -268,7 +279,7 @@ class Writer:
 def _units(
     writes: Sequence[SessionWrite], together: Sequence[frozenset[str]]
 ) -> list[list[SessionWrite]]:
-    """Divide a write into parts that may be stored independently."""
+    """Divide a write into units: sessions that were marked together, and single sessions."""
     unit_of = {name: number for number, unit in enumerate(_merge_sets(together)) for name in unit}
     out: dict[int | str, list[SessionWrite]] = {}
     for one in writes:

@@ -34,10 +34,11 @@ class OutputStore(Struct, frozen=True):
     read: Callable[[str], Awaitable[bytes]]
     """Return bytes by their SHA-256; raises `ArpError` if they are not stored, or no longer."""
     aside: Aside
+    """Run slow work in a thread and return its result."""
 
 
 class KeptOutput(Struct, frozen=True):
-    """The part of an output that the ledger keeps."""
+    """The parts of an output that a fact contains: its preview, its size, and a reference to it."""
 
     preview: str
     bytes: int

@@ -21,8 +21,8 @@ from arp.record.work import Entity
 from arp.redact.stream import GROWN_CONTEXT, RedactedPiece
 
 MARGIN = 4_096
-"""Characters after a preview that are searched with it, because a part of a secret is not
-recognised."""
+"""Characters after a preview that are searched for secrets with it. A secret that the preview cuts
+would not be recognised by its beginning."""
 
 
 class _Flow(Struct):
@@ -85,6 +85,7 @@ class RecordedProcess(Entity):
         if flow.held and not self._is_release_registered:
             self._is_release_registered = True
             self._scope.before_end(self._release_all)
+        # All of the piece is held. A fact now would record an output of no bytes.
         if not out and content:
             return KeptOutput("", 0)
         kept = await self._keep(out.encode("utf-8", "surrogateescape"), stream, mime)
@@ -129,7 +130,7 @@ class RecordedProcess(Entity):
         self._outputs.redacted(found)
 
     def input(self, data: bytes | str, *, secret: bool = False) -> None:
-        """Record the input of the process; of a secret input only its size."""
+        """Record the input of the process; if it is secret, only its size."""
         content = data if isinstance(data, bytes) else well_formed(data).encode()
         preview = None if secret else self._scope.clean(preview_of(content, MARGIN))[0]
         self._record("input", bytes=len(content), preview=preview and preview[:PREVIEW_CHARACTERS])
@@ -149,6 +150,6 @@ class RecordedProcess(Entity):
     def terminated(
         self, signal: str, reason: str | None = None, duration_ms: float | None = None
     ) -> None:
-        """Record that the process was ended from outside, by a signal and for a reason."""
+        """Record that a signal from outside ended the process, and why it was sent."""
         self._release_all()
         self._record("terminated", signal=signal, reason=reason, durationMs=duration_ms)

@@ -1,4 +1,4 @@
-"""`Recorder`: records the facts that ARP cannot observe; `turn.record` is one.
+"""`Recorder`: records the facts that ARP cannot observe; `turn.record` is a `Recorder`.
 
 Theory of operation. ARP records what it observes: inputs, text, tools, commits, questions. The
 author of an agent records its other activities: tasks, processes, models, costs and so on. Each
@@ -178,13 +178,13 @@ class Recorder:
     def compaction(
         self, reason: str | None = None, tokens: int | None = None
     ) -> RecordedCompaction:
-        """Record that a model's context is being made smaller; `tokens` is its size before."""
+        """Record that the reduction of a model's context begins; `tokens` is its size before."""
         return RecordedCompaction(self._scope, reason, tokens)
 
     # -- decisions -------------------------------------------------------------------------------
 
     def permission(self, tool: str, request_id: str | None = None) -> RecordedPermission:
-        """Return the recorder of one permission; `await tool.approve(…)` asks a person.
+        """Return an object that records one permission; `await tool.approve(…)` asks a person.
 
         Args:
             tool: Name of the tool.

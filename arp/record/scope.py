@@ -2,8 +2,7 @@
 
 Theory of operation. If the writer had to refuse a fact when it encodes it, the session would have
 to be evicted from memory. So each value from outside is converted to plain JSON and checked here,
-in
-the call of the author who made the mistake. A refused fact is not recorded.
+in the call of the author who made the mistake. A refused fact is not recorded.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ OWN: Final = frozenset(
         "runtime.error",
     )
 )
-"""Types that the session records itself. Its state consists of them, and screens show them."""
+"""Types that the session records itself. Its state is built from them, and screens show them."""
 
 
 OWN_FIELDS: Final = {
@@ -57,8 +56,8 @@ OWN_FIELDS: Final = {
         ("pinned", "branch", "state", "sharedState", "commands", "viewer")
     ),
 }
-"""Type → fields that a session is rebuilt from; a fact with one of them is recorded only by the
-session."""
+"""Type → fields from which a session is rebuilt. Only the session records facts with these fields.
+"""
 
 
 class FactScope:
@@ -78,7 +77,7 @@ class FactScope:
         Args:
             session: Session of the facts.
             ids: Correlation ids that every fact carries, by field name.
-            before: Called before each fact; raises if nothing may be recorded, or no longer.
+            before: Called before each fact; raises if nothing may be recorded (any more).
             after: Called after each fact that was recorded.
         """
         self.ids = dict(ids)
@@ -121,8 +120,8 @@ class FactScope:
     def clean(self, text: str) -> tuple[str, Found]:
         """Return a text without secrets, and what was found; a text that is JSON is parsed as JSON.
 
-        This is for texts that are cut or stored beside the ledger; the session cleans what it
-        records.
+        Use it for texts that are cut or stored beside the ledger. The session itself cleans the
+        texts in facts.
         """
         cleaned, found = self._session.redactor.clean(text)
         return str(cleaned), found

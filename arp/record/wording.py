@@ -33,11 +33,15 @@ def encoded(value: object) -> bytes:
             built = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_scalar)
             return msgspec.json.encode(_well_formed(built))
     except RecursionError:
-        raise ValueError("nested too deep to be written as JSON, or it holds itself") from None
+        raise ValueError("nested too deep to be written as JSON, or it contains itself") from None
 
 
 def json_text(value: Json) -> str:
-    """Return a value as JSON, by its `repr` if JSON cannot express it; JSON text stays as it is."""
+    """Return a value as JSON text.
+
+    A text that is JSON already is returned unchanged. A value that JSON cannot express becomes its
+    `repr`.
+    """
     if isinstance(value, str) and _is_json(text := well_formed(value)):
         return text
     try:

@@ -46,7 +46,10 @@ class Entity:
 
 
 class Work(Entity):
-    """An activity that completes or fails; `with` records which, unless it was recorded already."""
+    """An activity that completes or fails.
+
+    As a context manager, it records its end, unless the end was recorded already.
+    """
 
     __slots__ = ("_ended",)
 
@@ -72,7 +75,7 @@ class Work(Entity):
             self.failed(reason_of(error))
 
     def failed(self, reason: str) -> None:
-        """Record that it failed or was abandoned, and why."""
+        """Record that the activity failed or was abandoned, and why."""
         self._end("failed", reason=reason)
 
     def _end(self, how: str, **payload: Json) -> None:
@@ -100,12 +103,12 @@ class RecordedAttempt(Work):
         self._end("completed", outputs=list(outputs) or None)
 
     def failed(self, reason: str, *, retryable: bool | None = None) -> None:
-        """Record that the attempt failed; only an attempt can be repeated."""
+        """Record that the attempt failed; `retryable` says whether another attempt may succeed."""
         self._end("failed", reason=reason, retryable=retryable)
 
 
 class RecordedTask(Work):
-    """A piece of work, which may outlive the turn. Each try is an attempt of the same task.
+    """A piece of work, which may outlive the turn and may need several attempts.
 
     Args:
         scope: Scope of the facts; its ids may include those of parent tasks.

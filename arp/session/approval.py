@@ -107,7 +107,7 @@ class ApprovalTerms(Struct, frozen=True):
         return cls(payload.get("digest"), grant, payload.get("editable", False))
 
     def check(self, answer: ApprovalAnswer) -> None:
-        """Refuse an answer with anything besides yes or no that the request did not offer.
+        """Refuse an answer that goes beyond what the request offers.
 
         Raises:
             InvalidAnswer: The answer is about another tool input, allows more than was shown, or
@@ -117,8 +117,8 @@ class ApprovalTerms(Struct, frozen=True):
         # approve a tool call that replaced the shown one.
         if answer.digest is not None and answer.digest != self.digest:
             raise InvalidAnswer(
-                "payload.digest: the question is about another input than the one that was "
-                "answered; read the question again",
+                "payload.digest: the answer is for another input than the one that the question "
+                "shows; read the question again",
                 detail="payload.digest",
             )
         if answer.updated_input is not None and not self.editable:
@@ -126,6 +126,8 @@ class ApprovalTerms(Struct, frozen=True):
                 "payload.updated_input: the question offers no change of the input",
                 detail="payload.updated_input",
             )
+        # Without a digest the question is no request for one input. Its scope is not refused; it
+        # has no effect, because `grant_of` returns only a grant that the request offers.
         is_for_session = answer.allows and answer.scope == "session"
         if is_for_session and self.digest and self.grant is None:
             raise InvalidAnswer(

@@ -23,11 +23,14 @@ class StopTurn(Struct, frozen=True):
 
 
 class QuestionOutcome(Struct, frozen=True):
-    """Outcome of a question; `over` means that its turn has ended."""
+    """Outcome of a question.
+
+    `withdrawn`: the question was closed without an answer. `over`: its turn has ended.
+    """
 
     kind: Literal["answered", "declined", "expired", "withdrawn", "over"]
     value: Json = None
-    """The answer; for a permission the data of the input. `None` unless it was answered."""
+    """Value of the answer; for a permission, all data of the input. `None` for the other kinds."""
 
 
 class ResolveQuestion(Struct, frozen=True):

@@ -15,7 +15,7 @@ from arp.protocol.json_value import JsonObject
 from arp.session.approval import ApprovalTerms
 
 MAX_CLOSED = 16
-"""Number of closed questions that a session remembers; no screen lags by as many."""
+"""Number of closed questions that a session remembers; more than a screen lags behind."""
 
 
 class Question(Struct, frozen=True):
@@ -55,7 +55,8 @@ class Questions(dict[tuple[str, str], Question]):
         super().__init__()
         self.closed: list[ClosedQuestion] = []
         """The last `MAX_CLOSED` questions that were answered, declined or expired, oldest first. A
-        lagging renderer may still show them as open. An empty deque would take 760 bytes."""
+        lagging renderer may still show them as open. It is a list, because an empty deque takes
+        760 bytes."""
         self.unclear_turn: str | None = None
         """Turn in which a yes without a question's name is ambiguous: several permissions were
         open at once, or one ended without an answer."""
@@ -148,7 +149,7 @@ class Questions(dict[tuple[str, str], Question]):
         )
 
     def close(self, action_id: str, payload: JsonObject, sequence: int) -> None:
-        """Apply an `action.resolved`; a question that is not open changes nothing."""
+        """Apply an `action.resolved`: close its question, if it is open."""
         for key, question in list(self.items()):
             if question.action_id == action_id:
                 del self[key]

@@ -59,6 +59,7 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
             session.turns.follow(fact.type, turn_id, _payload(fact))
         if (apply := FACT_HANDLERS.get(fact.type)) is not None:
             apply(session, _recorded(fact))
+        # Its handler gets only the ids in `_CORRELATION`, without the external span.
         if fact.type == "turn.submitted" and (outside := traceparent_of(fact)) is not None:
             session.input_log.traceparents[turn_id or ""] = outside
         if session.settings.shows(turn_id):

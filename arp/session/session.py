@@ -11,9 +11,10 @@ are *decided*. Then each fact is *applied*: `turn_states` has the legal transiti
 a fact is recorded and again when it is replayed from the log.
 
 A question stays open until it is answered or its turn ends normally. If a crash ended the turn, its
-questions stay open and the turn is shown as waiting until the last one is closed. Modules above
-this one record what belongs to one subject: `turn_queue`, `turn_end`, `asking` (questions),
-`surfaces`, `session_values`.
+questions stay open and the turn is shown as waiting until the last one is closed.
+
+The steps themselves are functions in other modules, one module for each subject: `turn_queue`,
+`turn_end`, `asking` (questions), `surfaces`, `session_values`.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ class Session:
 
     @property
     def name(self) -> SessionName:
-        """Name of the session on the wire, with its current sequence number."""
+        """Fields by which messages name the session, with its current sequence number."""
         return SessionName(self.head.session_id, self.head.epoch, self.log.sequence)
 
     @property
@@ -211,11 +212,15 @@ class Session:
 
     @property
     def sealed(self) -> ReadOnly | None:
-        """Why the session is read-only; `None` if it can be continued."""
+        """Error that says why the session is read-only; `None` if it can be continued."""
         return self.log.sealed
 
     def trace(self, turn_id: str) -> Trace:
-        """Return the trace of a turn that is not over; only its first fact may set another one."""
+        """Return the trace of a turn that is not over.
+
+        The external span of a turn is forgotten when the turn ends. For an ended turn, use
+        `arp.ledger.tracing.trace_of` with its first fact.
+        """
         traceparent = self.input_log.traceparents.get(turn_id)
         return turn_trace(self.head.session_id, self.head.epoch, turn_id, traceparent)
 
@@ -389,7 +394,7 @@ class Session:
     # -- turns -----------------------------------------------------------------------------------
 
     def begin_recording(self) -> None:
-        """Make the session busy for good. It plays a recording, and refuses every input."""
+        """Keep the session busy for good, because it plays a recording; new turns are refused."""
         self.turns.set(RECORDING, self.turns.queue, self.turns.is_paused, is_waiting=False)
         self.rules = msgspec.structs.replace(self.rules, policy="reject")
 
@@ -419,6 +424,8 @@ class Session:
         self._surfaces.clear()
         for watcher in self.watchers:
             watcher.show_on(self.screen)
+
+    # -- ends of turns ---------------------------------------------------------------------------
 
     def check_running(self, turn_id: str) -> None:
         """Raise `SurfaceDestroyed` if the turn is not running and may show nothing more."""
@@ -519,7 +526,7 @@ def _artifact_changed(session: Session, fact: RecordedFact) -> None:
 
 
 def _apply_input(session: Session, fact: RecordedFact) -> None:
-    """Apply the input in a fact, or the id of one."""
+    """Apply the input that a fact contains; some facts contain only the id of their input."""
     session.input_log.remember_input(fact.payload, fact.turn_id)
     if (submitted := fact.payload.get("input")) is None:
         return
@@ -576,5 +583,5 @@ FACT_HANDLERS: Mapping[str, Callable[[Session, RecordedFact], None]] = {
     "turn.failed": _turn_ended,
     "turn.submitted": _turn_submitted,
 }
-"""Fact type → what a fact of it changes besides turn states (`TurnQueue`) and screen (`project`).
-"""
+"""Fact type → function that applies such a fact to everything except turn states (`TurnQueue`)
+and the screen (`project`). Types that change nothing else are missing."""

@@ -1,4 +1,7 @@
-"""Rules of a session, and its values: title, branches, grants, states of agent and user."""
+"""Rules of a session, and its state besides turns and surfaces.
+
+That is its title, its branches, the user's grants, settings and feedback, and the agent's state.
+"""
 
 from __future__ import annotations
 

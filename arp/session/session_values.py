@@ -39,7 +39,7 @@ def update_shared_state(session: Session, turn_id: str, state: JsonObject) -> No
 
 
 def _check_state(session: Session, state: JsonObject, before: JsonObject, where: str) -> bool:
-    """Return whether a state differs from the previous one; refuse one that cannot be stored.
+    """Return whether a state differs from the previous one; raise if it cannot be stored.
 
     Args:
         session: The session.

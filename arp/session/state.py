@@ -39,7 +39,8 @@ STATE_VERSION = 14
 """
 
 Kept: TypeAlias = tuple[int, int]
-"""Limits of the memory (`RECENT_TURNS`, `REMEMBERED_IDS`). They decide which turns are kept."""
+"""Values of `RECENT_TURNS` and `REMEMBERED_IDS`. With other values a session keeps other turns, so
+a state with other values is refused."""
 
 
 class UnreadableState(LocalError):
@@ -60,16 +61,19 @@ class TreeState(Struct, frozen=True, array_like=True):
     """The components of a surface, and its history that lagging renderers need."""
 
     outputs: list[tuple[str, list[NodeState]]]
+    """Root components by turn."""
     removed: dict[str, RemovedComponent]
     restructured: int
     reshaped: int
     left: list[str]
+    """Ids of evicted components, oldest first (`RecentTree.left`)."""
 
 
 class SettingsState(Struct, frozen=True, array_like=True):
-    """Title, permissions, branches, pause of the queue, and states of a session."""
+    """Values of `SessionSettings`, and whether the queue is paused."""
 
     title: str
+    """Name given to the session; empty if it has none."""
     pinned: bool
     grants: list[Grant]
     branches: KeptBranches | None
@@ -113,9 +117,13 @@ class StoredSession(Struct, frozen=True):
     traceparents: dict[str, str]
     answers: dict[str, GivenAnswer]
     title: str
+    """Beginning of the user's first text (`SessionSettings.opening`)."""
     count: int
+    """Number of turns of the whole session."""
     named: int
+    """Value of `Window.named`."""
     turns: list[tuple[int, TurnScreen]]
+    """Turns in memory, each with its number in the session."""
     errors: list[ErrorPayload]
     commands: tuple[int, tuple[Command, ...]]
     """Sequence number of their last change, and the session's own commands."""

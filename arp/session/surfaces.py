@@ -40,10 +40,10 @@ TRANSFERRED = "transfer:"
 take effect once."""
 
 MAX_TRANSFER_ID = 512
-"""Maximum length of a transfer id, in characters; a signed id contains the giving session."""
+"""Maximum length of a transfer id, in characters; a signed id contains the source session."""
 
 ACQUIRED = "acquired"
-"""Name of a surface that comes from another agent. Its name there is not disclosed."""
+"""Name of a surface that another agent transferred. Its name at that agent is not disclosed."""
 
 
 def open_surface(
@@ -303,7 +303,7 @@ def _each(component: JsonObject) -> Iterator[JsonObject]:
 
 
 def _names(name: str) -> Iterator[str]:
-    """Yield a name, and then the name with the numbers from 2."""
+    """Yield a name, then the name with `-2`, `-3` and so on."""
     yield name
     number = 2
     while True:

@@ -2,7 +2,8 @@
 
 Theory of operation. `close_turn` records everything that ends with a turn, in this order: text that
 is still held, its open questions, its open tool calls, its error, the turn itself, its attempt at a
-task. `end_turn` then starts the next turn; a server that stops leaves it in the queue.
+task. `end_turn` then starts the next turn. A server that stops calls only `close_turn`, so that the
+next turn stays in the queue.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ def _start(session: Session, facts: list[RecordedFact], queue: Sequence[str]) ->
     thread = session.threads.of(turn_id)
     ids: dict[str, Json] = {"thread_id": thread, "turn_id": turn_id}
     facts.append(RecordedFact("turn.started", {}, ids, turn_id=turn_id))
-    # Renderers were shown a queue that has just changed. A turn that starts at once was never shown
-    # as queued, and needs no such fact.
+    # Renderers must learn that the queue has changed. If the only turn in it starts at once, they
+    # have never shown it as queued, and the fact would only cost a message.
     if rest or session.status_of(turn_id) == "queued":
         ids = {"thread_id": session.threads.of(rest[0]) if rest else thread}
         facts.append(RecordedFact("queue.changed", {"queued": rest}, ids))

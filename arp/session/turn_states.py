@@ -1,8 +1,8 @@
 """State machines of a turn and of the queue of turns.
 
-Theory of operation. Rule 1: everything that decides what may happen to a turn is in this file, in
-the manner of `h11/_state.py`. Rule 2: the events are facts. `TurnQueue.follow` applies a fact when
-it is recorded and again when it is replayed from the log, so both end in the same state.
+Theory of operation. The tables in this file define every legal transition. The events are facts:
+`TurnQueue.follow` applies a fact when it is recorded and again when it is replayed from the log, so
+both end in the same state.
 
 A turn:
 
@@ -15,7 +15,7 @@ failed or cancelled). If a crash ended a turn with an open question, the turn is
 ended by `turn.failed` with the reason `interrupted`, and the queue does not wait for it. It is
 shown as waiting until the `action.resolved` of its last question gives its final status. A new
 version of a turn (an edit, or a repeated request) is a turn of its own. The older version is over,
-and `branches` decides which of them is shown.
+and `tracking/branches` decides which of them is shown.
 
 The queue of a session is in one of four states:
 
@@ -25,8 +25,9 @@ The queue of a session is in one of four states:
     PAUSED  no turn runs: an agent failed, and the queue waits until a user resumes it
 
 `TURN_EVENTS` and `QUEUE_STEPS` define what is possible in each state. Input from a renderer is
-checked against them before anything is recorded. A fact that violates them when it is recorded is
-a bug of ours, and raises `IllegalTransition`.
+checked against them before anything is recorded. A fact that violates them raises
+`IllegalTransition`: a bug in this package if the fact is being recorded, an unreadable log if it is
+being replayed.
 """
 
 from __future__ import annotations
@@ -83,9 +84,9 @@ TURN_EVENTS: dict[TurnPhase, dict[str, TurnPhase]] = {
 """State → legal fact of the turn → next state."""
 
 Step: TypeAlias = Literal["start", "pause", "edit", "switch", "recover"]
-"""Steps of a session: `start` the first queued turn; `pause` the queue; `edit`, begin another
-version of an earlier turn; `switch`, show another version with the turns after it; `recover` from a
-crash."""
+"""Steps of a session. `start`: the first queued turn starts. `pause`: the queue is paused. `edit`:
+a new version of an earlier turn begins. `switch`: an existing version is shown, with the turns
+after it. `recover`: the session is recovered after a crash."""
 
 QUEUE_STEPS: dict[QueueState, frozenset[Step]] = {
     IDLE: frozenset(("edit", "switch")),
@@ -99,11 +100,11 @@ QUEUE_STEPS: dict[QueueState, frozenset[Step]] = {
 
 
 class IllegalTransition(LocalError):
-    """A fact was recorded that is not legal in the state of its turn."""
+    """A fact is not legal in the state of its turn."""
 
 
 class TurnQueue:
-    """The turns of one session that are not over, and their states."""
+    """The running and queued turns of one session, and their states."""
 
     __slots__ = ("_is_waiting", "is_paused", "queue", "running")
 
@@ -148,7 +149,7 @@ class TurnQueue:
         return QUEUED if turn_id in self.queue else OUT
 
     def set(self, running: str | None, queue: list[str], is_paused: bool, is_waiting: bool) -> None:
-        """Restore a stored state."""
+        """Replace the whole state without a fact, for example by a stored one."""
         self.running, self.queue = running, queue
         self.is_paused, self._is_waiting = is_paused, is_waiting
 
@@ -159,6 +160,8 @@ class TurnQueue:
             queue: The queue after this fact.
             pause: Whether to pause the queue; a paused queue stays paused.
         """
+        # An empty queue is never paused. Otherwise the next turn of a program, which does not
+        # resume the queue, would wait until a user does.
         is_paused = bool(queue) and (pause or self.is_paused)
         return {"queued": list(queue), "paused": True} if is_paused else {"queued": list(queue)}
 

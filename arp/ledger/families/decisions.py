@@ -45,7 +45,7 @@ DENIED_BY: Final = PayloadField(
 DIGEST: Final = PayloadField(
     "digest",
     Sha256,
-    "SHA-256 of the input shown or approved, as JSON; one with a secret is salted.",
+    "SHA-256 of the shown or approved input as JSON; salted if the input has a secret.",
 )
 EDITABLE: Final = PayloadField(
     "editable", bool, "Whether the answer may change the input that was shown."

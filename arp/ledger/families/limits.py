@@ -27,7 +27,9 @@ CACHED_INPUT_TOKENS: Final = PayloadField(
     "cachedInputTokens", Count, "Input tokens that were read from a cache."
 )
 CANDIDATES: Final = PayloadField(
-    "candidates", list[Candidate], "Models that could be used; `excluded` says why one could not."
+    "candidates",
+    list[Candidate],
+    "Models that were considered; `excluded` is the reason why one cannot be used.",
 )
 CURRENCY: Final = PayloadField("currency", Currency, "Three capital letters of ISO 4217.")
 FAILED_MODEL: Final = PayloadField("failedModel", Name, "The model that could not be used.")
@@ -35,7 +37,7 @@ INPUT_TOKENS: Final = PayloadField("inputTokens", Count, "Tokens that a model re
 LIMIT: Final = PayloadField("limit", Name, "Name of a limit.")
 OUTPUT_TOKENS: Final = PayloadField("outputTokens", Count, "Tokens that a model wrote.")
 QUOTA: Final = PayloadField("quota", Name, "Name of a quota.")
-REMAINING: Final = PayloadField("remaining", float, "Rest of a quota, in `unit`.")
+REMAINING: Final = PayloadField("remaining", float, "Part of a quota that is left, in `unit`.")
 RESETS_AT: Final = PayloadField("resetsAt", str, "When a limit or quota is reset (RFC 3339).")
 RETRY_AFTER_S: Final = PayloadField(
     "retryAfterS", Amount, "Seconds to wait before the next attempt."

@@ -141,7 +141,7 @@ EVIDENCE_FACTS: Final = FactFamily(
 
 SNAPSHOT_FACTS: Final = FactFamily(
     "snapshot",
-    "A read model is stored, or a damaged one is made again.",
+    "A read model is stored, or an unusable one is rebuilt.",
     types=[
         FactType(
             "snapshot.updated",

@@ -21,7 +21,8 @@ from arp.protocol.json_value import JsonObject
 ANSWERS: Final = PayloadField(
     "answers",
     JsonObject,
-    "The question without a turn that this answers: `actionId`, `name`, `value`, `declined`.",
+    "Answer that began the turn, if its question outlived the turn that asked it: `actionId`, "
+    "`name`, `value`, `declined`.",
 )
 BRANCH: Final = PayloadField("branch", Name, "Id of a turn. Its branch is shown from now on.")
 COMMANDS: Final = PayloadField(
@@ -30,7 +31,7 @@ COMMANDS: Final = PayloadField(
     "Slash commands of the session: `name`, `description`, `hint`, `choices`.",
 )
 EDITS: Final = PayloadField("edits", Name, "Id of the turn that this turn is a new version of.")
-EPOCH: Final = PayloadField("epoch", str, "Id of one life of a session's log.")
+EPOCH: Final = PayloadField("epoch", str, "Id of this log of the session, which no other log has.")
 FEEDBACK: Final = PayloadField(
     "feedback", TurnFeedback, "A user's feedback on the answer of the turn."
 )
@@ -61,9 +62,9 @@ WORKFLOW: Final = PayloadField("workflow", str, "Name of the agent.")
 SESSION_FACTS: Final = FactFamily(
     "session",
     (
-        "A session is created, renamed or pinned, shows another branch, or its `turn.state` "
-        "or its commands change, or what the user set for it; feedback on a turn; an admin "
-        "reads the session of another user."
+        "A session is created, renamed or pinned, or shows another branch; its `turn.state`, its "
+        "`turn.shared_state`, its commands or the user's settings change; a user gives feedback "
+        "on a turn; an admin reads the session of another user."
     ),
     types=[
         FactType(
@@ -109,7 +110,7 @@ THREAD_FACTS: Final = FactFamily(
 
 TURN_FACTS: Final = FactFamily(
     "turn",
-    "An input is accepted, its turn begins, and ends.",
+    "An input is accepted; its turn begins and ends.",
     required_ids=["thread_id", "turn_id"],
     types=[
         FactType(

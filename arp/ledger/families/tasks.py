@@ -30,7 +30,7 @@ from arp.ledger.record_steps import AddRecord, CustomRule
 from arp.protocol.json_value import JsonObject
 
 ARTIFACTS: Final = PayloadField("artifacts", list[Name], "Ids of artifacts.")
-BLOCKED_BY: Final = PayloadField("blockedBy", list[Name], "Ids of what blocks the task.")
+BLOCKED_BY: Final = PayloadField("blockedBy", list[Name], "Ids of the things that block the task.")
 DELIVERY: Final = PayloadField("delivery", Delivery, "Whether the result reached its recipient.")
 DEPENDS_ON: Final = PayloadField(
     "dependsOn", list[Name], "Ids of the tasks that must be completed before this one."

@@ -177,7 +177,7 @@ OUTPUT_FACTS: Final = FactFamily(
     "output",
     (
         "A large output or a file is stored, cut off or deleted; secrets were removed from "
-        "the fact before."
+        "the previous fact."
     ),
     types=[
         FactType(

@@ -34,9 +34,9 @@ from arp.session.turn_queue import record_queue
 
 
 def asks_to_turn(session: Session, message: Input) -> bool:
-    """Return whether a new input asks for another branch.
+    """Return whether an input that did not take effect before asks for another branch.
 
-    `inputs.receive` handles every other input.
+    `receive.receive` handles every other input.
     """
     if message.id is not None and message.id in session.input_log:
         return False
@@ -63,7 +63,7 @@ def check_turning(session: Session, message: Input) -> None:
             )
         check_beginning(session, message)
     if not session.turns.may("switch" if _is_switch(message) else "edit"):
-        raise SessionBusy("a turn runs; stop it first, or edit one that is queued")
+        raise SessionBusy("a turn runs; stop it first, or edit a queued turn")
 
 
 def branch_of(message: Input, survey: Survey) -> list[str]:
@@ -97,7 +97,7 @@ def turn_back(
         traceparent: External span that requests a turn, in W3C Trace Context format.
 
     Returns:
-        Effects to carry out once the facts are durable, as `inputs.receive` returns them.
+        Effects to carry out once the facts are durable, as `receive.receive` returns them.
 
     Raises:
         RemoteError, SessionBusy: The input is refused as in `check_turning` or `branch_of`; nothing
@@ -122,6 +122,7 @@ def turn_back(
     _record_rollback(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
     version = NewTurnOptions(edits=target, traceparent=traceparent, thread=thread, origin=origin)
     effects = new_turn(session, message, sender, version)
+    # The new version is running by now, so these turns only join the queue.
     for moved, its_sender, particulars in queued:
         turn_id = next_turn_id(session)
         session.record_step([turn_submitted(session, turn_id, moved, its_sender, particulars)])
@@ -135,6 +136,7 @@ def _cancel_queue(session: Session) -> list[tuple[Input, InputSender, NewTurnOpt
     """Cancel all queued turns; return the input, sender and options of each, in order."""
     queued: list[tuple[Input, InputSender, NewTurnOptions]] = []
     for turn_id in list(session.queue):
+        # The echo on the screen is redacted; `typed` has the data with its secrets, for the agent.
         echo, seen = session.screen.turns[turn_id].inputs[0], session.input_log
         message = input_of(
             {
@@ -168,8 +170,10 @@ def _is_switch(message: Input) -> bool:
 def _switch(session: Session, message: Input, survey: Survey, branch: Session) -> list[Effect]:
     """Show the branch of an existing version; do nothing if it is shown already."""
     target, before = _target(message, survey.branches), survey.branches.shown
-    intent = {"inputId": message.id} if message.id is not None else {}
-    session.record("run.status", intent, status="idle")
+    id_field = {"inputId": message.id} if message.id is not None else {}
+    # Records the id of the input even if nothing else happens. A repetition after a restart would
+    # otherwise undo a later switch.
+    session.record("run.status", id_field, status="idle")
     if target not in before:
         shown = survey.branches.through(target)
         gone = [turn_id for turn_id in before if turn_id not in shown]
@@ -192,7 +196,15 @@ def _show_versions(session: Session) -> None:
 def _record_rollback(
     session: Session, to: int, reason: str, removed: JsonObject, thread: str
 ) -> None:
-    """Record which turns no longer count, as a rollback of the history to a sequence number."""
+    """Record which turns are removed from the screen or restored, as a rollback of the history.
+
+    Args:
+        session: The session.
+        to: Sequence number of the newest fact that is still in effect.
+        reason: `edit`, `regenerate` or `branch`.
+        removed: Ids of the removed and restored turns, by payload field.
+        thread: Thread of the fact.
+    """
     ids = {"thread_id": thread, "request_id": f"rollback-{session.sequence + 1}"}
     target: JsonObject = {"toSequence": to}
     session.record("history.rollback.started", {**target, "reason": reason}, **ids)

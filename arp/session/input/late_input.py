@@ -29,7 +29,8 @@ from arp.session.questions import Question
 from arp.session.session import Session
 from arp.surface.answers import check_answer
 
-_OPEN = ("state", "answer")
+_STATE_PROPS = ("state", "answer")
+"""Props that the close of a question changes. Without them a component counts as open."""
 
 
 class _Answerable(Struct, frozen=True):
@@ -59,6 +60,8 @@ def check_in_time(session: Session, message: Input, read_typed: ReadTyped, shown
     message = shaped(message)
     if message.source_component or component_of_data(message) or message.edits is not None:
         return
+    # These answer nothing: an action of the protocol, and an input that took effect before, which
+    # `receive` acknowledges again.
     if is_reserved(message) or message.id in session.input_log:
         return
     for candidate in _on_screen(session, shown):
@@ -68,7 +71,8 @@ def check_in_time(session: Session, message: Input, read_typed: ReadTyped, shown
         answer = _as_answer(component, message, read_typed)
         if answer is None:
             continue
-        # The component has the state `answered` by now, so this raises with the right message.
+        # The component has the state in which its question was closed (answered, declined,
+        # expired), so this raises with the message for that state.
         if candidate.is_closed:
             check_answer(component, *answer)
         return
@@ -94,7 +98,7 @@ def _as_answer(
     component: Component, message: Input, read_typed: ReadTyped
 ) -> tuple[str, JsonObject] | None:
     """Return an input as an answer to a question that was open; `None` if it does not answer it."""
-    props = {name: value for name, value in component.props.items() if name not in _OPEN}
+    props = {name: value for name, value in component.props.items() if name not in _STATE_PROPS}
     was_open = msgspec.structs.replace(component, props=props)
     if message.input_type == "text":
         return read_typed(was_open, message.data["text"])

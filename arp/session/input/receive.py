@@ -75,7 +75,7 @@ from arp.surface.answers import (
 from arp.surface.change import PatchChange
 
 UNKNOWN = RendererInfo()
-"""Description of a renderer that sent none."""
+"""Description of a renderer that has not described itself."""
 
 
 class InputSender(Struct, frozen=True):
@@ -410,32 +410,33 @@ def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
     action = message.data["action"]
     payload = message.data.get("payload")
     named = payload.get("turn_id") if isinstance(payload, dict) else None
-    intent = {"inputId": message.id} if message.id is not None else {}
+    id_field = {"inputId": message.id} if message.id is not None else {}
     if action == PROMOTE:
-        return _promote_turn(session, message, named, intent)
+        return _promote_turn(session, message, named, id_field)
     if action == CLOSE:
         return _close_surface(session, message)
     if action == CONTINUE:
-        session.record("run.status", intent, status="queued")
+        session.record("run.status", id_field, status="queued")
+        # The resume itself is in no fact. On replay, the start of the next turn shows it.
         session.turns.resume()
         return [*acknowledge(message, None), *begin_next(session)]
     if action != CANCEL:
         raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
     turn_id = named if isinstance(named, str) else session.turns.running
     if turn_id is not None and (turn_id == session.turns.running or turn_id in session.turns.queue):
-        session.in_turn("run.status", turn_id, intent, status="cancelling")
+        session.in_turn("run.status", turn_id, id_field, status="cancelling")
         return [*acknowledge(message, turn_id), *cancel_turn(session, turn_id)]
     if turn_id is not None and (questions := session.questions.of_turn(turn_id)):
         # A crash ended this turn while it waited, and its questions are still open. Without this
         # branch a user could not cancel it, and it would be shown as waiting for ever.
-        session.in_turn("run.status", turn_id, intent, status="cancelling")
+        session.in_turn("run.status", turn_id, id_field, status="cancelling")
         for question in questions:
             cancel_question(session, question)
         return acknowledge(message, turn_id)
     # Nothing to cancel. The id is recorded all the same: a repetition after a restart must not
     # cancel a turn that began in the meantime.
     if message.id is not None:
-        session.record("run.status", intent, status="idle")
+        session.record("run.status", id_field, status="idle")
     return acknowledge(message, None)
 
 
@@ -451,12 +452,12 @@ def _close_surface(session: Session, message: Input) -> list[Effect]:
 
 
 def _promote_turn(
-    session: Session, message: Input, named: Json, intent: JsonObject
+    session: Session, message: Input, named: Json, id_field: JsonObject
 ) -> list[Effect]:
     if not isinstance(named, str) or named not in session.turns.queue:
         raise UnknownObject(f"no turn {named!r:.80} is queued", detail=f"{named!s:.80}")
     promote(session, named)
-    session.in_turn("run.status", named, intent, status="queued")
+    session.in_turn("run.status", named, id_field, status="queued")
     return acknowledge(message, named)
 
 
@@ -654,7 +655,7 @@ def _grant(question: Question, message: Input) -> Grant | None:
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:
-    """Return an answer as it may be stored; only the return value of `ask` has a password."""
+    """Return an answer without passwords, which may be stored; `ask` returns them to the agent."""
     if component.type != "form":
         return message
     data = {**message.data, "fields": public_answer(component, value)}
@@ -664,9 +665,9 @@ def _without_secrets(component: Component, message: Input, value: Json) -> Input
 def _select_tab(session: Session, component: Component, message: Input) -> list[Effect]:
     """Select another tab for every renderer; no turn begins."""
     tab = message.data["payload"]["tab"]
-    intent = {"inputId": message.id} if message.id is not None else {}
+    id_field = {"inputId": message.id} if message.id is not None else {}
     change = PatchChange([Update(component.id, "props.active_tab", tab)])
-    session.commit(None, message.surface, [change], **intent)
+    session.commit(None, message.surface, [change], **id_field)
     return acknowledge(message, None)
 
 
@@ -684,7 +685,8 @@ def new_turn(
         message: The input.
         sender: Who sent it.
         particulars: Options of the turn, besides its input.
-        answer: The answer as the user gave it; the ledger may hold it without secrets.
+        answer: Value of the answer that began the turn, with its secrets; `particulars.answers` has
+            it without them. `None` if the turn answers nothing.
     """
     _check_accepts_turn(session)
     running = session.turns.running

@@ -1,1 +1,4 @@
-"""Facts and texts: recorded, redacted, in the log, and as messages for a screen."""
+"""Recording of facts and texts: removal of secrets, the log, and the messages that show a fact.
+
+Read in this order: `projection`, `recorded`, `redacted`, `log`.
+"""

@@ -51,7 +51,7 @@ from arp.surface.change import Change
 TELLING = frozenset(
     ("turn.submitted", "queue.changed", "action.resolved", "turn.completed", "turn.failed")
 )
-"""Facts that show a time on the screen: the time of an input, or of the end of a turn."""
+"""Fact types whose messages carry a time: the time of an input, or of the end of a turn."""
 
 
 class ReadOnly(PermissionDenied):
@@ -76,7 +76,7 @@ class TextAssembler:
         self.stream: SecretStream | None = None
         """Redactor of the turn's text while it may be inside a secret; `None` otherwise."""
         self.is_last = True
-        """Whether only text was recorded since `_is_last_part` last looked at the output."""
+        """Whether the last result of `_is_last_part` is still valid, because only text followed."""
         self._redactor = redactor
         self._screen = screen
         self._turn: str | None = None
@@ -101,7 +101,7 @@ class TextAssembler:
         return Cursor(sequence, self._part(), self._characters, self._turn, self._thinking)
 
     def add(self, text: Text) -> None:
-        """Append a text to its turn's output, and write the resulting position into it."""
+        """Append a text to its turn's output, and store the resulting position in the text."""
         node = self._node
         if text.type == THINKING:
             self._screen.apply(text.message)
@@ -216,7 +216,7 @@ class Log:
         self._holding: tuple[str, str] | None = None
         """Turn and type of the text that is held."""
         self._found_ahead: Found = {}
-        """Secrets that were removed from content of the next fact."""
+        """Counts of the secrets that were already removed from the content of the next fact."""
 
     @property
     def is_empty(self) -> bool:
@@ -237,6 +237,8 @@ class Log:
             facts: Facts of types that the ledger profile defines. The log must be open. The caller
                 must not change their payloads afterwards.
         """
+        # All facts are redacted before the first one gets a sequence number: if redaction fails,
+        # the log must not contain a part of the step.
         found: list[Found] = []
         for fact in facts:
             if self._holding is not None:

@@ -34,17 +34,18 @@ class Cursor(Struct, frozen=True):
 
     seq: int = 0
     part: str | None = None
-    """Id of the text part that was last in the output; `None` if the output ended in no text."""
+    """Id of the text part that ends the output; `None` if something else ends it."""
     characters: int = 0
-    """Number of characters of that part so far."""
+    """Length of that part at the cursor, in characters."""
     turn: str | None = None
-    """Id of the turn that ran last."""
+    """Id of the turn that started last; `None` if none has since the session was loaded or changed
+    its branch."""
     thinking: int = 0
-    """Number of characters of that turn's reasoning so far."""
+    """Length of that turn's reasoning at the cursor, in characters."""
 
 
 class SessionName(Struct, frozen=True):
-    """Name of a session on the wire."""
+    """Fields by which messages name a session and a position in its log."""
 
     session_id: str
     epoch: str
@@ -81,23 +82,24 @@ class RecordedFact:
         self.ids = ids
         """Correlation ids of the fact, by field name."""
         self.messages = messages or []
-        """Messages that show it to a renderer with all features."""
+        """Messages that show the fact to a renderer with all features."""
         self.translated: dict[Watcher, list[AgentMessage] | None] | None = None
         """Messages for other renderers, by the watcher that serves them; `None` as a value means
         that these renderers need a snapshot."""
         self.turn_id = turn_id
-        """Turn that the fact is about; `None` if it is about no turn, or a recording is played."""
+        """Turn that the fact is about; `None` if there is none. Also `None` while a recording is
+        played: its facts must not change the states of turns."""
         self.is_edit = type_name == "queue.changed" and "input" in payload
-        """Whether it replaces an input that was sent before."""
+        """Whether the fact replaces the input of a queued turn."""
 
 
 class Text(TextFact, eq=False, gc=False):
     """A recorded piece of a turn's text."""
 
     text: str
-    """The text, without secrets and without half a surrogate pair."""
+    """The text, without secrets and without lone surrogates."""
     message: Delta
-    """Message that shows it to a renderer with all features."""
+    """Message that shows the text to a renderer with all features."""
     # `TextAssembler.add` sets the fields below when the text has a position on the screen.
     part: str | None = None
     """Id of the text part that is last in the output after this text."""
@@ -113,7 +115,7 @@ class Text(TextFact, eq=False, gc=False):
 
     @property
     def messages(self) -> list[AgentMessage]:
-        """Messages that show it, as `RecordedFact.messages`."""
+        """Messages that show the text, as in `RecordedFact.messages`."""
         return [self.message]
 
 
@@ -138,7 +140,8 @@ def recorded_text(
     try:
         json = _to_json(text).decode()
     except UnicodeEncodeError:
-        # A model may stream half a surrogate pair, which has no UTF-8. It must not stop the log.
+        # A model may stream a lone surrogate, which UTF-8 cannot express. It becomes `?`, because
+        # an exception here would lose the text around it.
         text = text.encode("utf-8", "replace").decode()
         json = _to_json(text).decode()
     payload = DeltaPayload(text, kind="thinking" if type_name == THINKING else None)
@@ -196,7 +199,7 @@ class AppliedCommit(Struct, frozen=True):
     changes: list[Change]
     """Changes as they were applied. Read-only."""
     is_anew: bool
-    """Whether it reuses the id of an evicted component that a renderer may still show."""
+    """Whether the commit reuses the id of an evicted component, which renderers may still show."""
 
 
 class Watcher(Protocol):

@@ -1,12 +1,12 @@
 """Removes secrets from what a session is about to record, so that screen and ledger are the same.
 
-Names are never changed, or the named things could not be found again: ids, surfaces, paths, epochs.
+Names (ids, surfaces, paths, epochs) are never changed: what they name could not be found any more.
 
 Theory of operation. A text in a component may grow by appended pieces (`GrowingTexts`). The end of
 a piece may be the beginning of a secret, so it is *held*. It is put before the next piece of the
-same text, or shown when the turn ends or asks a question. The stored text shows whether a secret
-continues in the next piece, so nothing else is kept. Any other change of the text drops its held
-end. A refused commit restores all of this.
+same text, or shown when the turn ends or asks a question. Between two pieces, only the held end is
+kept: whether the next piece continues a secret can be seen from the text before it (`grow`). Any
+other change of the text drops its held end. A refused commit restores the held ends.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ _CLEAN = frozenset(
         "turn.started",
     )
 )
-"""Facts without secrets, except in an input. They have no other text, or it was redacted before."""
+"""Fact types that may have a secret only in their `input`: they have no other text, or it was
+redacted before."""
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
-"""Facts in which the usage is the only text that comes from an agent."""
+"""Fact types in which only `usage` may have text from an agent."""
 
 _NOT_IDS = frozenset(("correlation", "native_status", "refs", "status_reason", "telemetry"))
-"""Fields beside the payload that are not ids."""
+"""Fields beside the payload that are redacted, because they are not ids."""
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ def cleaned_fact(
         type_name: Type of the fact.
         payload: Payload of the fact, plain JSON.
         ids: Fields of the fact beside the payload.
-        found: Counts of findings, to which the new ones are added.
+        found: Counts of findings; the new ones are added.
     """
     submitted = payload.get("input")
     has_input = isinstance(submitted, dict) and "data" in submitted
@@ -77,7 +78,7 @@ def cleaned_fact(
             ids[name] = clean_into(redactor, ids[name], found)
     if not has_input:
         return clean_into(redactor, payload, found)
-    # Of an input only the data is redacted: its id, surface and component are names.
+    # Only the data of an input is redacted: its id, surface and component are names.
     assert isinstance(submitted, dict)
     data = clean_into(redactor, submitted["data"], found)
     submitted = submitted if data is submitted["data"] else {**submitted, "data": data}
@@ -98,7 +99,7 @@ def cleaned_changes(
     Args:
         redactor: Finds the secrets.
         changes: Changes as requested.
-        found: Counts of findings, to which the new ones are added.
+        found: Counts of findings; the new ones are added.
     """
     if not redactor.is_on:
         return changes
@@ -109,7 +110,7 @@ def cleaned_changes(
 
 
 def _cleanable(change: Change) -> Sequence[object]:
-    """Return the parts of a change that may hold a secret; ids and types are never changed."""
+    """Return the parts of a change that may contain a secret, without ids and types."""
     if isinstance(change, RenderChange):
         return [(one.props, one.fallback) for one in change.components]
     return change.ops
@@ -196,14 +197,14 @@ class GrowingTexts:
         tree: Tree | None,
         found: Found,
     ) -> Sequence[Change]:
-        """Return changes in which appended text has no secrets and no held end.
+        """Return changes with only the appended text that may be shown now; hold the rest.
 
         Args:
             changes: Changes of one commit, in order, already redacted except for appended text.
             surface: Surface that they change.
             turn_id: Turn that makes them.
             tree: Current components of the surface; `None` if it is new.
-            found: Counts of findings, to which the new ones are added.
+            found: Counts of findings; the new ones are added.
         """
         self._before = dict(self._held)
         self._written = {}
@@ -238,11 +239,11 @@ class GrowingTexts:
         return out
 
     def keep(self) -> None:
-        """Keep the changes of the current commit, which was applied."""
+        """End the current commit, which was applied; the held texts stay as they are now."""
         self._written = {}
 
     def take_back(self) -> None:
-        """Undo the changes of the current commit, which was refused."""
+        """End the current commit, which was refused; restore the held texts from before it."""
         self._held, self._written = self._before, {}
 
     def flush(
@@ -253,7 +254,7 @@ class GrowingTexts:
         Args:
             turn_id: Id of the turn.
             trees: Components of the surfaces, by surface name.
-            found: Counts of findings, to which the new ones are added.
+            found: Counts of findings; the new ones are added.
         """
         out: list[tuple[str, Append]] = []
         for name, held in list(self._held.items()):

@@ -1,1 +1,4 @@
-"""What a session keeps about its past: branches, recent inputs, threads, memory."""
+"""What a session remembers: recent inputs, recent turns, branches, threads, places of popups.
+
+Read in this order: `input_log`, `serials`, `window`, `branches`, `threads`, `popup_places`.
+"""

@@ -1,13 +1,13 @@
-"""The branches of a conversation: a tree of turns, of which the screen shows one path.
+"""The branches of a conversation: a tree of turns. The screen shows one path through it.
 
 Theory of operation. Each turn follows another turn, or begins the conversation. Turns that follow
-the same turn are *versions* of each other. In each group of versions one is chosen: the one that
-was shown last. The shown branch is the path of chosen versions from the beginning. Facts alone
-decide it. A `turn.submitted` with `edits` adds a new version of that turn; without `edits` the new
+the same turn are *versions* of each other. In each group of versions, the one that was shown last
+is *chosen*. The shown branch is the path of chosen versions from the beginning. Facts alone decide
+it. A `turn.submitted` with `edits` adds a new version of that turn; without `edits` the new
 turn follows the last shown turn. A `session.updated` with `branch` chooses a version.
 
-Most sessions have one branch and keep nothing of this in memory. A `Survey` of all facts builds it
-when a user asks for a second branch.
+Most sessions have one branch and no `Branches`. When a user asks for a second branch, a `Survey` of
+all facts builds them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from arp.session.tracking.threads import Threads
 
 
 class BranchNotLoaded(LocalError):
-    """A fact cannot be applied, because it switches to a branch that is not in memory."""
+    """A fact changes to another branch, and the branches are not in memory."""
 
 
 def forks(type_name: str, payload: JsonObject) -> bool:
@@ -41,8 +41,11 @@ class KeptBranches(Struct, frozen=True, array_like=True):
     turns: list[tuple[str, str | None]]
     """Each turn with the turn that it follows, oldest first."""
     shown: list[str]
+    """Turns of the shown branch, in order."""
     chosen: list[tuple[str | None, str]]
+    """Each turn, or `None` for the beginning, with the chosen one of the turns that follow it."""
     changed_at: int
+    """Value of `Branches.changed_at`."""
 
 
 class Branches:
@@ -184,7 +187,7 @@ class Survey:
         self.told: dict[str, JsonObject] = {}
         """Input that began each turn, as stored."""
         self.origins: dict[str, str] = {}
-        """Program that began each turn that no user typed."""
+        """Name of the program that began a turn, for each turn that no user began."""
 
     def take(self, fact: Fact) -> None:
         """Apply the next fact; facts that are not about turns may be left out."""

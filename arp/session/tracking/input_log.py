@@ -18,12 +18,12 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import RendererInfo
 
 REMEMBERED = 4096
-"""Number of input ids, and of files, that a session remembers. They take half a megabyte at most,
-and are more than all renderers of a session send while one of them reconnects."""
+"""Number of input ids, and of files, that a session remembers: more than all renderers of a session
+send while one of them reconnects. They take half a megabyte at most."""
 
 
 class GivenAnswer(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The answer that began a turn, because the turn that asked was over."""
+    """An answer that began a turn of its own, because the turn that asked had ended."""
 
     action_id: str
     """Id of the question."""
@@ -62,7 +62,7 @@ class InputLog(dict[str, str | None]):
         """Values of these answers, with their secrets. They are lost in a restart."""
 
     def remember(self, input_id: str, turn_id: str | None) -> None:
-        """Record an input that took effect; the oldest is forgotten if there are too many."""
+        """Record an input that took effect, and forget the oldest beyond `REMEMBERED`."""
         self[input_id] = turn_id
         while len(self) > REMEMBERED:
             del self[next(iter(self))]

@@ -37,7 +37,7 @@ class Serials:
         self._newest.pop(surface, None)
 
     def clear(self) -> None:
-        """Forget all inputs, because they were only read from the log."""
+        """Forget all inputs. They were read from the log, so they are not recent."""
         self._newest.clear()
 
     def check(self, surface: str, now_s: float, max_age_s: float) -> int:

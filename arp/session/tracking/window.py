@@ -1,9 +1,9 @@
 """The part of a conversation that a session keeps in memory: recent turns, and what is still open.
 
 Theory of operation. When a turn ends, older turns are *evicted*. A turn is evicted if it is over,
-is not among the newest `RECENT_TURNS` that are over, has no open question, and has not changed
-since the oldest of these recent turns began. This rule depends on facts alone, so a session that is
-replayed from its log keeps the same turns.
+is not among the newest `RECENT_TURNS` that are over, has no open question, popup or overlay, and
+has not changed since the oldest of these recent turns began. This rule depends on facts alone, so a
+session that is replayed from its log keeps the same turns.
 
 The output of a turn is evicted with it: it can no longer be patched, and its ids are free. A
 renderer that was connected all the time still shows it. If an id is reused, such a renderer needs a
@@ -70,6 +70,8 @@ class RecentTree(Tree):
 
     def _add(self, component: Component, turn: str, parent: Node | None, level: int) -> Node:
         node = super()._add(component, turn, parent, level)
+        # A lagging renderer may still show the evicted component under this id. A catch-up would
+        # change that one instead of adding the new one, so the renderer needs a snapshot.
         if component.id in self.left or self._left_with_its_turn(component.id, turn):
             self.back.append(component.id)
             self._mark("restructured")
@@ -140,7 +142,7 @@ class Window(Screen):
         self.count = 0
         """Number of turns of the whole session."""
         self.named = 0
-        """Number of turns with an id that the session did not make (not `t` and their number)."""
+        """Number of turns whose id is not `t` and their number, because the caller chose it."""
         self.numbers: dict[str, int] = {}
         """Number of each turn in memory, counted from 1 over the whole session."""
         self.departed: list[PastTurn] | None = None
@@ -187,11 +189,11 @@ class Window(Screen):
         return PastTurn(self.numbers[turn.id], turn, self.main.output(turn.id))
 
     def evict_ended(self, asking: Iterable[tuple[str, str]]) -> list[str]:
-        """Evict turns; call it after the end of each turn.
+        """Evict turns, by the rule at the top of this file; call it after the end of each turn.
 
         Args:
             asking: Turn and component id of each open question on `main`; turn and an empty string
-                for a question on another surface.
+                for a question on another surface, and for an open popup or overlay.
 
         Returns:
             The ids of the evicted root components.
@@ -199,6 +201,8 @@ class Window(Screen):
         over = [turn for turn in self.turns.values() if turn.final]
         if len(over) <= RECENT_TURNS:
             return []
+        # A turn of another program's ledger may have no input, and so no known beginning. Nothing
+        # is evicted then.
         inputs = over[-RECENT_TURNS].inputs
         since = (inputs[0].seq or 0) if inputs else 0
         open_turns = self._turns_with_questions(asking)
@@ -221,8 +225,11 @@ class Window(Screen):
                 turns.add(node.root.turn)
         return turns
 
-    # Another turn or a program may still update components of an old turn; such a turn stays.
     def _unchanged(self, turn: TurnScreen, since: int) -> bool:
+        """Return whether neither a turn nor its output has changed since a sequence number.
+
+        Another turn or a program may still update components of an old turn; such a turn stays.
+        """
         return max(turn.seq, self.main.last_change(turn)) <= since
 
     def _evict(self, turn: TurnScreen) -> list[str]:
