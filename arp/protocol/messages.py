@@ -135,13 +135,16 @@ class _ProtocolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, ta
 
 
 class Ping(_ProtocolMessage, frozen=True, kw_only=True, tag="ping"):
-    """Ask whether the peer still answers; it must have the feature `ping`. Never a fact."""
+    """Ask whether the peer still answers; it must have the feature `ping`.
+
+    Not recorded as a fact.
+    """
 
     id: Identifier
 
 
 class Pong(_ProtocolMessage, frozen=True, kw_only=True, tag="pong"):
-    """The answer to the `ping` with this id, sent at once. Never a fact."""
+    """The answer to the `ping` with this id, sent at once. Not recorded as a fact."""
 
     id: Identifier
 

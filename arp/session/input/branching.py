@@ -36,7 +36,7 @@ from arp.session.turn_queue import record_queue
 def asks_to_turn(session: Session, message: Input) -> bool:
     """Return whether a new input asks for another branch.
 
-    `inputs.receive` handles every other input.
+    `receive.receive` handles every other input.
     """
     if message.id is not None and message.id in session.input_log:
         return False
@@ -97,7 +97,7 @@ def turn_back(
         traceparent: External span that requests a turn, in W3C Trace Context format.
 
     Returns:
-        Effects to carry out once the facts are durable, as `inputs.receive` returns them.
+        Effects to carry out once the facts are durable, as `receive.receive` returns them.
 
     Raises:
         RemoteError, SessionBusy: The input is refused as in `check_turning` or `branch_of`; nothing

@@ -44,7 +44,7 @@ class Cursor(Struct, frozen=True):
 
 
 class SessionName(Struct, frozen=True):
-    """Name of a session on the wire."""
+    """Id, epoch and newest sequence number of a session, as its messages contain them."""
 
     session_id: str
     epoch: str
