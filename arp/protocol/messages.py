@@ -553,7 +553,7 @@ class Input(_ProtocolMessage, frozen=True, kw_only=True, tag="input"):
     source_component: Name | None = None
     surface: SurfaceName = "main"
     id: Identifier | None = None
-    """Idempotency key: the same id twice is one input."""
+    """Idempotency key: inputs with the same id count as one input."""
     edits: Name | None = None
     """Id of the turn with the input that it replaces."""
 

@@ -42,7 +42,7 @@ Check = Callable[[Json], object]
 
 
 class UserQuestion(NamedTuple):
-    """A question with options, or for a text."""
+    """A question with options, or with a text as its answer."""
 
     key: str
     """Key of the answer: the id of the question, or its text if it has no id."""
