@@ -424,7 +424,7 @@ class Scheduler:
                 kept.add(candidates[0])
 
     def _idle_tools(self) -> list[str]:
-        """Return the running tools that are not hot and have no calls, least recently used first."""
+        """Return running tools that are not hot and have no calls, least recently used first."""
         idle = []
         for tool in self._registry.tools():
             live = self._live.get(tool.tool_id)
