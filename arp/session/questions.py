@@ -75,7 +75,8 @@ class Questions(dict[tuple[str, str], Question]):
     def is_unclear(self, question: Question) -> bool:
         """Return whether a yes to this permission is ambiguous if it does not name the question.
 
-        The turn has asked for another permission too, so the yes could be meant for that one.
+        It is ambiguous if the turn has asked for another permission too, because the yes could be
+        meant for that one.
         """
         return question.terms is not None and question.turn_id == self.unclear_turn
 
