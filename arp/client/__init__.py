@@ -1,6 +1,6 @@
 """A client for asyncio programs: it keeps one session connected and the state of its screen.
 
 Read in this order: `client`, `options`, `address`; `events`, `callbacks`, `watch`; `inputs`,
-`uploads`; `driver`, `dial`, `link`; one transport (`websocket_link`, `sse_link` with
-`http_access`, `stdio_link`, `unix_link`, `grpc_link`); `errors`.
+`uploads`; `driver`, `link`; in the folder `links`, `dial` (selects the transport) and one
+transport; `errors`.
 """

@@ -1,8 +1,8 @@
 """The sessions in memory: creating, loading, finding and evicting them.
 
-Theory of operation. A session is identified by its id and belongs to one owner. It is loaded from
-the store at most once at a time: callers that need it while it is loaded wait for the same task. A
-removal uses the same mechanism, so no caller can load a session that is half removed.
+Theory of operation. A session is identified by its id and belongs to one owner. At most one task
+loads it from the store at any time; all callers that need the session wait for that task. A removal
+uses the same mechanism, so no caller can load a session that is half removed.
 """
 
 from __future__ import annotations

@@ -527,9 +527,9 @@ def traceback_of(error: BaseException) -> str:
 def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> ErrorPayload:
     """Send an `error` with details to the connected renderers of a session; return its payload.
 
-    Only under `arp serve --debug`, for the author's own screen; it is not a fact. It is sent after
-    everything that the turn has shown so far. If the turn ends with an error of the same text,
-    renderers show the details with that error.
+    Called only under `arp serve --debug`, where the author looks at the screen. The message is not
+    recorded as a fact. It is sent after everything that the turn has shown so far. If the turn ends
+    with an error of the same text, renderers show the details with that error.
     """
     clean = live.session.redactor.clean
     payload = ErrorPayload(

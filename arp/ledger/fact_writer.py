@@ -16,7 +16,7 @@ from arp.protocol.json_value import Json, JsonObject
 
 
 class TextFact(Struct, eq=False, gc=False):
-    """What the fact of a text delta contains, besides its time."""
+    """Content of the fact for a text delta, except the time of the fact."""
 
     sequence: int
     """Sequence number in the session."""

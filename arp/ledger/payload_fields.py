@@ -76,7 +76,7 @@ class TurnFeedback(Struct, frozen=True, omit_defaults=True):
 
 
 class ApprovedFile(Struct, frozen=True, omit_defaults=True):
-    """A file that the input of a permission names."""
+    """A file that is named in the input of a permission request."""
 
     path: Name
     """Path with all links resolved."""

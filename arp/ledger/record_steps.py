@@ -90,7 +90,7 @@ class SetTypeWord(Struct, frozen=True):
 
 
 class AddTo(Struct, frozen=True):
-    """Add a field of the payload to a count of the record; without a field, add one."""
+    """Add the number in a payload field to a count of the record; add 1 if `source` is `None`."""
 
     to: str
     source: PayloadField | None = None
@@ -147,7 +147,7 @@ class AddRecord(Struct, frozen=True):
 
 
 class CustomRule(Struct, frozen=True):
-    """Call the function for the fact's type, which is in this table of functions."""
+    """Call a function of `arp.audit.models`: the one for the fact's type in `table`."""
 
     table: RuleTable
 

@@ -169,7 +169,10 @@ class Cache(ABC):
             await self._keep(session_id, self._evicted.pop(session_id), SHORT)
 
     async def _keep(self, session_id: str, live: LiveSession | None, least: int) -> None:
-        """Store a session's model if its log has grown enough; a failure only costs time."""
+        """Store a session's model if its log has grown enough.
+
+        A failure is logged. No data is lost: without the model, loading reads more facts.
+        """
         try:
             made = await self._make(session_id, live, least)
             if made is None:

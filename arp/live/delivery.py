@@ -351,7 +351,7 @@ class SessionDelivery:
         self._groups.setdefault(viewer.group, []).append(viewer)
 
     def components_of(self, names: Mapping[str, object]) -> set[str]:
-        """Return those of the names that are components on any surface now."""
+        """Return the keys of `names` that are ids of current components, on any surface."""
         trees = self._session.screen.surfaces.values()
         return set[str]().union(*(names.keys() & tree.nodes.keys() for tree in trees))
 

@@ -43,10 +43,10 @@ class Conversation(Protocol):
         """Receiver of the outbox's signal."""
 
     def start(self) -> None:
-        """Start; called once, when frames can be sent."""
+        """Begin the conversation; called once, when frames can be sent."""
 
     async def receive(self, frame: bytes | str, /) -> None:
         """Process one frame; invalid content never raises."""
 
     def closed(self) -> None:
-        """End; called once, when the connection is closed."""
+        """End the conversation; called once, when the connection is closed."""

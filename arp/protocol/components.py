@@ -313,7 +313,7 @@ class KeyValueProps(_Props, frozen=True):
 
 
 class Step(_Props, frozen=True):
-    """One step of a progress."""
+    """One step of a `progress` component."""
 
     name: str
     status: Literal["done", "active", "pending", "failed"]
@@ -339,7 +339,7 @@ class Dataset(_Props, frozen=True):
 
 
 class ChartProps(_Props, frozen=True):
-    """`chart`: series of values; a scatter chart has its x values as labels."""
+    """`chart`: series of values; in a scatter chart, the labels are the x values."""
 
     type: Literal["line", "bar", "pie", "scatter", "area"]
     labels: tuple[str | int | float, ...]
@@ -445,7 +445,7 @@ class Field(_Props, frozen=True):
     """Rules for the value."""
 
     def __post_init__(self) -> None:
-        """Check that the field type supports its options and bounds, which must not be ignored."""
+        """Refuse options and bounds that the field type would ignore; a `select` needs options."""
         if (self.field_type == "select") != bool(self.options):
             raise ValueError(
                 "a select field needs options"

@@ -135,13 +135,16 @@ class _ProtocolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, ta
 
 
 class Ping(_ProtocolMessage, frozen=True, kw_only=True, tag="ping"):
-    """Ask whether the peer still answers; it must have the feature `ping`. Never a fact."""
+    """Ask whether the peer still answers; it must have the feature `ping`.
+
+    Not recorded as a fact.
+    """
 
     id: Identifier
 
 
 class Pong(_ProtocolMessage, frozen=True, kw_only=True, tag="pong"):
-    """The answer to the `ping` with this id, sent at once. Never a fact."""
+    """The answer to the `ping` with this id, sent at once. Not recorded as a fact."""
 
     id: Identifier
 
@@ -550,7 +553,7 @@ class Input(_ProtocolMessage, frozen=True, kw_only=True, tag="input"):
     source_component: Name | None = None
     surface: SurfaceName = "main"
     id: Identifier | None = None
-    """Idempotency key: the same id twice is one input."""
+    """Idempotency key: inputs with the same id count as one input."""
     edits: Name | None = None
     """Id of the turn with the input that it replaces."""
 

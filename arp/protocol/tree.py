@@ -227,9 +227,9 @@ class Marks:
         self._removals.clear()
 
     def apply_removals(self, nodes: Mapping[str, Node]) -> None:
-        """Move the marks of removed roots to their heirs.
+        """Move the marks of removed roots to the roots that `note_removed` named as heirs.
 
-        A root that was removed and added again has only moved: it keeps its marks.
+        A root that was removed and then added again in the same change keeps its marks.
 
         Args:
             nodes: The nodes of the tree after the change.

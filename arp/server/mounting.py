@@ -82,13 +82,13 @@ class _PartLifespan:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> Event | None:
-        """Start the application; return its event if the startup failed."""
+        """Start the application; return the event that reports a failed startup, or `None`."""
         running = self._app(self._scope, self._events.get, self._replies.put)
         self._task = asyncio.ensure_future(running)
         return await self._ask("startup")
 
     async def stop(self) -> Event | None:
-        """Stop the application; return its event if the shutdown failed."""
+        """Stop the application; return the event that reports a failed shutdown, or `None`."""
         answer = await self._ask("shutdown")
         if self._task is not None:
             self._task.cancel()

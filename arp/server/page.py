@@ -115,7 +115,10 @@ def accepted_encodings(header: str) -> set[str]:
 
 
 def policy_of(page: bytes) -> str:
-    """Return the policy of a document: `POLICY`, with the hashes of its scripts and styles."""
+    """Return the content security policy of a page.
+
+    It is `POLICY`, with the hashes of the inline scripts and styles of the page.
+    """
     policy = POLICY
     for tag, source in (("script", "script-src"), ("style", "style-src")):
         inside = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), page, re.DOTALL)

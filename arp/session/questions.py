@@ -74,7 +74,11 @@ class Questions(dict[tuple[str, str], Question]):
         return self.get((question.surface, question.component_id)) == question
 
     def is_unclear(self, question: Question) -> bool:
-        """Return whether a yes without a name may be meant for another permission of the turn."""
+        """Return whether a yes to this permission is ambiguous if it does not name the question.
+
+        It is ambiguous if the turn has asked for another permission too, because the yes could be
+        meant for that one.
+        """
         return question.terms is not None and question.turn_id == self.unclear_turn
 
     def replaced_by(self, turn_id: str, surface: str, component_id: str) -> Question | None:
@@ -94,7 +98,8 @@ class Questions(dict[tuple[str, str], Question]):
     def note_permission(self, turn_id: str) -> None:
         """Record that a turn is about to ask for a permission.
 
-        From the second open permission on, a yes without a name may be meant for the other one.
+        From the second open permission on, a yes that names no question may be meant for the other
+        one.
         """
         if any(question.terms is not None for question in self.of_turn(turn_id)):
             self.unclear_turn = turn_id

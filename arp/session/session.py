@@ -465,7 +465,7 @@ class Session:
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:
-    """Return the name of the output list of a surface that new components of a turn join."""
+    """Return the key in `Tree.outputs` of the list that receives new components of a turn."""
     return (turn_id or "") if surface == "main" else ""
 
 

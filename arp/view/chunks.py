@@ -73,10 +73,11 @@ def _frame(message: AgentMessage, encoding: Encoding) -> bytes:
 
 
 def _bytes(message: AgentMessage, encoding: Encoding) -> int:
-    """Return the size of a message; for a message that may be shortened, its largest size.
+    """Return the size of a message; for inputs, tools, errors and commands, the maximum size.
 
-    The largest size is that with the longest `seq` and position, in the longest encoding. Every
-    renderer then gets the same shortened text, whether live, in a replay or in a snapshot.
+    The maximum assumes the longest `seq` and position, and the encoding with the longest result. It
+    is the same for all renderers, live, in a replay and in a snapshot, so if the text must be
+    shortened, all of them get the same text.
     """
     match message:
         case InputEcho() | ToolStart() | ErrorMessage():

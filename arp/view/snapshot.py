@@ -287,7 +287,10 @@ def _is_in_order(tree: Tree, profile: Profile, since: int) -> bool:
 
 
 def _is_edited_since(turn: TurnScreen, cursor: Cursor) -> bool:
-    """Return whether the first input of a turn was replaced; a renderer may show the old one."""
+    """Return whether the first input of a turn was edited after a cursor.
+
+    A renderer at that cursor may still show the old input.
+    """
     return bool(turn.inputs) and turn.inputs[0].edited and (turn.inputs[0].seq or 0) > cursor.seq
 
 

@@ -84,7 +84,7 @@ class View:
         self._committed(commit, recorded)
 
     def _committed_inline(self, commit: AppliedCommit) -> None:
-        """Render the group again that shows a popup or an overlay on `main`."""
+        """Translate a commit of a popup or overlay: render its whole group on `main` again."""
         tree, group_id = main_for(self._screen, self.profile), commit.surface
         if group_id not in tree.nodes:
             # The next commit adds the group, with its content; or the group was removed.

@@ -65,7 +65,7 @@ EXPIRES_AT: Final = PayloadField(
 FILES: Final = PayloadField(
     "files",
     list[ApprovedFile],
-    "Files that the input of a permission names: `path`, `bytes`, `sha256`.",
+    "Files that are named in the input of a permission request: `path`, `bytes`, `sha256`.",
 )
 GRANT: Final = PayloadField(
     "grant", JsonObject, "Permission for the rest of the session: `tool`, `rule`."

@@ -250,7 +250,7 @@ class RendererConnection:
         return out
 
     def _complete(self, message: AgentMessage) -> list[AgentMessage]:
-        """Return a message, with the messages that an agent side of the draft leaves out."""
+        """Return a message together with the messages that an agent side of the draft omits."""
         if isinstance(message, SessionReady):
             self.is_undecided = self._is_draft = False
             self._draft = None

@@ -177,10 +177,10 @@ class ObjectConnection:
         return list(self.each(frame, now_s))
 
     def each(self, frame: bytes | str, now_s: float = 0.0) -> Iterator[ObjectEvent]:
-        """Yield the events of `receive`, each before the next message is applied.
+        """Apply the messages of a frame one by one; yield the events of each before the next.
 
-        The caller can then answer one message before the connection answers the next. The caller
-        must read the iterator to its end: unread messages are not applied.
+        The caller can therefore answer a message before the connection itself answers a later one.
+        The caller must exhaust the iterator: messages after the last yielded event are not applied.
         """
         if self.life == ConnectionLife.FAILED:
             return
@@ -197,7 +197,7 @@ class ObjectConnection:
     def receive_parsed(
         self, envelopes: Iterable[ObjectEnvelope | RefusedEnvelope], now_s: float = 0.0
     ) -> list[ObjectEvent]:
-        """Apply the envelopes of a frame that is parsed already; return events as `receive`."""
+        """Apply the envelopes of an already parsed frame; return its events like `receive`."""
         return list(self._each_event(envelopes, now_s))
 
     def _each_event(

@@ -251,7 +251,7 @@ class Objects:
         return operation
 
     def offered(self, interface: str) -> int | None:
-        """Return the number of the first global of an interface; `None` if it is not offered."""
+        """Return the number of the first global with an interface; `None` if none is offered."""
         found = (name for name, one in self.globals.items() if one.interface == interface)
         return next(found, None)
 

@@ -152,7 +152,7 @@ class ObjectScreenConnection(RendererConnection):
         return b""
 
     def _complete(self, message: AgentMessage) -> list[AgentMessage]:
-        """Return the message unchanged, as `PlainAgent` adds what a plain agent does not send."""
+        """Return the message unchanged: `PlainAgent` adds what a plain agent does not send."""
         if isinstance(message, SessionReady) and message.epoch != DRAFT_EPOCH:
             self._is_draft = self._is_plain = False
             self._plain = None
@@ -176,14 +176,14 @@ class ObjectScreenConnection(RendererConnection):
         surface: str = MAIN,
         edits: str | None = None,
     ) -> bytes:
-        """Return the frame of an input, as the base class; it is empty without a surface."""
+        """Return the frame of an input, like the base class; empty if it cannot be sent now."""
         super().input(
             input_type, data, input_id=input_id, source=source, surface=surface, edits=edits
         )
         return self._send_input(self.unacknowledged[input_id])
 
     def input_with_files(self, message: Input) -> bytes:
-        """Return the frame of an input with files; it is empty without a surface."""
+        """Return the frame of an input with files; empty if it cannot be sent now."""
         return self._send_input(message)
 
     def resend(self) -> list[bytes]:
@@ -235,7 +235,7 @@ class ObjectScreenConnection(RendererConnection):
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, frame: bytes | str) -> list[AgentMessage]:
-        """Apply one frame and return its messages, as the base class; then send `replies`."""
+        """Apply one frame and return its messages; the caller must then send `replies`."""
         out: list[AgentMessage] = []
         for event in self._objects.each(frame, self._now()):
             out += self._apply_event(event)
@@ -354,7 +354,7 @@ class ObjectScreenConnection(RendererConnection):
         return SurfaceRenderRequest(self._objects.content(surface_id), replace=True)
 
     def _as_message(self, event: ObjectMessage) -> AgentMessage | None:
-        """Return a request as a message of the session dialect; `None` if there is none."""
+        """Return the session-dialect message for a request; `None` if there is no such message."""
         session_id, surface = self.session_id or "", self._names.get(event.object_id, MAIN)
         match event.payload:
             case SessionCreateRequest(metadata=metadata):

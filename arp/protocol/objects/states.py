@@ -173,7 +173,7 @@ CONNECTION_LIFE: Moves = {
 
 
 class Machine(Struct, frozen=True):
-    """One table with its initial state."""
+    """A state machine: its initial state and its table of transitions."""
 
     start: str
     moves: Moves

@@ -134,7 +134,7 @@ def _status(failed: Exception) -> int | None:
 
 
 def _answer(failed: Exception, status: int) -> str:
-    """Return the text of an error of a model's server, in its own words if it has any."""
+    """Return the text for an error of a model's server, with the server's message if it has one."""
     headers: dict[str, str] = {}
     body = ""
     for one in _causes(failed):

@@ -417,7 +417,7 @@ class TaskSession:
                 await self._task
 
     async def abandon(self) -> None:
-        """Close the session; the stored state already contains the open question."""
+        """Close the session like `aclose`, because the open question is already stored."""
         await self.aclose()
 
     async def _run(self, turn: TaskTurn) -> None:

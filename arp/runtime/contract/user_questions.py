@@ -6,11 +6,12 @@ or several of them or writes an answer (Claude Code's `AskUserQuestion`, Codex's
 component that can be declined. A schema without properties is a yes-or-no question. An input of any
 other shape is not a question, and is asked as a permission.
 
-Agents of frameworks ask one question at a time: `question` with `options`, a `schema` or a
-`component` of ARP, or with none of them for a text. It becomes one component. The id of the
-component identifies the question, so that an answer after a restart can be matched to it. Several
-questions are several components: one form for all of them could not be declined in part, and would
-need a field for the user's own words beside each.
+Agents of frameworks ask one question at a time. The input has a `component` of ARP, or else a
+`question` with `options` or a `schema`; if it has only a `question`, the user writes a text. The
+question becomes one component. The id of the component identifies the question, so that an answer
+after a restart can be matched to it. Several questions become several components. With a single
+form, the user could only decline all of them, and each question would need an additional field for
+an answer in the user's own words.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Check = Callable[[Json], object]
 
 
 class UserQuestion(NamedTuple):
-    """A question with options, or for a text."""
+    """A question with options, or with a text as its answer."""
 
     key: str
     """Key of the answer: the id of the question, or its text if it has no id."""

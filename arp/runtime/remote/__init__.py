@@ -2,5 +2,5 @@
 
 Read `remote` (shared by the clients), then `http_runtime` with `http_gateway`, or `grpc_runtime`
 with `grpc_server` and `grpc_status`; `tls`. `proto_fields` and `proto_codec` write and read
-Protocol Buffers; `make gen` writes `proto_numbers.json`.
+Protocol Buffers; `make gen` writes `methods` and `proto_numbers.json`.
 """

@@ -178,9 +178,9 @@ class _AccessInterceptor(grpc.aio.ServerInterceptor):
 
 
 def _asynchronous(function: Callable[[Any, Any], Any] | None) -> Answering:
-    """Return a handler's function as asynchronous.
+    """Return a handler's function unchanged, with the type of an asynchronous function.
 
-    The library's types describe synchronous ones.
+    The types of the gRPC library describe the functions of handlers as synchronous.
     """
     assert function is not None
     return function

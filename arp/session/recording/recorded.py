@@ -45,7 +45,7 @@ class Cursor(Struct, frozen=True):
 
 
 class SessionName(Struct, frozen=True):
-    """Fields by which messages name a session and a position in its log."""
+    """Id, epoch and newest sequence number of a session, as its messages contain them."""
 
     session_id: str
     epoch: str

@@ -90,7 +90,12 @@ class CallbackSender:
         return result
 
     async def _attempt(self, url: str, body: bytes) -> tuple[str, bool]:
-        """Make one attempt; return the result as for `deliver`, and whether it is final."""
+        """Make one attempt to deliver an outcome.
+
+        Returns:
+            The result, in the form that `deliver` returns, and whether it is final: after a final
+            result there is no further attempt.
+        """
         headers = {"content-type": "application/json"}
         if secret := self._settings.current.callback_secret:
             headers[SIGNATURE] = signature_of(body, secret, self._clock.now().timestamp())

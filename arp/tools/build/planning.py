@@ -71,7 +71,8 @@ def spec_for(description: str, git_hosts: Sequence[str], *, has_docker: bool) ->
 
     Args:
         description: Request in words.
-        git_hosts: Hosts from which repositories may be cloned; a URL of one is a project to deploy.
+        git_hosts: Hosts from which repositories may be cloned. If the request contains the URL of a
+            repository on one of them, the task is to deploy this repository.
         has_docker: Whether containers are available.
     """
     for address in _ADDRESS.findall(description):

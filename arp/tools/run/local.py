@@ -356,10 +356,13 @@ def _last_words(program: ServingProgram) -> str:
 
 
 def _result_of(tool: ToolMeta, result: ProgramResult) -> Json:
-    """Return the result of a process: its whole output as JSON, or else the last line of it.
+    """Return the JSON value that a process wrote: its whole output, or else the last line.
+
+    If the value is an event (see `event_of`) with a `result`, return this result.
 
     Raises:
-        ToolCallFailed: The process ended with an error, or wrote no JSON.
+        ToolTimeout: The process took too long.
+        ToolCallFailed: The process ended with an error, wrote too much, or wrote no JSON.
     """
     if result.exit_code == TIMED_OUT:
         raise ToolTimeout(f"tool {tool.tool_id} took too long and was ended")

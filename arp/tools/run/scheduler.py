@@ -400,7 +400,7 @@ class Scheduler:
         The least recently used tools sleep first, and only as many as necessary.
 
         Raises:
-            CapacityExceeded: There is not enough, even without all idle tools.
+            CapacityExceeded: Too little is free, even if all these idle tools sleep.
         """
         limits, kept = tool.runtime.resource_limits, {tool.tool_id}
         while True:
@@ -424,7 +424,7 @@ class Scheduler:
                 kept.add(candidates[0])
 
     def _idle_tools(self) -> list[str]:
-        """Return the running tools without calls that are not hot, least recently used first."""
+        """Return running tools that are not hot and have no calls, least recently used first."""
         idle = []
         for tool in self._registry.tools():
             live = self._live.get(tool.tool_id)
@@ -436,8 +436,10 @@ class Scheduler:
     async def _occupy_slot(self, tool_id: str) -> None:
         """Occupy a slot for a hot tool; if all are occupied, put another hot tool to sleep.
 
+        Waits while all other hot tools are in use.
+
         Raises:
-            CapacityExceeded: Calls used all hot tools for `PLACE_S`.
+            CapacityExceeded: No slot became free within `PLACE_S`.
         """
         if tool_id in self._hot:
             return

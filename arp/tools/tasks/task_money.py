@@ -48,7 +48,7 @@ class TaskMoney:
         return Decimal(0) if self._reservation is None else self._reservation.amount_usd
 
     async def reserve(self, provider: str, most_usd: float, approve: Approve | None) -> None:
-        """Reserve the cost limit of a coder; nothing if it is 0.
+        """Reserve the cost limit of a coding agent; a limit of 0 reserves nothing.
 
         Args:
             provider: Receiver of the payment.
@@ -56,7 +56,7 @@ class TaskMoney:
             approve: Asks a person; `None` means that no person can be asked.
 
         Raises:
-            BudgetRefused, ApprovalNeeded: As for `Budget.spend`; nothing is reserved.
+            BudgetRefused, ApprovalNeeded: See `Budget.spend`. Nothing is reserved.
         """
         self._provider = provider
         if most_usd > 0:

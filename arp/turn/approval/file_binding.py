@@ -30,7 +30,10 @@ class FileBinding:
         self._shown = SeenFiles({})
 
     async def look(self) -> list[JsonObject]:
-        """Look up the files of the input before it is shown, and return them for a fact."""
+        """Look up the files that the input names; return them as a fact records them.
+
+        Called before the input is shown to the person.
+        """
         self._shown = await self._look_up(self._input)
         return recorded(self._shown)
 

@@ -185,7 +185,7 @@ def _normalised(path: str) -> str:
 
 
 def look(words: InputWords, cwd: str, hides: Callable[[str], bool]) -> dict[str, NamedFile]:
-    """Return the files that words name, by path; blocks for at most about `LOOK_S`.
+    """Return the files that an input names, by path. Blocks for up to about `LOOK_S`.
 
     Args:
         words: Words of an input.

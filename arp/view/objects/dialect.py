@@ -591,9 +591,10 @@ class ObjectDialect:
             self._infos[name] = SurfaceInfo(title=given.title or "")
 
     def accept(self, surface_id: int) -> None:
-        """Confirm an acquired surface to the renderer, because it is durable in the session.
+        """Confirm an acquired surface to the renderer, after the session has stored it durably.
 
-        Giving it a role is the confirmation (docs/protocol.md, O27). A second call does nothing.
+        The surface is confirmed by giving it a role (docs/protocol.md, O27). A second call does
+        nothing.
         """
         if surface_id not in self._arrived:
             return

@@ -253,7 +253,7 @@ class FlatContent:
             del self._left[next(iter(self._left))]
 
     def _in_use(self) -> set[str]:
-        """Return the turns to keep: with an open surface, dirty roots or an open question."""
+        """Return the turns to keep: those with an open surface, dirty roots or an open question."""
         tree, screen = self._screen.main, self._screen
         used = {entry.turn_id for entry in screen.infos.values() if entry.turn_id is not None}
         waiting = self._shown.get(MAIN, _ShownSurface())

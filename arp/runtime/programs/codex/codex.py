@@ -130,10 +130,10 @@ class CodexRuntime(DrivenRuntime):
         return {name: value for name, value in params.items() if value}
 
     def _register(self, thread: CodexThread, mode: str) -> CodexThread:
-        """Register a thread, so that it receives the messages about it, and return it.
+        """Register a thread, so that it receives its messages from Codex; return the thread.
 
         Raises:
-            InvalidArgument: Codex uses another mode although the requested mode asks.
+            InvalidArgument: The requested mode asks for permission, but Codex uses another mode.
         """
         wanted = mode or self.mode
         if thread.mode != wanted and codex.MODES[wanted].choice.asks:
@@ -204,7 +204,7 @@ class CodexRuntime(DrivenRuntime):
         return ari.GetModelResponse(self._thread(request.session_id).model)
 
     async def set_model(self, request: ari.SetModelRequest) -> ari.SetModelResponse:
-        """Switch the model with the next turn; Codex accepts any name."""
+        """Set the model for the next turn and all later ones; Codex accepts any name."""
         if not request.model.strip():
             raise InvalidArgument("model: it is empty")
         thread = self._thread(request.session_id)
@@ -228,14 +228,14 @@ class CodexRuntime(DrivenRuntime):
         return ari.GetModeResponse(self._thread(request.session_id).mode)
 
     async def set_mode(self, request: ari.SetModeRequest) -> ari.SetModeResponse:
-        """Switch the mode with the next turn."""
+        """Set the mode for the next turn and all later ones."""
         thread = self._thread(request.session_id)
         codex.check_mode(request.mode)
         thread.switch_mode(request.mode)
         return ari.SetModeResponse(thread.mode)
 
     async def list_modes(self, request: ari.ListModesRequest) -> ari.ListModesResponse:
-        """Return the modes, and which of them ask."""
+        """Return the modes, and which of them ask for permission."""
         self._thread(request.session_id)
         return ari.ListModesResponse(tuple(mode.choice for mode in codex.MODES.values()))
 
@@ -248,7 +248,7 @@ class CodexRuntime(DrivenRuntime):
     async def set_active_provider(
         self, request: ari.SetActiveProviderRequest
     ) -> ari.SetActiveProviderResponse:
-        """Switch the provider with the next turn.
+        """Set the provider for the next turn and all later ones.
 
         Raises:
             FailedPrecondition: A turn is active.

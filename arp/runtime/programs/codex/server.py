@@ -549,9 +549,9 @@ class CodexThread:
             self.feed.withdraw(question)
 
     def _error(self, params: JsonObject) -> None:
-        """Emit that a request to the model is repeated.
+        """Emit a `RETRYING` event if Codex will repeat a failed request to the model.
 
-        The last error comes with the end of the turn.
+        An error that Codex does not retry is reported at the end of the turn instead.
         """
         if params.get("willRetry"):
             failure = msgspec.convert(params["error"], codex.TurnFailure)
