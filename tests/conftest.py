@@ -1,7 +1,7 @@
-"""Options of the test run, programs that tests require, and the parts of the tests.
+"""Configure the test run: its options, the programs that tests need, and the part that runs.
 
-A test names a program that it requires with a mark (a key of `WANTED`) or with the fixture
-`requires`. If the program is missing, the test is skipped and the last lines of the output say why.
+A test names a program that it needs with a mark (a key of `WANTED`) or with the fixture `requires`.
+If the program is missing, the test is skipped, and the last lines of the output give the reason.
 With CI=true the test fails instead, so that CI skips nothing unnoticed.
 """
 
@@ -43,17 +43,17 @@ PROGRAMS = {
     "systemd-analyze": ("systemd-analyze",),
     "tmux": ("tmux",),
 }
-"""Names or absolute paths of required programs; the first one that exists is used."""
+"""For each mark, the names or absolute paths of its program; the first that exists is used."""
 
 BUNDLED = {
     "claude": clis.claude_path,
     "codex": clis.codex_path,
     "opencode": clis.opencode_path,
 }
-"""Functions that return the path of a program that comes with a package."""
+"""For each mark, a function that returns the path of a program from an installed package."""
 
 WAITED_IN_VAIN = ["Timeout", "it did not come to"]
-"""Texts of failures whose only cause is that time ran out."""
+"""Patterns for the error messages of tests that failed because their time ran out."""
 
 WANTED = {
     "browser": "Chromium (apt-get install chromium)",
@@ -68,9 +68,10 @@ WANTED = {
     "systemd-analyze": "systemd-analyze (apt-get install systemd)",
     "tmux": "tmux (apt-get install tmux)",
 }
+"""For each mark, what its tests need and how to install it."""
 
 ANSWER_S = 30.0
-"""Time that a test waits for an HTTP response, unless it sets another timeout."""
+"""Time in seconds that a test waits for an HTTP response, unless it sets another timeout."""
 
 for step in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT_CONFIG, step, ANSWER_S)
@@ -78,7 +79,7 @@ for step in ("connect", "read", "write", "pool"):
 shared_tls_context.share()
 
 LOCAL = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""Settings without limits of time: on a loaded machine, slow examples are not a defect."""
+"""Settings without time limits, because slow examples on a loaded machine are not a defect."""
 
 settings.register_profile("local", LOCAL, max_examples=25)
 settings.register_profile("ci", LOCAL, derandomize=True, print_blob=True)
@@ -87,7 +88,7 @@ settings.load_profile("ci" if IN_CI else "local")
 
 
 DURATIONS = ".ci/durations/{part}.txt"
-"""File with the durations of the last whole run of a part."""
+"""Path of the file with the durations of the last complete run of a part."""
 
 LEFT_OUT = pytest.StashKey[LeftOut]()
 RECORDED = pytest.StashKey[Durations]()
@@ -109,7 +110,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--soak",
         action="store_true",
-        help="also run tests that take long and show little more, as make soak does",
+        help="also run tests with the mark soak, which take long and prove little more",
     )
     parser.addoption(
         "--kills",
@@ -125,7 +126,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--trials", type=int, default=30, help="how many permissions of real CLIs are tried (30)"
     )
     parser.addoption(
-        "--trial-seed", type=int, help="the seed that such a test printed, to repeat its trials"
+        "--trial-seed", type=int, help="the seed that a test printed, to repeat its trials"
     )
 
     parser.addoption(
@@ -143,7 +144,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tool-calls", type=int, default=200, help="how often many tools are called (200)"
     )
     parser.addoption(
-        "--tool-seed", type=int, help="the seed that such a test printed, to repeat its calls"
+        "--tool-seed", type=int, help="the seed that the test printed, to repeat its calls"
     )
 
     parser.addoption(
@@ -155,15 +156,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepare the part of the tests, and make programs that tests start interruptible.
+    """Prepare the part of the tests that runs, and make SIGINT work.
 
-    A shell that starts pytest with `&` makes it and its child processes ignore SIGINT.
+    If a shell starts pytest with `&`, pytest and its child processes ignore SIGINT. Tests that
+    interrupt a program would then wait in vain.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[LEFT_OUT] = LeftOut()
     if hasattr(config, "workerinput"):
-        # The options of a worker of xdist are those that the controller has set below.
+        # A worker of xdist gets the options that the controller has changed below.
         if part_of(config) is not None:
             assertion_cache.write_share(config)
         return
@@ -178,10 +180,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without looking for garbage, and never look at what was collected.
+    """Collect the tests without garbage collection, and exempt the collected objects from it.
 
-    The collection makes millions of objects, and all of them stay. Looking for garbage among them
-    again and again takes seconds, during the collection and during the tests.
+    The collection of the tests creates millions of objects that live until the end. Searching them
+    for garbage again and again would take seconds, during the collection and during the tests.
     """
     gc.disable()
     try:
@@ -198,7 +200,7 @@ def part_of(config: pytest.Config) -> Part | None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import a file that is not part of the everyday tests as a whole."""
+    """In an everyday run, do not import files that contain only extended tests."""
     if part_of(config) != "everyday" or not collection_path.match("test_*.py"):
         return None
     path = collection_path.relative_to(config.rootpath).as_posix()
@@ -210,7 +212,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def choose_part(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that are not in the part that runs."""
+    """Deselect the tests of the part that does not run."""
     part = part_of(config)
     if part is None:
         return
@@ -227,18 +229,19 @@ def choose_part(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests that need `--soak`, and tests of the other part.
+    """Deselect tests that need `--soak` and tests of the other part, and allow second attempts.
 
-    In CI a test of a page may run twice, as in `web/e2e`; the closing line counts it. So may a test
-    that ran out of time, because a shared machine may stall. Other failures count at once. Tests
-    that kill a server never run twice: a message that does not arrive may be a lost message.
+    In CI, two kinds of tests get a second attempt: tests with a browser, as in `web/e2e`, and tests
+    whose time ran out, because a shared machine may stall. The last line of the output counts the
+    second attempts. Tests that kill a server never get one: if they run out of time, the server may
+    have lost a message.
     """
     if not config.getoption("--soak"):
         left_out = [item for item in items if item.get_closest_marker("soak") is not None]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
     choose_part(config, items)
-    # These take longest. If one of them began last, the other workers would wait for it.
+    # These files take longest. If one of them began last, the other workers would wait for it.
     items.sort(key=lambda item: item.path.name not in ("test_orphans.py", "test_stops.py"))
     for item in items:
         if IN_CI and item.get_closest_marker("browser") is not None:
@@ -248,88 +251,90 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test, or fail it in CI, if a program that one of its marks names is missing."""
     for need in WANTED:
         if item.get_closest_marker(need) is not None:
             path_of(need)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _facts_are_looked_at() -> Iterator[None]:
-    """Check all facts that tests make the project write against the profile."""
+def _facts_are_checked() -> Iterator[None]:
+    """Check all facts that are written during the tests against the profile."""
     with written_facts.looked_at():
         yield
 
 
 @pytest.fixture(autouse=True)
-def _signals_do_what_they_did_before() -> Iterator[None]:
-    """Restore the signal handlers, because a command that ran in this process changes them."""
+def _signal_handlers_are_restored() -> Iterator[None]:
+    """Restore the signal handlers after each test, because commands in this process change them."""
     with handlers_restored():
         yield
 
 
 def pytest_runtest_teardown() -> None:
+    """Fail a test if a fact that was written does not fit the profile."""
     unfit = written_facts.taken()
     assert not unfit, f"facts that do not fit the profile: {unfit}"
 
 
 @pytest.fixture(scope="session")
 def requires() -> Callable[[str], str]:
-    """Return the function that returns the path of a program, or skips the test without it."""
+    """Return a function that returns the path of a program, or skips the test if it is missing."""
     return path_of
 
 
 @pytest.fixture(scope="session")
 def kill_rounds(pytestconfig: pytest.Config) -> int:
-    """Return how often a kill test kills its server."""
+    """Return the number of times that a kill test kills its server."""
     rounds: int = pytestconfig.getoption("--kills")
     return rounds
 
 
 @pytest.fixture(scope="session")
 def kill_seed(pytestconfig: pytest.Config) -> int:
-    """Return the seed for the moments of a kill test: `--kill-seed`, or a new one."""
+    """Return the seed for the moments at which a test kills: `--kill-seed`, or a new seed."""
     seed: int | None = pytestconfig.getoption("--kill-seed")
     return randrange(2**32) if seed is None else seed
 
 
 @pytest.fixture(scope="session")
 def cli_trials(pytestconfig: pytest.Config) -> int:
-    """Return the number of permissions that are tried, over all real CLIs."""
+    """Return the number of permissions to try, summed over all real CLIs."""
     number: int = pytestconfig.getoption("--trials")
     return number
 
 
 @pytest.fixture(scope="session")
 def trial_seed(pytestconfig: pytest.Config) -> int:
-    """Return the seed for the stories of such trials: `--trial-seed`, or a new one."""
+    """Return the seed for the trials of permissions: `--trial-seed`, or a new seed."""
     seed: int | None = pytestconfig.getoption("--trial-seed")
     return randrange(2**32) if seed is None else seed
 
 
 @pytest.fixture(scope="session")
 def tool_calls(pytestconfig: pytest.Config) -> int:
-    """Return the number of calls in the test of many tools, over all tools."""
+    """Return the number of calls in the test of many tools, summed over all tools."""
     number: int = pytestconfig.getoption("--tool-calls")
     return number
 
 
 @pytest.fixture(scope="session")
 def tool_seed(pytestconfig: pytest.Config) -> int:
-    """Return the seed for the order of such calls: `--tool-seed`, or a new one."""
+    """Return the seed for the order of these calls: `--tool-seed`, or a new seed."""
     seed: int | None = pytestconfig.getoption("--tool-seed")
     return randrange(2**32) if seed is None else seed
 
 
 @pytest.fixture(scope="session")
 def fuzz_count(pytestconfig: pytest.Config) -> int:
-    """Return the number of inputs of each fuzz test: `--fuzz`, and at least 100,000 in CI."""
+    """Return the number of inputs for each fuzz test: `--fuzz`, but at least 100,000 in CI."""
     number: int = pytestconfig.getoption("--fuzz")
     return max(number, 100_000) if IN_CI else number
 
 
 @pytest.fixture
 def fuzz(pytestconfig: pytest.Config) -> Random:
-    """Return the random generator of a fuzz test; prints its seed, which `--fuzz-seed` sets."""
+    """Return a random generator and print its seed: `--fuzz-seed`, or a new seed."""
     seed: int | None = pytestconfig.getoption("--fuzz-seed")
     seed = randrange(2**32) if seed is None else seed
     print(f"--fuzz-seed {seed}")  # noqa: T201 - shown where the test fails
@@ -337,7 +342,11 @@ def fuzz(pytestconfig: pytest.Config) -> Random:
 
 
 def path_of(need: str) -> str:
-    """Return the path of a program, or "" for `root`; skips or fails the test if it is missing."""
+    """Return the path of a program; skip the test if it is missing, or fail it in CI.
+
+    Args:
+        need: Key of `WANTED`. For `root`, the result is "" if the tests run as root.
+    """
     if need == "root":
         found = "" if os.geteuid() == 0 else None
     elif need in BUNDLED:
@@ -347,14 +356,15 @@ def path_of(need: str) -> str:
     if found is not None:
         return found
     reason = f"needs {WANTED[need]}"
-    # OpenCode is available from npm only; the other agent CLIs come with the development packages.
+    # OpenCode is only available from npm, so without npm it may be missing even in CI. The other
+    # agent CLIs are among the development packages.
     if IN_CI and (need != "opencode" or shutil.which("npm") is not None):
         pytest.fail(f"{reason}: with CI=true nothing is skipped", pytrace=False)
     pytest.skip(reason)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand what was left out to the controller of xdist, which has collected nothing itself."""
+    """Send the left-out tests to the controller of xdist, which does not collect tests itself."""
     output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["left_out"] = session.config.stash[LEFT_OUT].tests
@@ -362,7 +372,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """Keep what a worker of xdist has left out; every worker leaves out the same tests."""
+    """Record the tests that a worker of xdist left out; all workers leave out the same tests."""
     output: dict[str, Any] = getattr(node, "workeroutput", {})
     if "left_out" in output:  # a worker that crashed has no output
         node.config.stash[LEFT_OUT].tests = output["left_out"]
@@ -371,7 +381,7 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """Print which tests were skipped, which were left to the other part, and which were slowest."""
+    """Print the slowest tests, the tests that were left to the other part, and those skipped."""
     durations = config.stash.get(RECORDED, None)
     if durations is not None and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         file = config.rootpath / DURATIONS.format(part=part_of(config))

@@ -1,4 +1,4 @@
-"""Any ASGI application on a free port, in a thread with a loop of its own."""
+"""Serve any ASGI application on a free port, in a thread with its own event loop."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 import uvicorn
 
 START_S = 30.0
+"""Longest time in seconds that a server may take to start, and to stop."""
 
 
-class _Reporting(uvicorn.Server):
-    """Says when it has started."""
+class _ReportingServer(uvicorn.Server):
+    """Server that sets an event when its start has succeeded or failed."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -29,10 +30,16 @@ class _Reporting(uvicorn.Server):
 
 @contextmanager
 def serving_asgi(app: Any, listener: socket.socket | None = None, **more: Any) -> Iterator[str]:
-    """Serves an application until the block ends; yields its address."""
+    """Serve an application until the block ends, and yield its address.
+
+    Args:
+        app: The ASGI application.
+        listener: Socket to listen on; `None` uses a free port of 127.0.0.1.
+        more: More settings of `uvicorn.Config`.
+    """
     listener = listener or socket.create_server(("127.0.0.1", 0))
     options = {"log_level": "critical", "ws": "websockets-sansio", **more}
-    server = _Reporting(uvicorn.Config(app, **options))
+    server = _ReportingServer(uvicorn.Config(app, **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -1,10 +1,10 @@
-"""The rewritten assertions of all test files, written by the workers of a run together.
+"""Fill pytest's cache of rewritten test files, with all workers of xdist together.
 
 pytest rewrites the assertions of each test file that it imports, and caches the result beside the
-file. In a fresh clone there is no cache, and the workers of xdist collect the files at the same
-time and in the same order: each would rewrite all of them, for nine seconds of processor time.
-Here each worker first rewrites its share of the files. The functions are private to pytest; where
-they are missing, pytest rewrites the files as it always does.
+file. In a fresh clone the cache is empty, and all workers collect the same files at the same time.
+Each worker would therefore rewrite every file, which takes nine seconds of processor time. Here
+each worker first rewrites only its share of the files. This uses private functions of pytest; if a
+version of pytest does not have them, every worker rewrites all files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 
 def write_share(config: pytest.Config) -> None:
-    """Rewrite the share of one worker of xdist; files with a cache are left alone."""
+    """Rewrite and cache this worker's share of the test files, except files in the cache."""
     if sys.dont_write_bytecode:
         return
     try:

@@ -1,4 +1,4 @@
-"""The durations of the tests of a run: a file with all of them by file, and the slowest tests."""
+"""Measure how long the tests of a run take: the slowest tests, and the sum for each file."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pathlib import Path
 import pytest
 
 SLOWEST = 20
-"""The number of tests that are printed."""
+"""Number of tests in the list of the slowest tests."""
 
 
 class Durations:
-    """A plugin for pytest that adds up the durations of tests, with their fixtures."""
+    """Plugin for pytest that adds up the durations of tests, including their fixtures."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add one phase of a test: its setup, its call or its teardown."""
+        """Add the duration of one phase of a test: its setup, its call or its teardown."""
         self._seconds[report.nodeid] += report.duration
 
     def slowest(self) -> Iterator[str]:
-        """Yield a line for each of the slowest tests, the slowest first."""
+        """Yield one line for each of the slowest tests, slowest first."""
         ordered = sorted(self._seconds.items(), key=lambda pair: -pair[1])
         for nodeid, seconds in ordered[:SLOWEST]:
             yield f"{seconds:7.1f} s  {nodeid}"
 
     def write(self, file: Path) -> None:
-        """Write the slowest tests, and the sum and the number of tests of each file."""
+        """Write the slowest tests, and for each file its seconds and its number of tests."""
         sums: dict[str, list[float]] = defaultdict(list)
         for nodeid, seconds in self._seconds.items():
             sums[nodeid.partition("::")[0]].append(seconds)

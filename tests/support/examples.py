@@ -1,17 +1,17 @@
-"""The number of examples of a Hypothesis test that needs another number than the profile's."""
+"""Number of examples for a Hypothesis test that needs more or fewer than its profile gives."""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
 IN_CI = 100
-"""The number of examples of the profile `ci`, which is Hypothesis's own default."""
+"""Number of examples in the profile `ci`; it is the default of Hypothesis."""
 
 
 def examples(in_ci: int) -> int:
-    """Scale a number of examples like the profile: fewer on a developer's machine, more in a soak.
+    """Return a number of examples, scaled to the profile: fewer in `local`, more in `soak`.
 
     Args:
-        in_ci: The number with the profile `ci`.
+        in_ci: Number of examples in the profile `ci`.
     """
     return max(1, in_ci * settings().max_examples // IN_CI)

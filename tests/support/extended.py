@@ -1,9 +1,10 @@
-"""The extended tests: the kinds of tests that `make test` leaves to `make test-all`.
+"""The kinds of extended tests: tests that `make test` leaves out and `make test-all` runs.
 
-`pytest --part everyday` runs all tests except these kinds, `pytest --part extended` runs only
-these, and `pytest` without the option runs everything. So every test is in exactly one part.
-`tests/conftest.py` applies the kinds, by file, mark and fixture. Only the mark `slow` says nothing
-else: a slow test has beside it a quick everyday test of the same promise.
+`pytest --part everyday` runs all tests except the extended ones, `pytest --part extended` runs only
+the extended ones, and `pytest` without the option runs everything. Every test is in exactly one
+part. A test belongs to a kind because of its file, a mark or a fixture; `tests/conftest.py` selects
+the tests. The mark `slow` has no other purpose than this; each slow test needs a quick everyday
+test of the same promise.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ class Kind(NamedTuple):
     reason: str
     """Why these tests are not part of `make test`."""
     files: tuple[str, ...] = ()
-    """Patterns of files whose tests are all of this kind, relative to the root of the project.
+    """Patterns of the files that contain only tests of this kind, relative to the project's root.
 
     `*` matches within one name, `**` any number of folders.
     """
     marks: frozenset[str] = frozenset()
-    """Marks of the tests of this kind in other files."""
+    """Marks that make a test in any other file a test of this kind."""
     fixtures: frozenset[str] = frozenset()
-    """Fixtures of the tests of this kind in other files."""
+    """Fixtures that make a test in any other file a test of this kind."""
 
 
 KINDS = (
@@ -119,11 +120,11 @@ KINDS = (
         ),
     ),
 )
-"""The first kind that matches is the kind of a test."""
+"""All kinds. If several match a test, the first of them is its kind."""
 
 
 def kind_of(item: pytest.Item) -> Kind | None:
-    """Return the kind of an extended test; `None` for a test of the part `everyday`."""
+    """Return the kind of an extended test, or `None` for an everyday test."""
     whole_file = kind_of_file(item.path.relative_to(item.config.rootpath).as_posix())
     if whole_file is not None:
         return whole_file
@@ -134,10 +135,10 @@ def kind_of(item: pytest.Item) -> Kind | None:
 
 @cache
 def kind_of_file(path: str) -> Kind | None:
-    """Return the kind that all tests of a file have, if it has one.
+    """Return the kind of a file that contains only tests of one kind; `None` for other files.
 
     Args:
-        path: The path of the file, relative to the root of the project, with `/`.
+        path: Path of the file, relative to the project's root, with `/` between folders.
     """
     return next((kind for kind in KINDS if any(_matches(path, one) for one in kind.files)), None)
 
@@ -148,19 +149,19 @@ def _matches(path: str, pattern: str) -> bool:
 
 
 class LeftOut:
-    """What a run of the part `everyday` leaves out."""
+    """The extended tests that a run of the part `everyday` leaves out."""
 
     def __init__(self) -> None:
         self.tests: dict[str, dict[str, int]] = {}
-        """The number of tests by file, by kind; 0 for a file that was not even imported."""
+        """For each kind, the number of tests in each file; 0 for a file that was not imported."""
 
     def add(self, kind: Kind, path: str, tests: int) -> None:
-        """Count tests of a file."""
+        """Add a number of left-out tests to a file."""
         files = self.tests.setdefault(kind.name, {})
         files[path] = files.get(path, 0) + tests
 
     def lines(self) -> Iterable[str]:
-        """Yield one line for each kind, and one for each of its folders."""
+        """Yield one line for each kind, followed by one line for each folder with tests of it."""
         for kind in KINDS:
             files = self.tests.get(kind.name, {})
             if files:

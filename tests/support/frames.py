@@ -1,4 +1,4 @@
-"""Frames that a renderer sends, as JSON objects."""
+"""Build frames that a renderer sends, as JSON objects."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def hello(*components: str, features: list[str] | None = None, **fields: object) -> dict[str, Any]:
-    """Return a `hello`.
+    """Return the `hello` of a renderer.
 
     Args:
-        components: The component types that the renderer draws.
-        features: Its features; `None` leaves them out.
-        fields: Other fields, such as `session_id`.
+        components: Component types that the renderer can draw.
+        features: Features of the renderer; `None` leaves the field out.
+        fields: More fields of the `hello`, such as `session_id`.
     """
     capabilities: dict[str, object] = {"components": list(components)}
     if features is not None:

@@ -1,4 +1,4 @@
-"""A network that dies without a word: a proxy that one day holds all bytes, and closes nothing."""
+"""Simulate a network that fails silently: a proxy that stops passing bytes on."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from contextlib import asynccontextmanager, suppress
 
 
 class HoldingProxy:
-    """A way to a server that one day holds all bytes, and closes nothing."""
+    """TCP proxy that can stop passing bytes on without closing any connection.
+
+    Args:
+        port: Port of the server on 127.0.0.1.
+    """
 
     def __init__(self, port: int) -> None:
         self._port = port
         self.free = asyncio.Event()
+        """Set while the proxy passes bytes on; clear it to hold all bytes back."""
         self.free.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[str]:
+        """Run the proxy until the block ends, and yield its address."""
         tasks: set[asyncio.Task[None]] = set()
         writers: set[asyncio.StreamWriter] = set()
 
@@ -28,13 +34,13 @@ class HoldingProxy:
                     await writer.drain()
                 writer.close()
 
-        async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             other, out = await asyncio.open_connection("127.0.0.1", self._port)
             writers.update((writer, out))
             for pair in ((reader, out), (other, writer)):
                 tasks.add(asyncio.create_task(pump(*pair)))
 
-        server = await asyncio.start_server(take, "127.0.0.1", 0)
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
         try:
             yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         finally:

@@ -1,4 +1,4 @@
-"""A session from all of its facts at once, as the hub makes it from pages of them."""
+"""Rebuild a session from a list of all its facts; the hub does the same page by page."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ def restore(
     policy: Policy = "queue",
     redactor: Redactor | None = None,
 ) -> Session:
-    """Rebuild a session from all of its facts, in order, and leave it as the log does.
+    """Rebuild a session from all of its facts, in the state in which its log ends.
+
+    A turn that a crash interrupted stays open, because `recover` is not called.
 
     Args:
-        head: As it was made.
-        facts: From the first. The session goes on with what they hold: nobody else may.
-        limits: For what comes.
-        policy: For what comes.
-        redactor: For what comes; `None`: that of the default settings.
+        head: Properties with which the session was created.
+        facts: All facts, from the first. The session keeps their payloads, so the caller must not
+            change them.
+        limits: Limits for new facts.
+        policy: Policy for an input that arrives while a turn runs.
+        redactor: Redactor for new facts; `None` uses the redactor of the default settings.
     """
     session = Session(head, limits, policy, redactor)
     facts = list(facts)

@@ -1,4 +1,4 @@
-"""A real server for tests: uvicorn on a free port, in a thread with a loop of its own."""
+"""Serve an app to tests with the real server: uvicorn on a free port, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from arp.server.serve import Port, Server, bind, configuration
 from arp.server.state import ServerState
 
 START_S = 30.0
+"""Longest time in seconds that a server may take to start, to answer a call, and to stop."""
 
 T = TypeVar("T")
 
 
 class Serving(NamedTuple):
-    """A server that runs."""
+    """A running server."""
 
     port: int
     application: Application
     loop: asyncio.AbstractEventLoop
     addresses: tuple[str, ...] = ()
-    """Of its ports besides HTTP."""
+    """Addresses of the ports other than HTTP."""
 
     @property
     def http(self) -> str:
-        """Its address."""
+        """HTTP address of the server."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def ws(self) -> str:
-        """Its WebSocket address."""
+        """WebSocket address of the server."""
         return f"ws://127.0.0.1:{self.port}/_arp/v1"
 
     def call(self, ask: Callable[[], T]) -> T:
-        """Runs a function in the server's loop and gives what it returns."""
+        """Call a function in the server's event loop, and return its result."""
 
         async def run() -> T:
             return ask()
@@ -50,7 +51,13 @@ class Serving(NamedTuple):
 def serving(
     app: App, *, ledger: str | None = None, ports: Sequence[Callable[[ServerState], Port]] = ()
 ) -> Iterator[Serving]:
-    """Serves an app until the block ends, at more ports if their makers are given."""
+    """Serve an app until the block ends.
+
+    Args:
+        app: The app.
+        ledger: Location of the facts; `None` uses the app's own.
+        ports: Functions that create ports in addition to HTTP.
+    """
     application = Application(app.served(ledger=ledger))
     opened = [make(application.state) for make in ports]
     listener = bind("127.0.0.1", 0)

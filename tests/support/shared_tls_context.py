@@ -1,8 +1,8 @@
-"""One TLS context for all HTTP clients of a test process.
+"""Share one TLS context between all HTTP clients of a test process.
 
-httpx, and httpx2 of the model SDKs, read all certificate authorities for each new client, also for
-`http://` addresses. That takes 30 ms of processor time, more than most tests of a server that runs
-in a thread.
+httpx, and httpx2 (which the model SDKs use), read all certificate authorities for each new client,
+even for `http://` addresses. This takes 30 ms of processor time, which is more than most tests take
+with a server that runs in a thread.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 
 def share() -> None:
-    """Make clients that verify certificates in the default way share their context."""
+    """Make all clients that verify certificates in the default way use the same context."""
     for library in ("httpx", "httpx2"):
         with suppress(ModuleNotFoundError):  # older SDKs have no httpx2
             default = vars(import_module(f"{library}._transports.default"))
@@ -25,7 +25,7 @@ def share() -> None:
 
 
 def sharing(create: Callable[..., ssl.SSLContext]) -> Callable[..., ssl.SSLContext]:
-    """Return the function of a library that creates contexts, with a cache of the default ones."""
+    """Add a cache of the default contexts to the function with which a library creates contexts."""
 
     @cache
     def shared(trust_env: bool, *_: str | None) -> ssl.SSLContext:
@@ -36,7 +36,8 @@ def sharing(create: Callable[..., ssl.SSLContext]) -> Callable[..., ssl.SSLConte
     ) -> ssl.SSLContext:
         if verify is not True or cert is not None:
             return create(verify=verify, cert=cert, trust_env=trust_env)
-        # A test may name other authorities for as long as it runs.
+        # A test may set other authorities in the environment. They are part of the key of the
+        # cache, so that such a test does not get the context of another test.
         return shared(trust_env, *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
 
     return context

@@ -1,7 +1,7 @@
-"""Looks at every fact that a hub in this process writes, whichever test makes it do so.
+"""Check every fact that a hub in the test process writes, in all tests.
 
-The strict schema and these checks say the same (`tests/ledger/test_schemas.py`); they are fast
-enough for every fact of every test.
+The checks accept the same facts as the strict schema (`tests/ledger/test_schemas.py` compares
+them), but are fast enough for every fact of every test.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from arp.live.writer import Writer
 from arp.store.store import SessionWrite
 
 _unfit: list[str] = []
+"""Error messages about wrong facts that `taken` has not returned yet."""
 
 
 @contextmanager
 def looked_at() -> Iterator[None]:
-    """Looks at what is written until the block ends."""
+    """Check all facts that are written until the block ends."""
     gather = Writer._gather
 
     def gathered(
@@ -43,7 +44,7 @@ def looked_at() -> Iterator[None]:
 
 
 def look_at(body: bytes) -> None:
-    """Takes note of a fact that does not fit the profile."""
+    """Check a fact, and store the error message if it does not fit the profile."""
     fact = decode(body)
     try:
         check(fact)
@@ -53,7 +54,7 @@ def look_at(body: bytes) -> None:
 
 
 def taken() -> list[str]:
-    """Return what was wrong with the facts since the last time."""
+    """Return and remove the error messages that were stored since the last call."""
     unfit = list(_unfit)
     _unfit.clear()
     return unfit
