@@ -54,7 +54,6 @@ class LateAnswers:
         self._earlier = turn._earlier_questions
         # If no question is open, and none was until now, the runtime was at work when its process
         # ended. Then an earlier approval must not count again.
-        # process ended: what a person allowed for that does not count again.
         was_asking = turn.input.source_component is not None or bool(self._earlier.left_open())
         self._before = dict(link.answered) if was_asking else {}
         """Answers from before a restart that the runtime may have lost."""
