@@ -8,7 +8,7 @@ const FIRST_TURNS = 12;
 /** Number of turns that one step adds: few enough not to delay a frame. */
 const STEP_TURNS = 8;
 const PATIENCE_MS = 300;
-/** Idle time that a step needs, about. */
+/** Approximate idle time that a step needs. */
 const LEAST_MS = 12;
 
 export class Recent {
