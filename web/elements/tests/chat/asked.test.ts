@@ -70,7 +70,7 @@ test("W17 a reader who has scrolled away when the turn begins is not moved", asy
   expect(received).toEqual([]);
 });
 
-test("W15 a refused input stays at the top with its error, and an input of another screen is not scrolled to", async () => {
+test("W15 a refused input stays at the top with its error; an input of another screen is not scrolled to", async () => {
   const id = await say("Hi");
   await report(chat, { type: "error", v: 1, session_id: "s", payload: { error: "no", code: 4003, id } });
   await report(chat, input("t1", "other", 1), status("t1", "running", 2));

@@ -36,7 +36,7 @@ test("an error without details has no fold", async () => {
   expect(chat.querySelector(".arp-trouble details")).toBeNull();
 });
 
-test("details of another error are in its own card, folded, as plain text with deceptive characters made visible", async () => {
+test("details of another error are folded in its own card, as plain text without deceptive characters", async () => {
   await report(chat, message("error", null, { payload: { error: "a hint", code: 18, debug: TRACEBACK } }));
   const details = (await cards(2))[1]?.querySelector("details");
   expect(details?.open).toBe(false);

@@ -29,7 +29,7 @@ test("W11 a chat that is moved within the document keeps its connection", async 
   await vi.waitFor(() => expect(chat.querySelector("arp-prose")?.textContent ?? "").toContain("Hello there"));
 });
 
-test("W11 a chat outside the document has no connection, whatever is set on it; back in the document it has one", async () => {
+test("W11 outside the document a chat has no connection, whatever is set on it; back inside it has one", async () => {
   chat.remove();
   await soon();
   expect([open(), chat.activeClient]).toEqual([0, null]);

@@ -117,7 +117,7 @@ test("the other thumb keeps the comment; Escape and an unchanged text store noth
   document.body.removeEventListener("keydown", stopped);
 });
 
-test("the rating of another screen is shown when the reader returns, but does not replace text being written", async () => {
+test("the rating of another screen is shown when the reader returns, but replaces no text being written", async () => {
   let kept: { [turn: string]: Rating } = { t1: { rating: "up", comment: "one" } };
   const asked = vi.fn(async () => new Response(JSON.stringify(kept)));
   const source = serverFeedback({ sessionId: "s", sessions: { request: asked } } as never);
