@@ -29,7 +29,7 @@ test("a line keeps its text node while others are added", () => {
   expect(boxes()).toEqual(["one\n", "two\n", "three\n"]);
 });
 
-test("highlighting changes only lines with colours, in their boxes; other code is drawn anew", async () => {
+test("highlighting changes only lines with colours, in their boxes; other code replaces all lines", async () => {
   await loadGrammars();
   lines.show("plain\nlet a = 1;", "");
   const before = [...place.children];

@@ -169,12 +169,12 @@ export class ArpChat extends ArpElement {
 
   // -- for the host ------------------------------------------------------------------------------
 
-  /** The client in use: the host's, or the one that `url` made. */
+  /** The client in use: the host's, or the client of `url`. */
   get activeClient(): ArpClient | null {
     return this.#active;
   }
 
-  /** The context in which components are drawn here. */
+  /** The context of components in this chat. */
   get context(): ArpContext {
     return (this.#context ??= this.#newContext());
   }
@@ -251,7 +251,7 @@ export class ArpChat extends ArpElement {
     this.#notices.add({ error: text, code: 0 });
   }
 
-  /** Scroll to the newest message, and follow what comes. */
+  /** Scroll to the newest message, and follow new content. */
   jump(): void {
     this.#follow?.jump();
   }

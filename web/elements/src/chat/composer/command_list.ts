@@ -2,8 +2,9 @@
  * The list of commands above the message box.
  *
  * Theory of operation. The list is open while the text is the beginning of a command (`/mo`) or of one of its choices
- * (`/model sm`), and the cursor is at the end. Enter and Tab insert the selected entry. Enter sends instead if the
- * command is typed in full: a further insertion would change nothing, and the reader would have to press Enter twice.
+ * (`/model sm`), and the cursor is at the end. Enter and Tab insert the selected entry. Enter sends the text instead if
+ * a choice, or a command without choices, is typed in full: an insertion would change nothing, and the reader would
+ * have to press Enter twice.
  */
 
 import type { Translator } from "@agent-rendering/core/strings";

@@ -242,7 +242,7 @@ export class ArpComposer extends ArpElement {
   #chosen = (event: Event): void => {
     const input = event.target as HTMLInputElement;
     this.addFiles([...(input.files ?? [])]);
-    input.value = ""; // otherwise picking the same file again would be no change
+    input.value = ""; // otherwise picking the same file again would cause no `change` event
   };
 
   #remove(id: number): void {

@@ -17,7 +17,7 @@ export function hasPreview({ type, size }: File): boolean {
 
 export class Picked {
   files: readonly PickedFile[] = [];
-  /** Why the last file was refused; `null` if it was not. */
+  /** Reason why the last file was refused; `null` if it was accepted. */
   problem: string | null = null;
   readonly #changed: () => void;
   #count = 0;

@@ -23,7 +23,7 @@ export class Activity {
     this.#spans.record(turn);
   }
 
-  /** Return a group of steps. `isOpen` is true for the last block of a running turn: its last step is not over. */
+  /** Return a group of steps. `isOpen` is true for the last block of a running turn: its last step may still run. */
   draw(steps: readonly Step[], turn: TurnState, context: ArpContext, isOpen: boolean): TemplateResult {
     const items = repeat(
       steps,

@@ -13,9 +13,9 @@ const CLOCK_FROM_MS = 60_000;
 export class ArpElapsed extends ArpElement {
   static override properties = { since: { attribute: false }, until: { attribute: false }, t: { attribute: false } };
 
-  /** Start, in ms since the epoch. */
+  /** Start, in ms: since the epoch while the step runs; 0 if only the duration is known. */
   declare since: number;
-  /** End, in ms since the epoch; `null` while the step runs. */
+  /** End, in ms from the same origin; `null` while the step runs. */
   declare until: number | null;
   declare t: Translator;
   #timer: ReturnType<typeof setInterval> | null = null;

@@ -65,7 +65,7 @@ export class ArpSidePanel extends ArpElement {
   readonly #cells = new CellController(this, () => this.#updateNews());
   #sizes: ResizeObserver | null = null;
   #reportTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Names of the surfaces whose sizes were last reported, joined. */
+  /** Joined names of the surfaces at the last report of sizes. */
   #reportedNames = "";
   /** Element around the panel; needed to clean up after the panel was removed from it. */
   #chat: HTMLElement | null = null;

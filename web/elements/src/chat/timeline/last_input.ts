@@ -45,7 +45,7 @@ export class LastInput {
     const turn = await client.acknowledged(input).catch(() => null);
     // A newer input was sent meanwhile; or this one was refused, and its bubble keeps the place at the top.
     if (this.#input !== input || turn === null) return;
-    if (before.includes(turn)) return this.clear(); // it was added to a turn that runs, whose place must not change
+    if (before.includes(turn)) return this.clear(); // it was added to an existing turn, which keeps its place
     this.#turn = turn;
     changed();
   }
