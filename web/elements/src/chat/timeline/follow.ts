@@ -175,17 +175,17 @@ export class Follow {
     );
     if (isLoading) return false;
     return (
-      (this.#boxOfLast("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom
+      (this.#lastBox("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom
     );
   }
 
   /** Return whether part of a message lies below the view. Buttons and space below the message do not count. */
   #hidesMore(): boolean {
-    return (this.#boxOfLast("article")?.bottom ?? 0) > this.#scroller.getBoundingClientRect().bottom + NEAR_PX;
+    return (this.#lastBox("article")?.bottom ?? 0) > this.#scroller.getBoundingClientRect().bottom + NEAR_PX;
   }
 
   /** Return the box of the last matching element. */
-  #boxOfLast(selector: string): DOMRect | undefined {
+  #lastBox(selector: string): DOMRect | undefined {
     return [...this.#content.querySelectorAll(selector)].at(-1)?.getBoundingClientRect();
   }
 
