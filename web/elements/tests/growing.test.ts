@@ -146,20 +146,16 @@ test.each([
 });
 
 describe("for any text and any cuts", () => {
-  test(
-    "each prefix is drawn like the same text at once, and so is the complete text",
-    { timeout: 120_000 },
-    () => {
-      fc.assert(
-        fc.property(texts, cuts, (text, at) => {
-          const show = growing();
-          for (const prefix of prefixes(text, at)) expect(show(prefix, true)).toBe(growing()(prefix, true));
-          expect(show(text, false)).toBe(growing()(text, false));
-        }),
-        { numRuns: Number(process.env.ARP_RUNS ?? 2000) },
-      );
-    },
-  );
+  test("each prefix is drawn like the same text at once, and so is the complete text", { timeout: 120_000 }, () => {
+    fc.assert(
+      fc.property(texts, cuts, (text, at) => {
+        const show = growing();
+        for (const prefix of prefixes(text, at)) expect(show(prefix, true)).toBe(growing()(prefix, true));
+        expect(show(text, false)).toBe(growing()(text, false));
+      }),
+      { numRuns: Number(process.env.ARP_RUNS ?? 2000) },
+    );
+  });
 });
 
 /** Return lines that are together too long for one slice. */
@@ -197,18 +193,14 @@ test.each(Object.keys(LONG))(
   },
 );
 
-test(
-  "a long text has the same blocks in slices as at once, for any content and any cuts",
-  { timeout: 120_000 },
-  () => {
-    fc.assert(
-      fc.property(fc.array(long, { minLength: 1, maxLength: 3 }), cuts, (blocks, at) => {
-        const text = blocks.join("\n\n");
-        const show = growing();
-        for (const prefix of prefixes(text, at.slice(0, 3))) show(prefix, true);
-        expect(show(text, false)).toBe(whole(text));
-      }),
-      { numRuns: 12 },
-    );
-  },
-);
+test("a long text has the same blocks in slices as at once, for any content and any cuts", { timeout: 120_000 }, () => {
+  fc.assert(
+    fc.property(fc.array(long, { minLength: 1, maxLength: 3 }), cuts, (blocks, at) => {
+      const text = blocks.join("\n\n");
+      const show = growing();
+      for (const prefix of prefixes(text, at.slice(0, 3))) show(prefix, true);
+      expect(show(text, false)).toBe(whole(text));
+    }),
+    { numRuns: 12 },
+  );
+});

@@ -426,24 +426,31 @@ test.each([
 test.each([
   ["answered", "Answered"],
   ["expired", "Expired"],
-])("an answer that was too late is reported at the question that is %s, and leaves the outbox", async (state, shown) => {
-  const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
-  client.connect();
-  await Promise.resolve();
-  FakeSocket.last.welcome();
-  const requested = component("confirm", ASKED);
-  const { context } = noting({ client });
-  const place = await drawn(requested, { ...context, answer: (one, value) => client.answer(one, value) });
-  buttons(place)[0]?.click();
-  const id = FakeSocket.last.of("input")[0]?.id;
-  FakeSocket.last.notify({ type: "error", v: 1, payload: { id, code: 11, error: 'confirm "q" is already answered' } });
-  client.store.flush();
-  await ready(place);
-  expect(buttons(place)[0]?.disabled).toBe(false);
-  await drawn({ ...requested, props: { ...ASKED, state, answer: false } }, context, place);
-  expect(words(place.querySelector(".arp-standing"))).toBe(shown);
-  expect(words(place.querySelector("[role=alert]"))).toContain('Confirm "q" is already answered.');
-  expect(client.store.outgoing.get()).toEqual([]);
-  expect(buttons(place)[0]?.disabled).toBe(true);
-  client.disconnect();
-});
+])(
+  "an answer that was too late is reported at the question that is %s, and leaves the outbox",
+  async (state, shown) => {
+    const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
+    client.connect();
+    await Promise.resolve();
+    FakeSocket.last.welcome();
+    const requested = component("confirm", ASKED);
+    const { context } = noting({ client });
+    const place = await drawn(requested, { ...context, answer: (one, value) => client.answer(one, value) });
+    buttons(place)[0]?.click();
+    const id = FakeSocket.last.of("input")[0]?.id;
+    FakeSocket.last.notify({
+      type: "error",
+      v: 1,
+      payload: { id, code: 11, error: 'confirm "q" is already answered' },
+    });
+    client.store.flush();
+    await ready(place);
+    expect(buttons(place)[0]?.disabled).toBe(false);
+    await drawn({ ...requested, props: { ...ASKED, state, answer: false } }, context, place);
+    expect(words(place.querySelector(".arp-standing"))).toBe(shown);
+    expect(words(place.querySelector("[role=alert]"))).toContain('Confirm "q" is already answered.');
+    expect(client.store.outgoing.get()).toEqual([]);
+    expect(buttons(place)[0]?.disabled).toBe(true);
+    client.disconnect();
+  },
+);

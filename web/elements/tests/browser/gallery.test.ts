@@ -184,26 +184,22 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.context().close();
   });
 
-  test(
-    "W75 no host rule for element names changes any property of any component",
-    { timeout: 120_000 },
-    async () => {
-      const { page } = await host.open("", { reducedMotion: "reduce" });
-      await page.waitForSelector(".arp-k-keyword");
-      await page.waitForSelector("math");
-      await page.evaluate(steady);
-      await page.evaluate(waitUntilDrawn);
-      const before = await page.evaluate(looks);
-      const plain = await page.evaluate(outside);
-      await page.evaluate(hostile);
-      const after = await page.evaluate(looks);
-      expect(before.length).toBeGreaterThan(1000);
-      expect(differing(before, after)).toEqual([]);
-      // The same rules do change an element of the host.
-      expect(await page.evaluate(outside)).not.toBe(plain);
-      await page.context().close();
-    },
-  );
+  test("W75 no host rule for element names changes any property of any component", { timeout: 120_000 }, async () => {
+    const { page } = await host.open("", { reducedMotion: "reduce" });
+    await page.waitForSelector(".arp-k-keyword");
+    await page.waitForSelector("math");
+    await page.evaluate(steady);
+    await page.evaluate(waitUntilDrawn);
+    const before = await page.evaluate(looks);
+    const plain = await page.evaluate(outside);
+    await page.evaluate(hostile);
+    const after = await page.evaluate(looks);
+    expect(before.length).toBeGreaterThan(1000);
+    expect(differing(before, after)).toEqual([]);
+    // The same rules do change an element of the host.
+    expect(await page.evaluate(outside)).not.toBe(plain);
+    await page.context().close();
+  });
 
   test("W75 host rules for our classes and for the theme properties apply", async () => {
     const { page } = await host.open("only=confirm");
