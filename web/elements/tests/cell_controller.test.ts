@@ -1,4 +1,4 @@
-/** Subscriptions of elements that come, go and are moved. */
+/** Subscriptions of elements that enter, leave and move within the document. */
 
 import { LitElement } from "lit";
 import { afterEach, expect, test, vi } from "vitest";
@@ -20,7 +20,7 @@ class Source implements Observable {
 
 afterEach(() => document.body.replaceChildren());
 
-test("it subscribes while the element is in the document, and once however often it is asked", () => {
+test("there is one subscription while the element is in the document, however often it is requested", () => {
   const [element, source] = [new Watcher(), new Source()];
   element.cells.observe(source);
   expect(source.listeners.size).toBe(0);
@@ -31,7 +31,7 @@ test("it subscribes while the element is in the document, and once however often
   expect(source.listeners.size).toBe(0);
 });
 
-test("after a move it is subscribed again, and looks at what it may have missed", () => {
+test("after a move the element is subscribed again, and reads changes that it may have missed", () => {
   const [element, source, section] = [new Watcher(), new Source(), document.createElement("section")];
   document.body.append(element, section);
   element.cells.observe(source);
@@ -42,7 +42,7 @@ test("after a move it is subscribed again, and looks at what it may have missed"
   expect(element.changed).toHaveBeenCalledTimes(2);
 });
 
-test("other cells take the place of those before, none as well", () => {
+test("new cells replace the previous ones, and so does an empty list", () => {
   const [element, one, other] = [new Watcher(), new Source(), new Source()];
   document.body.append(element);
   element.cells.observe(one);

@@ -1,4 +1,4 @@
-/** Marks in an agent's text, and the sources that they lead to. */
+/** Citation marks in an agent's text, and their sources. */
 
 import type { Component, Json } from "@agent-rendering/core";
 import { SOURCES } from "@agent-rendering/core/chat";
@@ -13,7 +13,7 @@ function listed(...sources: Json[]): Component {
   return component(SOURCES, { sources });
 }
 
-test("W37 a mark becomes a link when its source is there, and its block stays", async () => {
+test("W37 a mark becomes a link when its source arrives, and its block keeps its node", async () => {
   const citations = new Citations();
   const place = document.createElement("div");
   document.body.append(place);
@@ -47,7 +47,7 @@ test("W37 a mark becomes a link when its source is there, and its block stays", 
   place.remove();
 });
 
-test("W37 the list is numbered as the marks are, whatever an agent put into it", async () => {
+test("W37 the list has the numbers of the marks, whatever its content", async () => {
   expect(sourcesOf({ sources: [{ title: "A", url: "https://a.example" }, null, "C", { excerpt: 4 }] })).toEqual([
     { title: "A", url: "https://a.example", excerpt: "" },
     { title: "", url: "", excerpt: "" },

@@ -1,4 +1,4 @@
-/** Code in its frame: lines that come, lines that stay. */
+/** Lines of code that grows. */
 
 import { beforeEach, expect, test } from "vitest";
 import { loadGrammars } from "../src/code/highlight.js";
@@ -14,14 +14,14 @@ beforeEach(() => {
 
 const boxes = () => [...place.children].map(({ textContent }) => textContent);
 
-test("code that comes letter by letter is in lines at each moment", () => {
+test("code that arrives letter by letter is always divided into lines", () => {
   const code = "let a = 1;\n\nlet b;\n";
   for (let end = 0; end <= code.length; end += 1) lines.show(code.slice(0, end), "");
   expect(boxes()).toEqual(["let a = 1;\n", "\n", "let b;\n"]);
   expect([...place.children].every((box) => box.childNodes.length === 1)).toBe(true);
 });
 
-test("a line that is there keeps its text node while others come", () => {
+test("a line keeps its text node while others are added", () => {
   lines.show("one\ntw", "");
   const [first, second] = [...place.children].map(({ firstChild }) => firstChild);
   lines.show("one\ntwo\nthree", "");
@@ -29,7 +29,7 @@ test("a line that is there keeps its text node while others come", () => {
   expect(boxes()).toEqual(["one\n", "two\n", "three\n"]);
 });
 
-test("colours change the lines that have some, in their boxes; other code begins again", async () => {
+test("highlighting changes only lines with colours, in their boxes; other code replaces all lines", async () => {
   await loadGrammars();
   lines.show("plain\nlet a = 1;", "");
   const before = [...place.children];
@@ -48,7 +48,7 @@ test("colours change the lines that have some, in their boxes; other code begins
   expect(place.querySelector("[class^=arp-k-]")).toBeNull();
 });
 
-test("very long code is in few boxes, whole", () => {
+test("very long code is complete, in few boxes", () => {
   const code = Array.from({ length: 12_345 }, (_, at) => `line ${at}`).join("\n");
   lines.show(code, "");
   expect(place.childElementCount).toBe(124);

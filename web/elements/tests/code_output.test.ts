@@ -1,4 +1,4 @@
-/** Code that a program printed: as a terminal shows it, also where it is copied. */
+/** Output of a program in a code block: it is shown and copied as in a terminal. */
 
 import { expect, test, vi } from "vitest";
 
@@ -7,7 +7,7 @@ import "../src/code/code.js";
 const OUTPUT =
   "\u001b[31mred\u001b[0m 10%\r100%\n\u001b[2K\u001b[1G\u001b[?25lspinner\r\u001b[Kok\n\u001b]8;;https://example.org\u001b\\link\u001b]8;;\u001b\\\u0001";
 
-test("its colours and links are removed, its lines are as they are in the end, and it is copied like that", async () => {
+test("colours and links are removed, lines have their final text, and the same text is copied", async () => {
   const writeText = vi.fn(async (_text: string) => undefined);
   Object.defineProperty(navigator, "clipboard", { value: { writeText }, configurable: true });
   const code = Object.assign(document.createElement("arp-code"), { code: OUTPUT, name: "log.txt" });

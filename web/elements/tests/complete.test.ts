@@ -1,9 +1,9 @@
-/** Unfinished Markdown, as it shows while it is written. */
+/** Unfinished Markdown while it is being written. */
 
 import { describe, expect, test } from "vitest";
 import { complete } from "../src/markdown/complete.js";
 
-describe("W19 no raw marks flash while a text is written", () => {
+describe("W19 no raw marks appear while a text is written", () => {
   test.each([
     ["a **bol", "a **bol**"],
     ["a **bold*", "a **bold**"],
@@ -34,11 +34,11 @@ describe("W19 no raw marks flash while a text is written", () => {
     ["mean $$\\frac{1", "mean "],
     ["ends with \\", "ends with "],
     ["- a **b\n- c", "- a **b\n- c"],
-  ])("%j shows as %j", (source, shown) => {
+  ])("%j is drawn as %j", (source, shown) => {
     expect(complete(source)).toBe(shown);
   });
 
-  test("code is left as it is, but for the fence that is being closed", () => {
+  test("code is unchanged, except for a closing fence that is being written", () => {
     expect(complete("```js\nconst a = **b")).toBe("```js\nconst a = **b");
     expect(complete("```js\nx\n``")).toBe("```js\nx\n");
   });

@@ -1,4 +1,4 @@
-/** What tests of elements share: a place in the document, and a context that notes what is sent. */
+/** Shared by the tests of elements: a place in the document, and a context that records what is sent. */
 
 import type { Component, Json, JsonObject } from "@agent-rendering/core";
 import { render } from "lit";
@@ -6,13 +6,13 @@ import { createContext, renderComponent, type ArpContext } from "../src/index.js
 
 let count = 0;
 
-/** A component with an id of its own. */
+/** Return a component with a new id. */
 export function component(type: string, props: JsonObject, more: Partial<Component> = {}): Component {
   count += 1;
   return { id: `c${count}`, type, props, ...more };
 }
 
-/** What components did. */
+/** Answers, files and announcements of components, in order. */
 export interface Noted {
   readonly answers: [id: string, value: Json][];
   readonly files: string[];
@@ -20,7 +20,7 @@ export interface Noted {
   readonly context: ArpContext;
 }
 
-/** A context that notes answers and announcements. */
+/** Return a context that records answers and announcements. */
 export function noting(given: Partial<ArpContext> = {}): Noted {
   const noted = { answers: [] as [string, Json][], files: [] as string[], announced: [] as string[] };
   const context = createContext({
@@ -34,14 +34,14 @@ export function noting(given: Partial<ArpContext> = {}): Noted {
   return { ...noted, context };
 }
 
-/** Draws a component; the same place draws its next state. */
+/** Draw a component and return its place. Drawn into the same place again, it is updated. */
 export async function drawn(shown: Component, context: ArpContext, place = newPlace()): Promise<HTMLElement> {
   render(renderComponent(shown, context), place);
   await ready(place);
   return place;
 }
 
-/** Waits until all elements of ours in a place have drawn. */
+/** Wait until all of our elements in a place are drawn. */
 export async function ready(place: HTMLElement): Promise<void> {
   for (let round = 0; round < 5; round += 1) {
     for (const one of place.querySelectorAll<HTMLElement & { updateComplete?: Promise<unknown> }>("*"))
@@ -56,7 +56,7 @@ function newPlace(): HTMLElement {
   return place;
 }
 
-/** The text of a place, blanks as one. */
+/** Return the text of a place, with single spaces. */
 export function words(place: Element | null): string {
   return (place?.textContent ?? "").replace(/\s+/g, " ").trim();
 }

@@ -1,4 +1,4 @@
-/** What follows tables, charts and differences, without a page. */
+/** Logic of tables, charts and differences, without a page. */
 
 import type { ArpClient } from "@agent-rendering/core";
 import { describe, expect, test } from "vitest";
@@ -25,19 +25,19 @@ async function order(rows: Row[], direction: "ascending" | "descending" = "ascen
 }
 
 describe("W41 sorting", () => {
-  test("numbers by size, whatever is around them; nothing comes last", async () => {
+  test("numbers are sorted by size, whatever is around them, and empty cells come last", async () => {
     expect(await order([["$1,200"], ["$99.5"], [null], ["$-3"]])).toEqual(["$-3", "$99.5", "$1,200", null]);
     expect(await order([[10], [9], [-1.5]], "descending")).toEqual([10, 9, -1.5]);
     expect(await order([["12 %"], ["9 %"], [""]], "descending")).toEqual(["12 %", "9 %", ""]);
   });
-  test("dates by time", async () => {
+  test("dates are sorted by time", async () => {
     expect(await order([["2026-02-01"], ["2025-12-31"], ["2026-01-15T10:00:00Z"]])).toEqual([
       "2025-12-31",
       "2026-01-15T10:00:00Z",
       "2026-02-01",
     ]);
   });
-  test("text by the rules of the language, numbers in it by size", async () => {
+  test("texts are sorted by the rules of the language, and numbers in them by size", async () => {
     expect(await order([["Zug"], ["ähnlich"], ["Apfel"], ["Zeile 10"], ["Zeile 9"]])).toEqual([
       "ähnlich",
       "Apfel",
@@ -55,7 +55,7 @@ describe("W41 sorting", () => {
     ];
     expect([...(await sorted(rows, 0, "descending", "en"))]).toEqual([0, 2, 1, 3]);
   });
-  test("a column is what all of it is", () => {
+  test("a column has a kind if all its cells have it", () => {
     expect([
       columnKind([["1"], ["x"]], 0),
       columnKind([["1"], [null], [2]], 0),
@@ -116,7 +116,7 @@ describe("W44 scales", () => {
 describe("W44 numbers with units", () => {
   const received = (value: number, unit: string, locale = "en", format?: Intl.NumberFormatOptions) =>
     figure(value, unit, translator(locale), format).replace(/[\u00a0\u202f]/g, "_");
-  test("signs stand where the language has them, other units behind", () => {
+  test("signs are placed by the rules of the language, other units after the number", () => {
     expect([
       received(12.5, "%"),
       received(12.5, "%", "de"),
@@ -129,7 +129,7 @@ describe("W44 numbers with units", () => {
     expect(received(20_000, "$", "en", { notation: "compact", maximumFractionDigits: 0 })).toBe("$20K");
     expect(received(1, "constructor")).toBe("1_constructor");
   });
-  test("small ones are not shown as nothing, huge ones not in full", () => {
+  test("small numbers are not shown as zero, and huge numbers are not shown in full", () => {
     expect([received(0.000123456, "kg"), received(1.5e21, ""), received(1234.5678, ""), received(0, "")]).toEqual([
       "0.0001235_kg",
       "1.5E21",
@@ -145,7 +145,7 @@ describe("W44 numbers with units", () => {
 });
 
 describe("W44 names below an axis", () => {
-  /** The left and right end of each name. */
+  /** Return the left and right end of each name. */
   const spans = (names: Names) =>
     names.drawing.map(
       ({ values }) =>
@@ -175,7 +175,7 @@ describe("W44 names below an axis", () => {
       ends.slice(1).forEach(([start], at) => expect(start).toBeGreaterThan((ends[at] as readonly [number, number])[1]));
     }
   });
-  test("those of bars are turned, all of them, where they do not fit; years are thinned out", () => {
+  test("names of bars are all turned if they do not fit; years are thinned out", () => {
     const turned = drawn(12, (at) => `Department number ${at}`, 400, true);
     expect(turned.drawing).toHaveLength(12);
     expect(turned.more).toBeGreaterThan(30);
@@ -184,7 +184,7 @@ describe("W44 names below an axis", () => {
     expect(years.drawing.length).toBeLessThan(30);
     expect(drawn(3, (at) => `A long name, ${"very ".repeat(9)}${at}`, 640, true).more).toBe(0);
   });
-  test("a name is cut by what it is wide", () => {
+  test("a name is cut by its width", () => {
     expect([cut("abcdef", 100), cut("abcdefghij", 42), cut("日本語日本語", 42), cut("", 5)]).toEqual([
       "abcdef",
       "abcde…",
@@ -203,7 +203,7 @@ describe("W45 picking points", () => {
       [14, 95],
     ],
   ];
-  test("the nearest is picked by both distances", () => {
+  test("the nearest point is picked by its distance in both directions", () => {
     expect(nearestPoint(points, 12, 90)).toEqual({ at: 2, series: 1 });
     expect(nearestPoint(points, 12, 30)).toEqual({ at: 1, series: 0 });
     expect(nearestPoint(points, 150, 100)).toEqual({ at: 1, series: 1 });
@@ -234,23 +234,23 @@ describe("W41 decimals", () => {
     const tail = tailOf(rows, 0);
     return values.map((value) => missing(String(value ?? ""), tail));
   };
-  test("what a number lacks of the longest end", () => {
+  test("each number is padded to the longest decimals", () => {
     expect(lacks(1.5, 12.25, 3, null, -0.125)).toEqual(["00", "0", ".000", "", ""]);
     expect(lacks("12.5 %", "5 %", "7")).toEqual(["", ".0", ".0 %"]);
     expect(lacks("$1,234.50", "$5")).toEqual(["", ".00"]);
     expect(lacks(1, 2, 3)).toEqual(["", "", ""]);
   });
-  test("numbers with an exponent stay out of it", () => {
+  test("numbers with an exponent are ignored", () => {
     expect(lacks(1e21, 1e-7, 2.5, 1)).toEqual(["", "", "", ".0"]);
   });
 });
 
 describe("W44 shapes", () => {
-  test("a gap breaks a line, a point alone is a dot", () => {
+  test("a gap breaks a line, and a single point is a dot", () => {
     expect(linePath([[0, 1], [1, 2], null, [3, 4], null])).toBe("M0,1L1,2M3,4h0");
     expect(areaPath([[0, 1], [1, 2], null, [3, 4]], 9)).toBe("M0,9L0,1L1,2L1,9ZM3,9L3,4L3,9Z");
   });
-  test("5,000 points keep their highest and lowest", () => {
+  test("5,000 points are thinned out, but keep the highest and the lowest", () => {
     const points: Point[] = Array.from({ length: 5000 }, (_, at) => [
       at / 10,
       at === 2500 ? -50 : at === 1234 ? 99 : 5,
@@ -259,7 +259,7 @@ describe("W44 shapes", () => {
     expect(few.length).toBe(1000);
     expect(few.some((point) => point?.[1] === -50) && few.some((point) => point?.[1] === 99)).toBe(true);
   });
-  test("slices are parts of what is above zero", () => {
+  test("slices are fractions of the sum of the values above zero", () => {
     const data = chartData({ type: "pie", labels: ["a", "b", "c", "d"], datasets: [{ data: [3, -1, null, 1] }] });
     expect(slicesOf(data, new Set(), 200).map(({ label, part }) => [label, part])).toEqual([
       [0, 0.75],
@@ -270,7 +270,7 @@ describe("W44 shapes", () => {
 });
 
 test.each([1, 2, 5, 8, 9, 12, 13, 16, 17, 24])(
-  "W44 of %i parts no two are alike, and none beside one of its colour",
+  "W44 of %i parts no two look alike, and neighbours have different colours",
   (count) => {
     const looks = Array.from({ length: count }, (_, part) => lookOf(part, count));
     expect(new Set(looks.map(String)).size).toBe(count);
@@ -293,7 +293,7 @@ describe("W47 differences", () => {
       ),
     };
   };
-  test("lines have their numbers in both texts, far ones are folded", async () => {
+  test("lines have their numbers in both texts, and lines far from a change are folded", async () => {
     const lines = Array.from({ length: 12 }, (_, at) => `line ${at + 1}`);
     const before = `${lines.join("\n")}\n`;
     expect(await received(before, before.replace("line 6", "line six"))).toEqual({
@@ -313,21 +313,21 @@ describe("W47 differences", () => {
       ],
     });
   });
-  test("all new, all gone, and nothing at all", async () => {
+  test("texts can be all new, all removed, equal or empty", async () => {
     expect((await received("", "a\nb\n")).rows).toEqual(["|1|added|a", "|2|added|b"]);
     expect((await received("a\nb\n", "")).rows).toEqual(["1||removed|a", "2||removed|b"]);
     expect((await received("a\n", "a\n")).rows).toEqual(["… 1"]);
     expect((await received("", "")).rows).toEqual([]);
   });
-  test("it is copied as a patch", async () => {
+  test("a difference is copied as a patch", async () => {
     expect(patchOf(await difference("a\nb\nc\n", "a\nx\nc\n"), "old", "new")).toBe(
       "--- old\n+++ new\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n",
     );
   });
-  test("lines that moved are the same lines where that is the most there is", async () => {
+  test("of moved lines, the longest common sequence is unchanged", async () => {
     expect((await received("a\nb\nc\nd\n", "c\nd\na\nb\n")).rows.filter((row) => row.includes("same"))).toHaveLength(2);
   });
-  test("words that changed are marked in lines that are alike, not in others", async () => {
+  test("changed words are marked in similar lines only", async () => {
     const { rows } = await difference("the quick brown fox\n", "the quick red fox\n");
     expect(rows.map((row) => (row.kind === "fold" ? [] : row.segments))).toEqual([
       [
@@ -346,7 +346,7 @@ describe("W47 differences", () => {
   });
 });
 
-test("W48 code is saved under its own name, or one for its language", () => {
+test("W48 code is saved under its own name, or under a name for its language", () => {
   expect([
     codeFileName("src/answer.py", "python"),
     codeFileName("My code", "typescript"),
@@ -365,7 +365,7 @@ test("W48 code is saved under its own name, or one for its language", () => {
   ]);
 });
 
-test("stretches of code fall into lines", () => {
+test("highlighted spans of code are divided into lines", () => {
   expect(
     linesOf([
       { text: "a\nb", kind: "k" },
@@ -381,7 +381,7 @@ test("stretches of code fall into lines", () => {
   ]);
 });
 
-test("W76 W79 addresses that are followed, pictures that are fetched", () => {
+test("W76 W79 only safe addresses are followed and only safe pictures are fetched", () => {
   expect(
     [
       "https://a.example/x",
@@ -408,7 +408,7 @@ test("W76 W79 addresses that are followed, pictures that are fetched", () => {
   ).toEqual(["here", null, null, "remote", "remote", null, "here"]);
 });
 
-test("W79 of an agent's links to its own server only those to files are followed", () => {
+test("W79 of an agent's links to its own server, only links to files are followed", () => {
   const file = `_api/blobs/s${"QQ"}/${"0a".repeat(32)}/table-1.csv`;
   const client = (base: string) => ({ client: { address: { base } } as ArpClient });
   const followed = (base: string | null, ...links: string[]) =>
@@ -436,7 +436,7 @@ test("W79 of an agent's links to its own server only those to files are followed
   expect(
     followed(null, `/${file}`, file, `${origin}/${file}`, "https://a.example/#token=x", "mailto:a@b.example"),
   ).toEqual([true, true, true, true, true]);
-  // The server is elsewhere: its addresses are refused, those of the page around are not the agent's server.
+  // The server is on another host: its addresses are refused, and the page's own addresses are not the agent's server.
   expect(
     followed(
       "https://agents.example",
@@ -446,7 +446,7 @@ test("W79 of an agent's links to its own server only those to files are followed
       "/orders/12",
     ),
   ).toEqual([false, false, true, true]);
-  // One machine has several names.
+  // All names of this machine count as the same host.
   expect(
     followed(
       "http://127.0.0.1:8080",
@@ -459,16 +459,16 @@ test("W79 of an agent's links to its own server only those to files are followed
   ).toEqual([false, false, false, false, true]);
 });
 
-test("W80 what deceives the eye is made visible", () => {
+test("W80 deceptive characters are made visible", () => {
   expect(visible("rm \u202egnp.exe\u200b\u001b[31m")).toBe("rm ⟨U+202E⟩gnp.exe⟨U+200B⟩⟨U+001B⟩[31m");
   expect(visible("héllo, 世界\n\tشكرا 👍🏽")).toBe("héllo, 世界\n\tشكرا 👍🏽");
 });
 
-test("a ratio is the first's part, a half if it is none", () => {
+test("a ratio gives the size of the first part, or a half if it is invalid", () => {
   expect(["1:2", "3:1", "0:5", "x", "1:0", ""].map(partOf)).toEqual([1 / 3, 0.75, 0.1, 0.5, 0.9, 0.5]);
 });
 
-test("whole numbers with more digits than a number has are sorted by all of them", async () => {
+test("integers with more digits than a float are sorted by all their digits", async () => {
   const rows = [
     "9007199254740993",
     "-9223372036854775808",

@@ -1,4 +1,4 @@
-/** W21, W22: what is changed together is drawn together, and costs what has changed. */
+/** W21, W22: elements that change together are drawn together, and unchanged elements are not drawn. */
 
 import { html, type TemplateResult } from "lit";
 import { beforeEach, expect, test } from "vitest";
@@ -64,18 +64,18 @@ beforeEach(async () => {
   await tree.updateComplete;
 });
 
-test("W21 what is below is drawn, on every level, before the drawing is over", () => {
+test("W21 elements on every level below are drawn before the drawing ends", () => {
   expect(drawn.at(-1)).toBe("settled: a,b,c");
 });
 
-test("W22 only what has changed is drawn again", async () => {
+test("W22 only changed elements are drawn again", async () => {
   drawn = [];
   tree.names = ["a", "x", "c"];
   await tree.updateComplete;
   expect(drawn).toEqual(["branch x", "x", "settled: a,x,c"]);
 });
 
-test("W22 an element that changes by itself is drawn in its own time, and not here", async () => {
+test("W22 an element elsewhere that changes is drawn later, not within this drawing", async () => {
   const other = document.createElement("test-leaf") as Leaf;
   other.name = "other";
   document.body.append(other);
@@ -87,7 +87,7 @@ test("W22 an element that changes by itself is drawn in its own time, and not he
   expect(drawn).toEqual(["changed"]);
 });
 
-test("W14 what is in prose has its own time", async () => {
+test("W14 elements in prose are drawn later", async () => {
   const prose = document.createElement("arp-prose");
   tree.append(prose);
   const leaf = document.createElement("test-leaf") as Leaf;
@@ -98,7 +98,7 @@ test("W14 what is in prose has its own time", async () => {
   expect(drawn).not.toContain("inside");
 });
 
-test("a drawing that throws leaves nothing after that hinders the next", async () => {
+test("a drawing that throws does not prevent the next drawing", async () => {
   expect(() =>
     drawAll(tree, () => {
       throw new Error("theirs");
@@ -110,7 +110,7 @@ test("a drawing that throws leaves nothing after that hinders the next", async (
   expect(drawn.at(-1)).toBe("settled: y,b,c");
 });
 
-test("W84 one that cannot be drawn keeps its error card", async () => {
+test("W84 a component that cannot be drawn keeps its error card", async () => {
   let failing!: Failing;
   drawAll(tree, () => {
     failing = document.createElement("test-failing") as Failing;

@@ -1,4 +1,4 @@
-/** Numbers of a table, durations, long texts and tokens, as people read and write them. */
+/** Numbers of a table, durations, long texts and tokens, in formats for readers. */
 
 import { translator } from "@agent-rendering/core/strings";
 import { expect, test } from "vitest";
@@ -12,14 +12,14 @@ const shown = (...values: (string | number | null)[]) => {
   return values.map((value) => written(value, decimalsOf(rows, 0)));
 };
 
-test("W41 numbers of a column have as many decimals as the one that has most", () => {
+test("W41 all numbers of a column have as many decimals as the longest one", () => {
   expect(shown(12.33, 4, -0.5)).toEqual(["12.33", "4.00", "-0.50"]);
   expect(shown(52.520008, 13.4)).toEqual(["52.520008", "13.400000"]);
   expect(shown(1, 2, null)).toEqual(["1", "2", ""]);
   expect(shown("7", 1.5, 3)).toEqual(["7", "1.5", "3.0"]);
 });
 
-test("W41 what arithmetic has left behind is not shown, and computed numbers are rounded together", () => {
+test("W41 rounding errors are not shown, and computed numbers of a column are rounded alike", () => {
   expect(shown(12.330000000000002, 0.1 + 0.2)).toEqual(["12.33", "0.30"]);
   expect(shown(1 / 3, 100, 0)).toEqual(["0.3333", "100.0000", "0.0000"]);
   expect(shown(200 / 3, 12)).toEqual(["66.67", "12.00"]);
@@ -37,7 +37,7 @@ test.each([
   [-3, "0:00"],
   [172_800, "2 days"],
   [600_000, "6 days"],
-])("%d seconds are %s", (seconds, expected) => {
+])("%d seconds are written as %s", (seconds, expected) => {
   expect(clockText(seconds, translator("en"))).toBe(expected);
 });
 
@@ -55,7 +55,7 @@ test.each([
   expect(tokenIn(text)).toBe(token);
 });
 
-test("a text is folded from 25 lines on, or of more than 4,000 characters", () => {
+test("a text of 25 lines or of more than 4,000 characters is folded", () => {
   expect([
     isLong("a\n".repeat(23)),
     isLong("a\n".repeat(24)),

@@ -1,4 +1,4 @@
-/** Prose that came in pieces shows at each moment what it would show if it had come at once. */
+/** Prose that grows in pieces is drawn, after each piece, like the whole text so far. */
 
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -9,12 +9,12 @@ import { lex, noLinks } from "../src/markdown/lexer.js";
 import { ProseView } from "../src/markdown/view.js";
 
 const context = createContext();
-/** Prose that takes long pauses between what it draws: here time passes only between two pieces. */
+/** Fake time, which passes only between two pieces: prose pauses if drawing took long. */
 let now = 0;
 beforeEach(() => void vi.spyOn(performance, "now").mockImplementation(() => now));
 afterEach(() => void vi.restoreAllMocks());
 
-/** What a place shows: its elements and texts, whatever parts they are in; blanks at an end do not show. */
+/** Return the elements and texts of a node, without the parts around blocks and without blanks at an end. */
 function shown(of: Node): string {
   let out = "";
   for (const child of of.childNodes) {
@@ -31,7 +31,7 @@ function received(element: HTMLElement): string {
   return `<code ${language} ${unfinished ? "open" : "closed"}>${code}</>`;
 }
 
-/** A view in a place of its own, and what it shows when it has been given texts one after the other. */
+/** Return a function that gives one text after another to the same view, and returns what is drawn. */
 function growing() {
   const place = document.createElement("div");
   const view = new ProseView(place, context);
@@ -43,7 +43,7 @@ function growing() {
   };
 }
 
-/** Pieces of Markdown that mean something together, or nearly do. */
+/** Pieces of Markdown that are valid, or almost valid, in combination. */
 const PIECES = [
   "word",
   " ",
@@ -126,7 +126,7 @@ const PIECES = [
 ];
 const texts = fc.array(fc.constantFrom(...PIECES), { minLength: 1, maxLength: 24 }).map((pieces) => pieces.join(""));
 
-/** Where a text is cut, as parts of its length. */
+/** Positions of cuts, as fractions of the length of the text. */
 const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 });
 
 function prefixes(text: string, at: readonly number[]): string[] {
@@ -139,30 +139,26 @@ test.each([
   ["text\n```", "code``` and more"],
   ["text\n$$x$$", " and more"],
   ["- item\n#", "1 goes on"],
-])("a line that may still belong to what is above it is not taken as a block: %j, %j", (begin, end) => {
+])("a line that may still belong to the block above is not drawn as a block: %j, %j", (begin, end) => {
   const show = growing();
   show(begin, true);
   expect(show(begin + end, false)).toBe(growing()(begin + end, false));
 });
 
-describe("whatever it says and wherever it is cut", () => {
-  test(
-    "it shows at each moment what the text up to there shows, and in the end the whole",
-    { timeout: 120_000 },
-    () => {
-      fc.assert(
-        fc.property(texts, cuts, (text, at) => {
-          const show = growing();
-          for (const prefix of prefixes(text, at)) expect(show(prefix, true)).toBe(growing()(prefix, true));
-          expect(show(text, false)).toBe(growing()(text, false));
-        }),
-        { numRuns: Number(process.env.ARP_RUNS ?? 2000) },
-      );
-    },
-  );
+describe("for any text and any cuts", () => {
+  test("each prefix is drawn like the same text at once, and so is the complete text", { timeout: 120_000 }, () => {
+    fc.assert(
+      fc.property(texts, cuts, (text, at) => {
+        const show = growing();
+        for (const prefix of prefixes(text, at)) expect(show(prefix, true)).toBe(growing()(prefix, true));
+        expect(show(text, false)).toBe(growing()(text, false));
+      }),
+      { numRuns: Number(process.env.ARP_RUNS ?? 2000) },
+    );
+  });
 });
 
-/** Lines so long together that no slice holds them. */
+/** Return lines that are together too long for one slice. */
 const lines = (line: (number: number) => string, length: number) =>
   Array.from({ length: Math.ceil(length / line(0).length) }, (_, number) => line(number)).join("");
 const WORDS = "as many words as a line of somebody who explains at length has ".repeat(6).trim();
@@ -190,25 +186,21 @@ function whole(text: string): string {
 }
 
 test.each(Object.keys(LONG))(
-  "a block of more than 32,000 characters stays one block, and what comes after it is no part of it: %s",
+  "a block of more than 32,000 characters stays one block, and the text after it is separate: %s",
   (name) => {
     const text = `Before.\n\n${(LONG[name] as (length: number) => string)(40_000)}\nAfter *it*.\n\n- one\n\nEnd.`;
     expect(growing()(text, false)).toBe(whole(text));
   },
 );
 
-test(
-  "a long text has the same blocks in slices as at once, whatever it holds and wherever it is cut",
-  { timeout: 120_000 },
-  () => {
-    fc.assert(
-      fc.property(fc.array(long, { minLength: 1, maxLength: 3 }), cuts, (blocks, at) => {
-        const text = blocks.join("\n\n");
-        const show = growing();
-        for (const prefix of prefixes(text, at.slice(0, 3))) show(prefix, true);
-        expect(show(text, false)).toBe(whole(text));
-      }),
-      { numRuns: 12 },
-    );
-  },
-);
+test("a long text has the same blocks in slices as at once, for any content and any cuts", { timeout: 120_000 }, () => {
+  fc.assert(
+    fc.property(fc.array(long, { minLength: 1, maxLength: 3 }), cuts, (blocks, at) => {
+      const text = blocks.join("\n\n");
+      const show = growing();
+      for (const prefix of prefixes(text, at.slice(0, 3))) show(prefix, true);
+      expect(show(text, false)).toBe(whole(text));
+    }),
+    { numRuns: 12 },
+  );
+});

@@ -1,4 +1,4 @@
-/** W53, W79: a picture from elsewhere where the page's policy lets none in. */
+/** W53, W79: pictures from other hosts, on a page whose policy does not allow them. */
 
 import { render } from "lit";
 import { afterEach, expect, test } from "vitest";
@@ -8,7 +8,7 @@ afterEach(() => render(null, document.body));
 
 const image = (host: string) => component("image", { src: `https://${host}/map.png`, alt: "A map" });
 
-/** Draws a picture and lets it come. */
+/** Draw a picture and give consent to load it. */
 async function allowed(host: string, frame: string | null): Promise<HTMLElement> {
   const place = await drawn(image(host), noting({ pictureFrame: frame }).context);
   expect(place.querySelectorAll("img, iframe").length).toBe(0);
@@ -18,17 +18,17 @@ async function allowed(host: string, frame: string | null): Promise<HTMLElement>
   return place;
 }
 
-/** The frame, or somebody else, says something. */
+/** Send a message to the page, as the frame or another window does. */
 function notify(source: Window | null, data: unknown): void {
   dispatchEvent(Object.assign(new Event("message"), { source, data }));
 }
 
-test("W53 where the page may load it, it is a picture", async () => {
+test("W53 a picture that the page may load is an image", async () => {
   const place = await allowed("one.example", null);
   expect(place.querySelector("img")?.getAttribute("src")).toBe("https://one.example/map.png");
 });
 
-test("W53 W79 else it is in a frame that can run nothing of ours, under the name of the picture", async () => {
+test("W53 W79 another picture is in a frame without access to the page, with the name of the picture", async () => {
   const place = await allowed("two.example", "_picture");
   const frame = place.querySelector("iframe");
   expect(place.querySelector("img")).toBeNull();
@@ -42,7 +42,7 @@ test("W53 W79 else it is in a frame that can run nothing of ours, under the name
   ]);
 });
 
-test("W53 it is as large as the frame says, whom alone it believes", async () => {
+test("W53 the frame sets the size of the picture, and messages of other windows are ignored", async () => {
   const place = await allowed("three.example", "_picture");
   const frame = () => place.querySelector("iframe");
   const size = () => [frame()?.getAttribute("width"), frame()?.getAttribute("height")];
@@ -64,7 +64,7 @@ test("W53 it is as large as the frame says, whom alone it believes", async () =>
   expect(size()).toEqual(["240", "160"]);
 });
 
-test("W53 one that does not come says so in its place", async () => {
+test("W53 a picture that fails to load is replaced by a message", async () => {
   const place = await allowed("four.example", "_picture");
   notify(place.querySelector("iframe")?.contentWindow ?? null, { arpPicture: null });
   await ready(place);
@@ -72,7 +72,7 @@ test("W53 one that does not come says so in its place", async () => {
   expect(place.querySelector(".arp-picture-failed [dir]")?.textContent).toBe("A map");
 });
 
-test("W53 a product's picture fills its place", async () => {
+test("W53 the picture of a product fills its area", async () => {
   const place = await drawn(
     component("product-cards", { cards: [{ name: "Lamp", image: "https://five.example/lamp.png" }] }),
     noting({ pictureFrame: "_picture" }).context,

@@ -1,4 +1,4 @@
-/** Places that a framework fills: they come and go with the elements around them. */
+/** Places that a framework fills, and their life cycle. */
 
 import { createComponentRegistry, type Component } from "@agent-rendering/core";
 import { afterEach, expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { Places, type Place } from "../src/places.js";
 const map = (id: string, city = "Ulm"): Component => ({ id, type: "x-acme-map", props: { city } });
 const cities = (places: Places) => places.places.get().map(({ component }) => component.props.city);
 
-/** A component drawn in the document. */
+/** Draw a component in the document. */
 async function drawn(places: Places, component: Component): Promise<ArpComponentElement> {
   const registry = places.factories(createComponentRegistry({ "x-acme-map": true }));
   const element = document.createElement("arp-component") as ArpComponentElement;
@@ -65,7 +65,7 @@ test("the same id in two elements has two nodes", async () => {
   expect(cities(places)).toEqual(["Ulm", "Bonn"]);
 });
 
-test("a place that leaves the document is reported once it has left; one that is moved stays", async () => {
+test("a place that leaves the document is reported after it has left; a place that is moved stays", async () => {
   const places = new Places();
   const element = await drawn(places, map("a"));
   const [before] = places.places.get();

@@ -1,4 +1,4 @@
-/** Prose that grows: nodes stay, text is whole, nothing is run. */
+/** Prose that grows: nodes stay, the text is complete, and nothing in it is executed. */
 
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { createContext } from "../src/base/context.js";
@@ -37,7 +37,7 @@ beforeEach(() => {
   view = new ProseView(place, context);
 });
 
-/** The tags and words of a place, without what differs between a growing and a finished text. */
+/** Return the tags and words of a place, without the differences between a growing and a finished text. */
 function shape(of: Element): string {
   return [...of.children]
     .map(
@@ -47,7 +47,7 @@ function shape(of: Element): string {
     .join("|");
 }
 
-test("W20 blocks that are complete keep their nodes, whatever comes after them", () => {
+test("W20 complete blocks keep their nodes, whatever follows", () => {
   view.update(TEXT.slice(0, 80), true, context);
   const [title, first] = [...place.children];
   for (let end = 81; end <= TEXT.length; end += 1) view.update(TEXT.slice(0, end), true, context);
@@ -56,7 +56,7 @@ test("W20 blocks that are complete keep their nodes, whatever comes after them",
   expect(place.children[1]).toBe(first);
 });
 
-test("a text that came letter by letter shows as one that came whole", () => {
+test("a text that arrives letter by letter is drawn like a text that arrives at once", () => {
   const other = document.createElement("div");
   new ProseView(other, context).update(TEXT, false, context);
   for (let end = 1; end <= TEXT.length; end += 1) view.update(TEXT.slice(0, end), true, context);
@@ -67,7 +67,7 @@ test("a text that came letter by letter shows as one that came whole", () => {
   );
 });
 
-test("W19 while a text is written no mark shows that will not stay", () => {
+test("W19 while a text is written, no mark is shown that will disappear", () => {
   const text = "Some **bold words** and `code` and [a link](https://example.org) at the end of it.";
   const seen: string[] = [];
   for (let end = 1; end <= text.length; end += 1) {
@@ -77,14 +77,14 @@ test("W19 while a text is written no mark shows that will not stay", () => {
   expect(seen.filter((shown) => /[*`[\]]/.test(shown))).toEqual([]);
 });
 
-test("a definition that comes later makes links of what refers to it", () => {
+test("a later definition turns its references into links", () => {
   view.update("See [the docs][d] first.\n\nMore text.\n\n", true, context);
   expect(place.querySelector("a")).toBeNull();
   view.update("See [the docs][d] first.\n\nMore text.\n\n[d]: https://example.org/docs\n\nEnd.", false, context);
   expect(place.querySelector("a")?.getAttribute("href")).toBe("https://example.org/docs");
 });
 
-test("a definition that is still being written leads nowhere yet", () => {
+test("a definition that is still being written makes no link", () => {
   const time = vi.spyOn(performance, "now");
   const text = "See [the docs][d].\n\n[d]: https://example.org/docs\n\nEnd.";
   for (let end = 1; end <= text.length; end += 1) {
@@ -96,7 +96,7 @@ test("a definition that is still being written leads nowhere yet", () => {
   expect([...place.children].map(({ textContent }) => textContent)).toEqual(["See the docs.", "End."]);
 });
 
-test("a heading has the same level however often it was drawn", () => {
+test("a heading has the same level after every redraw", () => {
   const time = vi.spyOn(performance, "now");
   for (let end = 1; end <= 12; end += 1) {
     time.mockReturnValue(1000 * end);
@@ -106,7 +106,7 @@ test("a heading has the same level however often it was drawn", () => {
   expect([...place.children].map(({ localName }) => localName)).toEqual(["h3"]);
 });
 
-test("lines that end as on Windows, or in the middle of their end, are lines", () => {
+test("CRLF ends a line, also if a piece of text ends between its characters", () => {
   view.update("One\r\n\r", true, context);
   const [first] = place.children;
   view.update("One\r\n\r\nTwo", false, context);
@@ -114,9 +114,9 @@ test("lines that end as on Windows, or in the middle of their end, are lines", (
   expect(place.children[0]).toBe(first);
 });
 
-test("the blocks of a long text are in parts, a few in each, and a heading with what it heads", () => {
+test("the blocks of a long text are in small parts, and a heading is in the part of its text", () => {
   const text = Array.from({ length: 2500 }, (_, at) => (at === 31 ? "# Head" : `Number ${at}.`)).join("\n\n");
-  const time = vi.spyOn(performance, "now").mockReturnValue(0); // no slice is too long
+  const time = vi.spyOn(performance, "now").mockReturnValue(0); // no slice takes too long
   view.update(text, false, context);
   time.mockRestore();
   expect([...place.querySelectorAll("p")].map((one) => one.textContent)).toEqual(
@@ -127,7 +127,7 @@ test("the blocks of a long text are in parts, a few in each, and a heading with 
   expect(place.querySelector("h3")?.nextElementSibling?.textContent).toBe("Number 32.");
 });
 
-test("what is written into a part leaves the nodes of others alone", () => {
+test("text that is added to one part does not change the nodes of other parts", () => {
   const begin = Array.from({ length: 100 }, (_, at) => `Number ${at}.\n\n`).join("");
   const time = vi.spyOn(performance, "now").mockReturnValue(0);
   view.update(begin, true, context);
@@ -142,25 +142,25 @@ test("what is written into a part leaves the nodes of others alone", () => {
   expect(after.slice(100).map((one) => one.textContent)).toEqual(["And one more, which grows.", "Last"]);
 });
 
-test("another text than before is drawn again", () => {
+test("a different text replaces the old one", () => {
   view.update("One.\n\nTwo.", false, context);
   view.update("Three.", false, context);
   expect(words(place)).toBe("Three.");
 });
 
-test("what is being written is there at once when it is drawn in another way, also while it rests", async () => {
+test("a change of the context draws the pending text at once, also during a pause", async () => {
   const time = vi.spyOn(performance, "now").mockReturnValue(0);
   view.update("One.", true, context);
-  time.mockReturnValue(20); // so long did drawing take
+  time.mockReturnValue(20); // drawing took this long
   await new Promise((resolve) => setTimeout(resolve));
   view.update("One. Two", true, context);
-  expect(view.busy).toBe(true); // it rests
+  expect(view.busy).toBe(true); // drawing pauses
   view.update("One. Two", true, createContext({ dollarMath: true }));
   time.mockRestore();
   expect(words(place)).toBe("One. Two");
 });
 
-test("what is drawn to warm up is laid out where the next will stand, and nothing of it stays", () => {
+test("warming up draws one block of each kind in its place, and removes them", () => {
   vi.stubGlobal("requestIdleCallback", (act: () => void) => act());
   let drawn = "";
   vi.spyOn(Element.prototype, "getBoundingClientRect").mockImplementation(function (this: Element) {
@@ -176,12 +176,12 @@ test("what is drawn to warm up is laid out where the next will stand, and nothin
   expect(place.childNodes).toHaveLength(0);
 });
 
-test("headings skip no level, and begin below those of the page", () => {
+test("headings skip no level, and begin below the headings of the page", () => {
   view.update("### Deep\n\n# Top\n\n#### Lower", false, context);
   expect([...place.children].map(({ localName }) => localName)).toEqual(["h3", "h3", "h4"]);
 });
 
-describe("W76 what an agent writes is text", () => {
+describe("W76 HTML of an agent is shown as text", () => {
   test.each([
     ["<script>alert(1)</script>", "<script>alert(1)</script>"],
     ["<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"],
@@ -204,14 +204,14 @@ describe("W76 what an agent writes is text", () => {
   });
 });
 
-test("W79 a link that leads away opens beside, sends no referrer, and says where it goes", () => {
+test("W79 a link to another host opens in a new tab, sends no referrer, and names the host", () => {
   view.update("[here](https://evil.example/a) and [good.example](https://evil.example/b)", false, context);
   const [one, other] = [...place.querySelectorAll("a")];
   expect([one?.rel, one?.target, one?.title]).toEqual(["noopener noreferrer nofollow", "_blank", "Opens evil.example"]);
   expect(words(other ?? null)).toBe("good.example (evil.example)");
 });
 
-test("money is no math unless somebody wants it", () => {
+test("dollar signs are math only if that is enabled and the text is not money", () => {
   const kinds = (source: string, withDollars: boolean) =>
     (lex(source, {}, withDollars)[0] as { tokens: { type: string }[] }).tokens.map(({ type }) => type);
   expect(kinds("it costs $5 and $10", false)).toEqual(["text"]);
@@ -221,7 +221,7 @@ test("money is no math unless somebody wants it", () => {
   expect(kinds("so \\(x\\) is", false)).toEqual(["text", "math", "text"]);
 });
 
-test("W81 texts made to stop the page are shown as they are", () => {
+test("W81 texts that would block the page are shown without formatting", () => {
   expect(isBearable("> ".repeat(10_000))).toBe(false);
   expect(isBearable("- ".repeat(10_000))).toBe(false);
   expect(isBearable("a".repeat(1_000_000))).toBe(false);
@@ -231,7 +231,7 @@ test("W81 texts made to stop the page are shown as they are", () => {
   expect(place.children).toHaveLength(1);
 });
 
-test("W81 a table of more columns than anybody reads is shown as it was written", () => {
+test("W81 a table of more than 100 columns is shown as it was written", () => {
   const wide = (columns: number) =>
     `|${" a |".repeat(columns)}\n|${"-|".repeat(columns)}\n|${" 1 |".repeat(columns)}\n`;
   view.update(wide(100), false, context);
@@ -241,13 +241,13 @@ test("W81 a table of more columns than anybody reads is shown as it was written"
   expect(place.textContent).toContain("a | a | a");
 });
 
-test("a long text is cut where both parts mean what they meant", () => {
+test("a long text is cut where both parts keep their meaning", () => {
   const source = "one\n\ntwo\n\n```\ncode\n\nmore\n```\n\nthree\n\n- a\n\n- b\n\nfour";
   expect(source.slice(safeCut(source, 6, 1000))).toBe("```\ncode\n\nmore\n```\n\nthree\n\n- a\n\n- b\n\nfour");
   expect(source.slice(safeCut(source, 12, 1000))).toBe("three\n\n- a\n\n- b\n\nfour");
   expect(source.slice(safeCut(source, 40, 1000))).toBe("four");
 });
 
-test("character references mean what they mean, once", () => {
+test("character references are decoded, once", () => {
   expect(decodeEntities("&lt;b&gt; &amp;amp; &#65;&#x42; &nope; &#0; &eacute;")).toBe("<b> &amp; AB &nope; \ufffd é");
 });

@@ -1,4 +1,4 @@
-/** Questions: answered once, also while the agent writes; what was answered shows now and later. */
+/** Questions: answered once, also while the agent writes, and the answer stays visible. */
 
 import { ArpClient, type Component } from "@agent-rendering/core";
 import { expect, test, vi } from "vitest";
@@ -12,7 +12,7 @@ function buttons(place: Element): HTMLButtonElement[] {
   return [...place.querySelectorAll<HTMLButtonElement>("button")];
 }
 
-test("W50 a confirmation is sent once, shows what was chosen, and is over", async () => {
+test("W50 a confirmation is sent once, shows the choice, and is closed", async () => {
   const { context, answers, announced } = noting({ streaming: true });
   const requested = component("confirm", ASKED);
   const place = await drawn(requested, context);
@@ -42,7 +42,7 @@ test.each([
   ["yes please", "Keep"],
   [{}, "Keep"],
   [1, "Keep"],
-])("an answer %j shows as %s: nothing doubtful confirms", async (answer, shown) => {
+])("the answer %j is shown as %s: a doubtful answer does not confirm", async (answer, shown) => {
   const place = await drawn(component("confirm", { ...ASKED, state: "answered", answer }), noting().context);
   expect(words(place.querySelector("[data-taken]"))).toBe(`Answered: ${shown}`);
 });
@@ -51,14 +51,14 @@ test.each([
   ["declined", "Declined"],
   ["expired", "Expired"],
   ["cancelled", "Cancelled"],
-])("a question that is %s says so and is shut", async (state, shown) => {
+])("a question that is %s shows its state and is closed", async (state, shown) => {
   const place = await drawn(component("choices", { options: ["a"], state }), noting().context);
   expect(words(place.querySelector(".arp-standing"))).toBe(shown);
   expect(buttons(place)[0]?.disabled).toBe(true);
 });
 
 test.each(["form", "confirm", "choices", "text-input", "table"])(
-  "a %s that lets people decline is declined once, by a button of its own",
+  "a %s that can be declined is declined once, with its own button",
   async (type) => {
     await loadComponents();
     const props =
@@ -84,7 +84,7 @@ test.each(["form", "confirm", "choices", "text-input", "table"])(
   },
 );
 
-test("in a recording a question is shut: anyone who looks on cannot answer what was asked then", async () => {
+test("in a recording a question is closed: a viewer cannot answer it", async () => {
   const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
   client.connect();
   await Promise.resolve();
@@ -95,7 +95,7 @@ test("in a recording a question is shut: anyone who looks on cannot answer what 
   client.disconnect();
 });
 
-test("W50 offline the answer waits in the client, and the question says so", async () => {
+test("W50 without a connection the answer waits in the client, and the question shows it", async () => {
   const client = new ArpClient({ url: "http://127.0.0.1:1", storage: null });
   const { context } = noting({ client });
   const requested = component("confirm", ASKED);
@@ -108,7 +108,7 @@ test("W50 offline the answer waits in the client, and the question says so", asy
   expect(words(place.querySelector(".arp-standing"))).toBe("Your answer will be sent when the connection is back.");
 });
 
-test("W50 an answer that is sent and not acknowledged says after a second that it is not delivered", async () => {
+test("W50 a question whose answer is not acknowledged after a second shows that it is not delivered", async () => {
   const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
   client.connect();
   await Promise.resolve();
@@ -131,7 +131,7 @@ test("W50 an answer that is sent and not acknowledged says after a second that i
   client.disconnect();
 });
 
-test("W50 an answer from before a reload is still on its way", async () => {
+test("W50 a question whose answer was sent before a reload cannot be answered again", async () => {
   const client = new ArpClient({ url: "http://127.0.0.1:1", storage: null });
   const requested = component("choices", { options: ["a", "b"] });
   client.answer(requested, "a");
@@ -139,7 +139,7 @@ test("W50 an answer from before a reload is still on its way", async () => {
   expect(buttons(place).every(({ disabled }) => disabled)).toBe(true);
 });
 
-test("choices: one is sent as it was offered, a disabled one is not", async () => {
+test("choices: a choice is sent with its value, a disabled choice is not", async () => {
   const { context, answers } = noting();
   const requested = component("choices", {
     options: ["sun", { label: "Rain", value: 7 }, { label: "Fog", disabled: true }],
@@ -150,7 +150,7 @@ test("choices: one is sent as it was offered, a disabled one is not", async () =
   expect(answers).toEqual([[requested.id, [7]]]);
 });
 
-test("choices: several are sent in the order of the options", async () => {
+test("choices: several choices are sent in the order of the options", async () => {
   const { context, answers } = noting();
   const requested = component("choices", { options: ["a", "b", "c"], multi_select: true });
   const place = await drawn(requested, context);
@@ -164,7 +164,7 @@ test("choices: several are sent in the order of the options", async () => {
   expect(answers).toEqual([[requested.id, ["a", "c"]]]);
 });
 
-test("W56 text input: label, characters left, Enter sends, too long does not", async () => {
+test("W56 text input: a label, a count of characters left, Enter sends, a long text is not sent", async () => {
   const { context, answers } = noting();
   const requested = component("text-input", { label: "A name", max_length: 5 });
   const place = await drawn(requested, context);
@@ -203,7 +203,7 @@ test("W49 an answered form is a summary: labels of options, no passwords", async
   expect([...place.querySelectorAll("dl > div")].map(words)).toEqual(["sizeLarge", "Key••••••", "okNo"]);
 });
 
-test("W55 progress: a list in order with a word for each state, and the whole as a bar", async () => {
+test("W55 progress: an ordered list with a word for each state, and a bar for the total", async () => {
   const place = await drawn(
     component("progress", {
       title: "Import",
@@ -238,7 +238,7 @@ test("W55 facts are a dl", async () => {
   expect([...place.querySelectorAll("dl > div")].map(words)).toEqual(["Rows 1,461", "State Error: bad", "None –"]);
 });
 
-test("W39 an unknown type shows its fallback, and without one a quiet card", async () => {
+test("W39 a component of an unknown type is drawn as its fallback, or else as a plain card", async () => {
   const { context } = noting();
   const fallback: Component = { id: "f", type: "text", props: { content: "47.6 N" } };
   expect(words(await drawn(component("x-acme-map", {}, { fallback }), context))).toBe("47.6 N");
@@ -247,7 +247,7 @@ test("W39 an unknown type shows its fallback, and without one a quiet card", asy
   expect(words(place.querySelector("details"))).toContain("x-acme-map");
 });
 
-test("W84 a component of the host takes the place of ours; one that throws shows a card, the rest stays", async () => {
+test("W84 a component of the host replaces ours; if it throws, it shows an error card and the rest stays", async () => {
   const { createComponents } = await import("../src/index.js");
   const registry = createComponents({
     "status-card": ({ props }) => document.createTextNode(`mine: ${String(props.title)}`),
@@ -299,7 +299,7 @@ const PEOPLE = {
   searchable: true,
 };
 
-/** The boxes before the rows, by the name that is read aloud. */
+/** Return the check boxes of the rows, by their names for screen readers. */
 function boxes(place: Element): Record<string, HTMLInputElement> {
   return Object.fromEntries(
     [...place.querySelectorAll<HTMLInputElement>(".arp-pick > input")].map((box) => [
@@ -309,7 +309,7 @@ function boxes(place: Element): Record<string, HTMLInputElement> {
   );
 }
 
-test("rows of a table are selected by their numbers as they came, sorted and filtered or not", async () => {
+test("selected rows are sent by their original numbers, also if the table is sorted or filtered", async () => {
   await loadComponents("table");
   const { context, answers } = noting();
   const requested = component("table", { ...PEOPLE, selectable: "many" });
@@ -341,7 +341,7 @@ test("rows of a table are selected by their numbers as they came, sorted and fil
   expect(words(place.querySelector(".arp-standing"))).toBe("Answer sent");
 });
 
-test("of a table one row is selected, which its radio button names", async () => {
+test("a table for one selected row has a radio button with a name for each row", async () => {
   const { context, answers } = noting();
   const requested = component("table", { ...PEOPLE, selectable: "one" });
   const place = await drawn(requested, context);
@@ -362,7 +362,7 @@ test.each([
   ["answered", 1, [false, true, false], "Answered"],
   ["expired", null, [false, false, false], "Expired"],
   ["cancelled", null, [false, false, false], "Cancelled"],
-])("a table that is %s with %j shows what was selected, and is shut", async (state, answer, checked, standing) => {
+])("a table that is %s with %j shows the selection, and is closed", async (state, answer, checked, standing) => {
   const { context, answers } = noting();
   const place = await drawn(component("table", { ...PEOPLE, selectable: "many", state, answer }), context);
   expect(Object.values(boxes(place)).map((box) => box.checked)).toEqual(checked);
@@ -372,7 +372,7 @@ test.each([
   expect(answers).toEqual([]);
 });
 
-test("a table without selection has no boxes, and rows of tabs have none", async () => {
+test("a table without selection has no check boxes, and neither have the rows of further tabs", async () => {
   for (const selectable of [undefined, "none", "some", 1]) {
     const place = await drawn(
       component("table", { ...PEOPLE, ...(selectable !== undefined && { selectable }) }),
@@ -390,7 +390,7 @@ test("a table without selection has no boxes, and rows of tabs have none", async
   expect(boxes(place)).toEqual({});
 });
 
-test("what is selected stays when rows join, and goes with rows that go", async () => {
+test("a selection stays when rows are added, and ends for rows that are removed", async () => {
   const { context, answers } = noting();
   const requested = component("table", { ...PEOPLE, selectable: "many" });
   const place = await drawn(requested, context);
@@ -426,24 +426,31 @@ test.each([
 test.each([
   ["answered", "Answered"],
   ["expired", "Expired"],
-])("an answer that came too late says so at the question that is %s, and is not kept", async (state, shown) => {
-  const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
-  client.connect();
-  await Promise.resolve();
-  FakeSocket.last.welcome();
-  const requested = component("confirm", ASKED);
-  const { context } = noting({ client });
-  const place = await drawn(requested, { ...context, answer: (one, value) => client.answer(one, value) });
-  buttons(place)[0]?.click();
-  const id = FakeSocket.last.of("input")[0]?.id;
-  FakeSocket.last.notify({ type: "error", v: 1, payload: { id, code: 11, error: 'confirm "q" is already answered' } });
-  client.store.flush();
-  await ready(place);
-  expect(buttons(place)[0]?.disabled).toBe(false);
-  await drawn({ ...requested, props: { ...ASKED, state, answer: false } }, context, place);
-  expect(words(place.querySelector(".arp-standing"))).toBe(shown);
-  expect(words(place.querySelector("[role=alert]"))).toContain('Confirm "q" is already answered.');
-  expect(client.store.outgoing.get()).toEqual([]);
-  expect(buttons(place)[0]?.disabled).toBe(true);
-  client.disconnect();
-});
+])(
+  "an answer that was too late is reported at the question that is %s, and leaves the outbox",
+  async (state, shown) => {
+    const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
+    client.connect();
+    await Promise.resolve();
+    FakeSocket.last.welcome();
+    const requested = component("confirm", ASKED);
+    const { context } = noting({ client });
+    const place = await drawn(requested, { ...context, answer: (one, value) => client.answer(one, value) });
+    buttons(place)[0]?.click();
+    const id = FakeSocket.last.of("input")[0]?.id;
+    FakeSocket.last.notify({
+      type: "error",
+      v: 1,
+      payload: { id, code: 11, error: 'confirm "q" is already answered' },
+    });
+    client.store.flush();
+    await ready(place);
+    expect(buttons(place)[0]?.disabled).toBe(false);
+    await drawn({ ...requested, props: { ...ASKED, state, answer: false } }, context, place);
+    expect(words(place.querySelector(".arp-standing"))).toBe(shown);
+    expect(words(place.querySelector("[role=alert]"))).toContain('Confirm "q" is already answered.');
+    expect(client.store.outgoing.get()).toEqual([]);
+    expect(buttons(place)[0]?.disabled).toBe(true);
+    client.disconnect();
+  },
+);

@@ -1,4 +1,4 @@
-/** The rows of a long table as it is scrolled: which are drawn, and with which nodes. */
+/** Rows of a long table that is scrolled: which rows are drawn, and with which nodes. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createContext } from "../src/base/context.js";
@@ -31,7 +31,7 @@ afterEach(() => void vi.useRealTimers());
 const drawn = () => [...body.querySelectorAll<HTMLTableRowElement>("tr:not(.arp-spacer)")];
 const names = () => drawn().map((row) => row.cells[0]?.textContent);
 
-/** The names of so many rows. */
+/** Return the names of `count` rows. */
 const from = (first: number, count: number) => Array.from({ length: count }, (_, at) => `name ${first + at}`);
 
 function scroll(row: number): void {
@@ -40,7 +40,7 @@ function scroll(row: number): void {
 }
 
 describe("rows of a long table", () => {
-  test("what is in sight comes first, what lies beyond when scrolling rests", () => {
+  test("rows in view are drawn first, and rows around them when scrolling pauses", () => {
     new TableRows(body, box).show(ROWS, ORDER, look());
     const first = drawn().length;
     expect(names()).toEqual(from(0, first));
@@ -49,7 +49,7 @@ describe("rows of a long table", () => {
     expect(names()).toEqual(from(0, drawn().length));
   });
 
-  test("far away the rows keep their nodes and show others, with their numbers", () => {
+  test("after a long scroll the same nodes show other rows, with their numbers", () => {
     new TableRows(body, box).show(ROWS, ORDER, look());
     const before = drawn();
     scroll(500);
@@ -61,7 +61,7 @@ describe("rows of a long table", () => {
     expect(names()).toEqual(from(492, drawn().length));
   });
 
-  test("what a translator put around a cell's text goes with that text", () => {
+  test("elements that a translator put around the text of a cell are removed with the text", () => {
     new TableRows(body, box).show(ROWS, ORDER, look());
     for (const row of drawn())
       row.cells[0]?.replaceChildren(Object.assign(document.createElement("font"), { textContent: "Name" }));
@@ -69,7 +69,7 @@ describe("rows of a long table", () => {
     expect(names()).toEqual(from(500, drawn().length));
   });
 
-  test("near by, a row that stays in sight is the same node", () => {
+  test("after a short scroll, a row that stays in view keeps its node", () => {
     new TableRows(body, box).show(ROWS, ORDER, look());
     vi.runAllTimers();
     const sixth = drawn()[6] as Element;
@@ -78,7 +78,7 @@ describe("rows of a long table", () => {
     expect(sixth.textContent).toBe("name 66");
   });
 
-  test("a row that is marked looks so wherever one comes from", () => {
+  test("a marked row is drawn as marked from any scroll position", () => {
     new TableRows(body, box).show(ROWS, ORDER, look(1, 501));
     scroll(500);
     expect(
@@ -95,7 +95,7 @@ describe("rows of a long table", () => {
     expect(names()).toEqual(from(0, drawn().length));
   });
 
-  test("what is selected does not become something else", () => {
+  test("selected text is not replaced", () => {
     new TableRows(body, box).show(ROWS, ORDER, look());
     const cell = drawn()[3]?.cells[0] as HTMLElement;
     vi.spyOn(globalThis, "getSelection").mockReturnValue({
@@ -108,7 +108,7 @@ describe("rows of a long table", () => {
     vi.restoreAllMocks();
   });
 
-  test("a table that was short and becomes long is drawn where it is scrolled to", () => {
+  test("a short table that becomes long is drawn at the scroll position", () => {
     const rows = new TableRows(body, box);
     rows.show(ROWS.slice(0, 100), ORDER.slice(0, 100), look());
     box.scrollTop = 50 * ROW_PX;
@@ -118,7 +118,7 @@ describe("rows of a long table", () => {
   });
 });
 
-test("a search finds what the rows say now", async () => {
+test("a search uses the current text of the rows", async () => {
   vi.useRealTimers();
   const table = document.createElement("arp-table") as ArpTable;
   const given = (rows: (string | number)[][]) => ({

@@ -1,5 +1,5 @@
 // @vitest-environment node
-/** An error as it shows: the same cases as in Python, so that the page and the terminal say the same. */
+/** Wording of errors. Python has the same cases, so the page and the terminal show the same text. */
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -14,7 +14,7 @@ const CASES = JSON.parse(readFileSync(new URL("../../../schemas/cases/sentences.
   string,
 ][];
 
-test.each(CASES)("%j shows as %j", (text, shown) => {
+test.each(CASES)("%j is shown as %j", (text, shown) => {
   expect(sentence(text)).toBe(shown);
 });
 
@@ -29,6 +29,6 @@ test.each([
   ["fr", 1, "1\u00a0octet"],
   ["fr", 78, "78\u00a0octets"],
   ["ja", 78, "78 バイト"],
-])("in %s a size of %d is %j", (locale, bytes, shown) => {
+])("in the language %s, %d bytes are written as %j", (locale, bytes, shown) => {
   expect(sizeText(bytes, translator(locale)).replace(/\u202f/g, "\u00a0")).toBe(shown);
 });

@@ -1,5 +1,5 @@
 // @vitest-environment node
-/** What is loaded at first stays small; what is large comes later; nothing parses HTML. */
+/** Size of the code: the first load is small, large parts are loaded later; and rules for all sources. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
@@ -11,7 +11,7 @@ const KIB = 1024;
 
 type Chunk = Rollup.OutputChunk;
 
-/** The chunks of all components, with all that they are on, as a page would have them. */
+/** Return the chunks of all components with their dependencies, built as for a page. */
 async function chunks(): Promise<Map<string, Chunk>> {
   const built = await build({
     configFile: false,
@@ -32,7 +32,7 @@ function gzipped({ code }: Chunk): number {
   return gzipSync(code, { level: 9 }).length;
 }
 
-test("the components fit into their budget", { timeout: 120_000 }, async () => {
+test("the components fit into their size limits", { timeout: 120_000 }, async () => {
   const all = await chunks();
   const first = new Set<string>();
   const follow = (name: string) => {
@@ -43,8 +43,8 @@ test("the components fit into their budget", { timeout: 120_000 }, async () => {
   for (const { fileName, isEntry } of all.values()) if (isEntry) follow(fileName);
   const sum = [...first].reduce((bytes, name) => bytes + gzipped(all.get(name) as Chunk), 0);
   console.log(`first load of the components: ${(sum / KIB).toFixed(1)} KiB`);
-  // The styles of text, code and cards are apart, for pages that begin with the chat alone. Subscriptions that survive a
-  // move of the element are 0.25 KiB of it, `<arp-late>` is 0.1.
+  // The styles of text, code and cards are separate, for pages that begin with the chat alone. Subscriptions that
+  // survive a move of the element take 0.25 KiB of it, and `<arp-late>` takes 0.1 KiB.
   expect(sum).toBeLessThanOrEqual(57.4 * KIB);
   const size = (part: string) => {
     const chunk = [...all.values()].find(({ name, fileName }) => name === part && !first.has(fileName));
@@ -59,7 +59,7 @@ test("the components fit into their budget", { timeout: 120_000 }, async () => {
   expect(size("temml")).toBeLessThanOrEqual(58.5 * KIB);
 });
 
-test("W77 no file of ours gives text to a parser of HTML or code", () => {
+test("W77 no source file passes text to a parser of HTML or code", () => {
   const parsing =
     /\b(?:(?:inner|outer)HTML\s*=[^=]|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|unsafeHTML|setHTMLUnsafe|srcdoc)/;
   expect(
@@ -69,7 +69,7 @@ test("W77 no file of ours gives text to a parser of HTML or code", () => {
   ).toEqual([]);
 });
 
-test("every file that defines an element is named in sideEffects, or bundlers leave it out", () => {
+test("every file that defines an element is listed in sideEffects; otherwise bundlers drop it", () => {
   const named = (JSON.parse(readFileSync(new URL("../package.json", SOURCE), "utf8")) as { sideEffects: string[] })
     .sideEffects;
   const part = (glob: string) => ({ "**/": "(?:.*/)?", "**": ".*", "*": "[^/]*" })[glob] ?? glob.replace(".", "\\.");
@@ -87,7 +87,7 @@ test("every file that defines an element is named in sideEffects, or bundlers le
   expect(defining.map(([name]) => name).filter((name) => !patterns.some((one) => one.test(name)))).toEqual([]);
 });
 
-test("no file says any", () => {
+test("no file uses the type any", () => {
   const loose = /(?::|as|<)\s*any\b/;
   expect(
     sources()
@@ -96,7 +96,7 @@ test("no file says any", () => {
   ).toEqual([]);
 });
 
-test("W75 every rule of our styles begins with a class or an element of ours", () => {
+test("W75 every rule of our styles contains a class or an element of ours", () => {
   const styles = readdirSync(new URL("style/", SOURCE)).filter((name) => name.endsWith(".css"));
   const text = styles
     .map((name) => readFileSync(new URL(`style/${name}`, SOURCE), "utf8"))

@@ -1,4 +1,4 @@
-/** Lines where days begin, and times of what was sent. */
+/** Lines between days, and times of messages. */
 
 import type { TurnState } from "@agent-rendering/core";
 import { translator } from "@agent-rendering/core/strings";
@@ -10,7 +10,7 @@ import { words } from "./context.js";
 
 const NOW = new Date(2026, 10, 21, 15, 0);
 
-/** A turn that began at a time of the reader's. */
+/** Return a turn that began at a local time. */
 function turn(id: string, ...at: [number, number, number, number]): TurnState {
   const [sent] = turnsOf([{ role: "user", content: "hi", turn_id: id, timestamp: new Date(...at).toISOString() }]);
   return sent as TurnState;
@@ -22,7 +22,7 @@ function drawn(template: unknown): HTMLElement {
   return place;
 }
 
-test("W38 a line stands where another day begins, none where it continues", async () => {
+test("W38 a line is above the first turn of each day, and not above the others", async () => {
   const turns = [
     turn("a", 2024, 1, 29, 23),
     turn("b", 2026, 10, 20, 0),
@@ -45,30 +45,30 @@ test("W38 a line stands where another day begins, none where it continues", asyn
   ]);
 });
 
-test("W38 what is all of today has no line; turns without a time change nothing", () => {
+test("W38 a conversation of today has no line; turns without a time are ignored", () => {
   const untimed = { ...turn("b", 2026, 10, 21, 10), inputs: [] };
   expect([
     ...dayLines([turn("a", 2026, 10, 21, 9), untimed, turn("c", 2026, 10, 21, 11)], translator("en"), NOW),
   ]).toEqual([]);
 });
 
-test("W38 a time says when in the reader's words, and nothing where it is not known", async () => {
+test("W38 a time is in the reader's language, and an unknown time is not shown", async () => {
   const at = new Date(2026, 10, 21, 9, 5).toISOString();
   const t = translator("de");
   const time = drawn(timeOf(at, t)).querySelector("time");
-  expect(time?.textContent).toBe("\u00a0"); // the first words in a language come a moment later, and have their place
+  expect(time?.textContent).toBe("\u00a0"); // the first text in a language is written a moment later
   await vi.waitFor(() => expect(time?.textContent).toBe("09:05"));
   expect([time?.getAttribute("datetime"), time?.textContent, time?.title]).toEqual([
     at,
     "09:05",
     "Samstag, 21. November 2026 um 09:05",
   ]);
-  expect(words(drawn(timeOf(at, t)))).toBe("09:05"); // and then at once
+  expect(words(drawn(timeOf(at, t)))).toBe("09:05"); // later texts are written at once
   for (const none of [null, undefined, "", "yesterday"])
     expect(drawn(timeOf(none, translator("de"))).textContent).toBe("");
 });
 
-test("W38 a time that is another one by then says that", async () => {
+test("W38 a time that changes before it is written is written with its new value", async () => {
   const place = document.createElement("div");
   const t = translator("fr");
   for (const minute of [5, 6]) render(timeOf(new Date(2026, 10, 21, 9, minute).toISOString(), t), place);
@@ -107,7 +107,7 @@ test("W34 older turns keep the order of texts, components and tools", () => {
   ]);
 });
 
-test("W34 a server that sends no order gives the text first", () => {
+test("W34 without an order from the server, the text comes first", () => {
   const [turn] = turnsOf([
     {
       role: "assistant",

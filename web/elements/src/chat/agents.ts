@@ -1,4 +1,10 @@
-/** The agents of an app: which there are, which one this chat has, and the choice among them. */
+/**
+ * The agents of an app: the list, the agent of this chat, and the choice among them.
+ *
+ * Theory of operation. The list comes with the capabilities of the agent side, or from a request, if the capabilities
+ * have none. The agent of the chat is the one that the session names; before the session names one, the agent that was
+ * chosen here; otherwise the first of the list.
+ */
 
 import type { ArpClient, Status, Wire } from "@agent-rendering/core";
 
@@ -16,7 +22,7 @@ interface AgentsHost extends HTMLElement {
 }
 
 export class Agents {
-  /** Name of the agent that was last chosen here: a session that has not loaded yet will have it. */
+  /** Name of the agent that was last chosen here. A session that has not loaded yet will have this agent. */
   chosen: string | null | undefined;
   #list: readonly Agent[] = [];
   /** The agent of this chat: `undefined` until it is known, `null` if the chosen agent does not exist. */
@@ -34,12 +40,12 @@ export class Agents {
     this.#host = host;
   }
 
-  /** What the agent of this chat says of itself; of an unknown agent the title of the app. */
+  /** Introduction of this chat's agent; for an unknown agent, the title of the app. */
   get introduction(): Pick<Agent, "title"> & Partial<Agent> {
     return this.#current ?? { title: this.#title };
   }
 
-  /** Follow the status of a client: read the list once the agent side has described itself, and find this chat's agent. */
+  /** Follow the status of a client: read the list when the agent side has introduced itself, and find the agent. */
   update(client: ArpClient): void {
     this.#client = client;
     const status = client.store.status.get();
@@ -51,7 +57,7 @@ export class Agents {
     this.#identify(status);
   }
 
-  /** Read the list again with the next status: another client begins. */
+  /** Drop the client. The list is read again with the first status of the next client. */
   clear(): void {
     this.#client = null;
     this.#capabilities = undefined;
@@ -76,7 +82,7 @@ export class Agents {
         suggestions,
       }));
     }
-    if (client !== this.#client) return;
+    if (client !== this.#client) return; // the list of a previous client must not replace that of the current one
     this.#list = agents;
     this.#title = title || (agents[0]?.title ?? "");
     this.#current = undefined;
@@ -85,13 +91,13 @@ export class Agents {
     this.#host.requestUpdate();
   }
 
-  /** Find the agent of the chat, and report it if it is another one. */
+  /** Find the agent of the chat, and report it if it has changed. */
   #identify({ workflow: named }: Status): void {
     const [first] = this.#list;
     if (first === undefined) return;
     const name = named ?? this.chosen ?? first.name;
     const known = this.#list.find((agent) => agent.name === name);
-    const agent = known ?? (named ? { name: named, title: named } : null); // it had that name when the chat began
+    const agent = known ?? (named ? { name: named, title: named } : null); // an old chat's agent may be gone
     if (this.#current !== undefined && agent?.name === this.#current?.name) return;
     this.#current = agent;
     emit(this.#host, "arp-introduced", { title: this.#title, agent, agents: this.#list });

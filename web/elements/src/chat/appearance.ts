@@ -1,8 +1,8 @@
-/** The language and the colours of a chat. Words are loaded; until then it shows English, or the host's own texts. */
+/** Language and colours of a chat. Until the words are loaded, the chat shows English, or the texts of the host. */
 
 import { loadStrings, translator, type Strings, type Translator } from "@agent-rendering/core/strings";
 
-/** The chat, whose properties say how it looks. */
+/** The chat, with the properties that determine its appearance. */
 export interface AppearanceHost extends HTMLElement {
   readonly locale: string | undefined;
   readonly strings: Partial<Strings> | undefined;
@@ -23,13 +23,13 @@ export class Appearance {
     this.words = this.#englishWords();
   }
 
-  /** The theme of the host, or else the one that the reader prefers. */
+  /** The theme of the host; for `system`, the theme that the reader prefers. */
   get theme(): "light" | "dark" {
     const { theme } = this.#host;
     return theme === "light" || theme === "dark" ? theme : this.#isDark ? "dark" : "light";
   }
 
-  /** Follow the theme that the reader prefers until the signal. */
+  /** Follow the theme that the reader prefers, until the signal aborts. */
   watchTheme(signal: AbortSignal): void {
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const update = () => {
@@ -46,11 +46,11 @@ export class Appearance {
     const { locale, strings } = this.#host;
     this.#setWords(this.#englishWords());
     const [tag, loaded] = await loadStrings(locale == null ? navigator.languages : [locale]);
-    // The host may have asked for another language meanwhile.
+    // The host may have set another language meanwhile, whose words must not be replaced by these.
     if (this.#host.locale === locale) this.#setWords(translator(tag, { ...loaded, ...strings }));
   }
 
-  /** Return English with the host's own texts, which is there at once. */
+  /** Return English words with the host's own texts. They need no loading. */
   #englishWords(): Translator {
     const tag = this.#host.locale ?? navigator.language;
     return translator(/^en/i.test(tag) ? tag : "en", this.#host.strings ?? {});
@@ -65,7 +65,7 @@ export class Appearance {
   apply(): void {
     const host = this.#host;
     const { direction, locale } = this.words;
-    // Setting `dir` makes the browser compute the style of everything below it again, also if it is the same.
+    // Setting `dir`, even to the same value, makes the browser recompute the style of everything below it.
     if (host.dir !== direction) host.dir = direction;
     if (host.lang !== locale) host.lang = locale;
     if (host.theme === "light" || host.theme === "dark") host.dataset.theme = host.theme;

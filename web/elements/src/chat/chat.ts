@@ -3,12 +3,16 @@
  *
  * Theory of operation. The chat is a frame of four regions: the conversation, the dock with the message box, the
  * surfaces beside the conversation, and the live regions for screen readers. The state of the conversation is in the
- * client's cells. Language and colours, agents, and notices have a controller each. Rare changes (turns come and go,
- * the connection, the session) redraw the frame. A turn that grows redraws its own message only, through a cell that
- * is bound to its place.
+ * client's cells. Language and colours, agents, and notices have a controller each. Rare changes (new turns, the
+ * connection, the session) redraw the frame. A growing turn redraws only its own message, through a cell that is bound
+ * to its place in the template.
  *
- * The element connects when it is put into a document and disconnects when it is taken out. Moving it within the
- * document is neither.
+ * The element connects when it enters a document and disconnects when it leaves. A move within the document does
+ * neither: `disconnectedCallback` waits for a microtask and looks whether the element is in the document again.
+ *
+ * A change of the session has two steps. First the client reports the new session, while the screen still shows the old
+ * one (`#sessionChanged`). When the screen is that of the new session, `#begin` starts over. A session that gets its id
+ * is the same conversation and keeps its elements and its draft.
  */
 
 import {
@@ -121,17 +125,17 @@ export class ArpChat extends ArpElement {
   /** Storage of drafts and of the side panel's width over a reload; `null` stores none. */
   storage: Storage | null = browserStorage();
 
-  /** Number of turns that came while the reader was further up; `null` while the newest is in view. */
+  /** Number of turns that began while the reader was further up; `null` while the newest turn is in view. */
   declare protected missed: number | null;
   declare protected dropping: boolean;
-  /** Whether the reader fills in a field of the conversation: the jump button must not cover it then. */
+  /** Whether the focus is in a field of the conversation. The jump button is then hidden, because it could cover it. */
   declare protected isFilling: boolean;
 
   #active: ArpClient | null = null;
   #isOwn = false;
-  /** Removes the listeners of this place in the document; `null` while the chat is in none. */
+  /** Removes the listeners; `null` while the chat is in no document. */
   #leaving: AbortController | null = null;
-  /** Functions that stop the subscriptions to this client. */
+  /** Functions that end the subscriptions to the client in use. */
   #stops: (() => void)[] = [];
   #context: ArpContext | null = null;
   #follow: Follow | null = null;
@@ -139,11 +143,11 @@ export class ArpChat extends ArpElement {
   #shownSession: string | null = null;
   #restored: Promise<void> = Promise.resolve();
   #actions: MessageActions = {};
-  /** Number of the conversation; each new one gets new elements. */
+  /** Number of the conversation. Each conversation gets new elements, so open folds and edits are not carried over. */
   #number = 0;
-  /** Whether the client has switched sessions while the screen still shows the one before. */
+  /** Whether the client has switched to another session and the screen still shows the previous one. */
   #isTurning = false;
-  /** Whether that session is another conversation, not the same one under its new id. */
+  /** Whether the new session is another conversation, not the same one with its new id. */
   #isOther = false;
   readonly #turnEvents = new TurnEvents((turn) => this.#turned(turn));
   readonly #lastInput = new LastInput();
@@ -165,12 +169,12 @@ export class ArpChat extends ArpElement {
 
   // -- for the host ------------------------------------------------------------------------------
 
-  /** The client in use: the host's, or the one that `url` made. */
+  /** The client in use: the host's, or the client of `url`. */
   get activeClient(): ArpClient | null {
     return this.#active;
   }
 
-  /** The context in which components are drawn here. */
+  /** The context of components in this chat. */
   get context(): ArpContext {
     return (this.#context ??= this.#newContext());
   }
@@ -188,9 +192,9 @@ export class ArpChat extends ArpElement {
   }
 
   /**
-   * Open another session; `null` begins a new one. `workflow` is the agent of a new session: `null` means the app's first,
-   * absent means the same as before. The connection stays. The old conversation stays visible until the other one has
-   * loaded, for a second at most.
+   * Open another session; `null` begins a new one. `workflow` is the agent of a new session: `null` means the first of
+   * the app, absent means the same as before. The connection stays. The old conversation stays visible until the other
+   * one has loaded, for a second at most.
    */
   turnTo(session: string | null, workflow?: string | null): void {
     if (workflow !== undefined) this.#agents.chosen = workflow;
@@ -202,6 +206,7 @@ export class ArpChat extends ArpElement {
     const isEmpty = isUnused(this.#active as ArpClient);
     const text = this.#composer?.text ?? "";
     if (isEmpty && text !== "") {
+      // The new chat has no id yet: its draft is stored under `null`, and follows when it gets an id.
       this.#drafts.write(this.#shownSession, "");
       this.#drafts.write(null, text);
     }
@@ -246,7 +251,7 @@ export class ArpChat extends ArpElement {
     this.#notices.add({ error: text, code: 0 });
   }
 
-  /** Scroll to the newest message, and follow what comes. */
+  /** Scroll to the newest message, and follow new content. */
   jump(): void {
     this.#follow?.jump();
   }
@@ -266,13 +271,13 @@ export class ArpChat extends ArpElement {
     return this.#restored;
   }
 
-  // -- its life ----------------------------------------------------------------------------------
+  // -- life cycle --------------------------------------------------------------------------------
 
   override connectedCallback(): void {
     super.connectedCallback();
     adoptChatStyles(this.getRootNode());
     this.classList.add("arp-chat");
-    if (this.#leaving !== null) return; // it was moved within the document, and is still connected
+    if (this.#leaving !== null) return; // a move within the document: the connection and the listeners continue
     const { signal } = (this.#leaving = new AbortController());
     this.addEventListener("keydown", this.#key, { signal });
     for (const name of DRAGS) this.addEventListener(name, this.#drag, { signal });
@@ -286,6 +291,7 @@ export class ArpChat extends ArpElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     queueMicrotask(() => {
+      // A move is reported as leaving and entering. Disconnecting at once would lose the connection at each move.
       if (!this.isConnected) this.#unsubscribe();
     });
   }
@@ -315,7 +321,7 @@ export class ArpChat extends ArpElement {
     this.#lookForLastInput();
   }
 
-  /** Close the client before, and open the one that the properties ask for. */
+  /** Close the previous client, and open the one that the properties describe. */
   #open(): void {
     this.#close();
     this.#isOwn = !this.client;
@@ -430,13 +436,14 @@ export class ArpChat extends ArpElement {
     this.requestUpdate();
   }
 
-  // -- what happens ------------------------------------------------------------------------------
+  // -- changes of the client --------------------------------------------------------------------
 
   #statusChanged(): void {
     const client = this.#active as ArpClient;
     const status = client.store.status.get();
     const { phase, sessionId, capabilities, activeTurn, reason } = status;
     if (sessionId !== this.#shownSession) this.#sessionChanged(status);
+    // While the screen is stale it shows the old conversation, whose elements must stay until the new one has loaded.
     if (this.#isTurning && !status.stale) this.#begin(client, status);
     this.#agents.update(client);
     const news = this.#announcer.connection(phase);
@@ -455,13 +462,13 @@ export class ArpChat extends ArpElement {
     this.#announcer.clear();
     this.#isTurning = true;
     if (before === null && sessionId !== null && !loading)
-      this.#drafts.name(sessionId); // the same chat
+      this.#drafts.name(sessionId); // the same conversation has got its id
     else this.#isOther = true;
     void this.#restoreDraft();
     emit(this, "arp-session", { sessionId });
   }
 
-  /** Start over: the screen shows the new session now. */
+  /** Start over with the new session, which the screen shows now. */
   #begin(client: ArpClient, status: Status): void {
     this.#isTurning = false;
     if (this.#isOther) {
@@ -505,7 +512,7 @@ export class ArpChat extends ArpElement {
     }
   }
 
-  /** Have screen readers read an answer, in the words that show. */
+  /** Have screen readers read an answer, in the words that are displayed. */
   async #read(turn: TurnState, line: string): Promise<void> {
     const { drawnText } = await import("./message/drawn_text.js");
     const lines = await drawnText(this, turn);
@@ -589,9 +596,10 @@ export class ArpChat extends ArpElement {
     this.isFilling = type === "focusin" && (target as Element).matches("input, textarea, select");
   };
 
-  /** Draw more of the older turns, without moving what the reader reads. */
+  /** Draw more of the older turns, and keep what the reader reads in place. */
   async #drawMore(count?: number): Promise<void> {
     if (this.#active === null || !this.#recent.isPartial) return;
+    // While the view follows the end, `Follow` sets its position; restoring another one would scroll away from the end.
     const before = this.#follow?.following === false ? toEnd(this.#scroller) : null;
     this.#recent.step(this.#active.store.turnIds.get(), count);
     this.requestUpdate();
@@ -601,7 +609,7 @@ export class ArpChat extends ArpElement {
   async #loadOlder(gap = this.#older.top): Promise<void> {
     const client = this.#active;
     if (client === null || !gap?.wanted) return;
-    await this.#drawMore(Infinity);
+    await this.#drawMore(Infinity); // otherwise older turns would appear above a gap of turns that are not drawn yet
     let before: number | null = null;
     await gap.load(client, undefined, () => (before = toEnd(this.#scroller)));
     await keepPlace(this, this.#scroller, before);
@@ -609,7 +617,7 @@ export class ArpChat extends ArpElement {
 
   /** Bring a sent input to the top of the view if it begins a turn. */
   #asks(id: string): void {
-    // Otherwise the switch of sessions, which is reported at the next frame, would forget this input.
+    // Report a pending switch of sessions now. At the next frame it would clear this input.
     if (this.#isTurning) this.#active?.store.flush();
     void this.#lastInput.sent(this.#active as ArpClient, id, () => this.#lookForLastInput());
   }
@@ -618,7 +626,7 @@ export class ArpChat extends ArpElement {
     if (this.#active && this.#follow) this.#lastInput.look(this.#active, this, this.#follow);
   }
 
-  /** Show another conversation at its end, not at an input of the one before. */
+  /** Forget the last input, so that another conversation is shown at its end. */
   #forgetLastInput(): void {
     this.#lastInput.clear();
     this.#follow?.ask(null);
@@ -652,7 +660,7 @@ export class ArpChat extends ArpElement {
       ${sidePanel(client, context, this.storage, this.#settled)}${popups(client, context, this.#settled, this.#reveal)}${this.#liveRegions()}`;
   }
 
-  /** Region of the turns, which scroll, with the hint for files that are dragged over it. */
+  /** Scrolling region of the turns, with the hint for files that are dragged over it. */
   #conversation(client: ArpClient | null): TemplateResult {
     const { t } = this.context;
     return html`<div class="arp-body">

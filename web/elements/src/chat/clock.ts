@@ -1,10 +1,10 @@
-/** Durations as a clock shows them. */
+/** Durations in the format of a clock. */
 
 import type { Translator } from "@agent-rendering/core/strings";
 
 const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
 
-/** A duration in seconds: `0:09`, `4:59`, `1:00:00`; from two days on in whole days. */
+/** Return a duration, given in seconds, such as `0:09`, `4:59` or `1:00:00`; from two days on in whole days. */
 export function clockText(seconds: number, t: Pick<Translator, "number">): string {
   const whole = Math.max(0, Math.floor(seconds));
   if (whole >= 2 * DAY) return t.number(Math.floor(whole / DAY), { style: "unit", unit: "day", unitDisplay: "long" });

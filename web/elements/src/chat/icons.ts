@@ -1,4 +1,4 @@
-/** The pictures on buttons: lines of one width in the colour of the text. */
+/** Icons of buttons: lines of equal width in the colour of the text. */
 
 import { html, svg, type TemplateResult } from "lit";
 
@@ -51,7 +51,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** A picture, hidden from screen readers: what it is on says what it does. */
+/** Return an icon. Screen readers skip it: the button has a name. */
 export function icon(name: IconName): TemplateResult {
   return html`<svg class="arp-icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">${svg`<path d=${PATHS[name]} />`}</svg>`;
 }

@@ -1,7 +1,6 @@
 /**
- * The chat without messages and components, for pages that load those a moment later
- * (`@agent-rendering/elements`): until then their places are empty. The chat itself loads messages
- * with the first turn.
+ * Entry `@agent-rendering/elements/chat`: the chat without messages and components. The chat loads messages with the
+ * first turn. Components are empty elements until the page loads them (`@agent-rendering/elements`).
  */
 
 export { CellController } from "../base/cell_controller.js";

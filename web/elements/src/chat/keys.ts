@@ -1,14 +1,12 @@
 /** The keyboard shortcuts of a chat. */
 
-/**
- * Keys by what they do, written as in `aria-keyshortcuts`, with modifiers first: `Alt+ArrowUp`. `null` disables a
- * shortcut.
- */
+/** Shortcuts in the format of `aria-keyshortcuts`, with modifiers first: `Alt+ArrowUp`. `null` disables a shortcut. */
 export interface ChatKeys {
   /** Stops the running turn. */
   readonly stop: string | null;
-  /** Focuses the message before; `next` the one after. */
+  /** Focuses the previous message. */
   readonly previous: string | null;
+  /** Focuses the next message. */
   readonly next: string | null;
   /** Scrolls to the newest message. */
   readonly newest: string | null;
@@ -51,10 +49,10 @@ function isMeant(shortcut: string, event: KeyboardEvent): boolean {
   );
 }
 
-/** What to do for each key of a chat; returns whether the browser must not act on the key too. */
+/** Actions by shortcut. An action returns whether the browser must not act on the key as well. */
 export type KeyActions = { readonly [Name in keyof ChatKeys]: () => boolean };
 
-/** Do what a pressed key stands for, if it is one of the chat's. */
+/** Run the action of a pressed key, if it is a shortcut of the chat. */
 export function actOnKey(event: KeyboardEvent, keys: ChatKeys, actions: KeyActions): void {
   for (const name of Object.keys(actions) as (keyof ChatKeys)[])
     if (isPressed(keys[name], event) && actions[name]()) return event.preventDefault();

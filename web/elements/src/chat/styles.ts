@@ -1,4 +1,4 @@
-/** The style sheet of the chat, given to each document or shadow root that shows one. */
+/** The style sheet of the chat, which is added to each document or shadow root with a chat. */
 
 import { adoptStyles, Sheet } from "../style/sheet.js";
 import bubbles from "./message/bubbles.css?inline";
@@ -6,21 +6,21 @@ import chat from "./chat.css?inline";
 
 const ours = new Sheet({ bubbles, message: "", chat, permissions: "" });
 
-/** The chat's styles as text, for anyone who writes a page as a file: those of all that has been shown. */
+/** The chat's styles as text, to save a page as a file. Contains the styles of all parts that have been loaded. */
 export let CHAT_STYLES: string = ours.text;
 
-/** Adds the styles of a part that is loaded later, wherever the chat's styles are. */
+/** Add the styles of a part that is loaded later, in every place that has the chat's styles. */
 export function addChatStyles(part: "message" | "permissions", styles: string): void {
   CHAT_STYLES = ours.add(part, styles);
 }
 
-/** Returns what puts a style sheet into a document or shadow root, once. */
+/** Return a function that adds a style sheet to a document or shadow root, once to each. */
 export function adopter(css: string): (root: Node) => void {
   const own = new Sheet({ css });
   return (root) => own.adopt(root);
 }
 
-/** Puts all our styles into a document or shadow root, once. */
+/** Add the styles of components and of the chat to a document or shadow root, once to each. */
 export function adoptChatStyles(root: Node): void {
   adoptStyles(root);
   ours.adopt(root);

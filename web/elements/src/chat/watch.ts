@@ -1,4 +1,4 @@
-/** Binds a cell to a place in a template: the place follows the cell without a redraw around it. */
+/** Bind a cell to a place in a template. A change of the cell updates that place without redrawing the template. */
 
 import type { Cell } from "@agent-rendering/core";
 import { AsyncDirective, directive } from "lit/async-directive.js";
@@ -10,7 +10,7 @@ class Watch extends AsyncDirective {
   override render(cell: Cell<unknown>): unknown {
     if (cell !== this.#cell) {
       this.#cell = cell;
-      if (this.isConnected) this.#listen();
+      if (this.isConnected) this.#listen(); // otherwise nothing would stop the subscription
     }
     return cell.get();
   }
@@ -22,7 +22,7 @@ class Watch extends AsyncDirective {
 
   protected override reconnected(): void {
     this.#listen();
-    this.setValue(this.#cell?.get());
+    this.setValue(this.#cell?.get()); // the cell may have changed while the place was not in the document
   }
 
   #listen(): void {
@@ -32,5 +32,5 @@ class Watch extends AsyncDirective {
   }
 }
 
-/** The newest value of a cell, for as long as the place is in the document. */
+/** Draw the value of a cell, and each new value while the place is in the document. */
 export const watch = directive(Watch);

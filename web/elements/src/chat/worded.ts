@@ -11,7 +11,7 @@ import type { Translate } from "../base/context.js";
 /** Return the text of an element, and its title. */
 type Words = (t: Translate) => readonly [text: string, title?: string];
 
-/** Translators that have formatted a text before, and are fast since. */
+/** Translators that have formatted a text: further texts are fast, and are written at once. */
 const known = new WeakSet<Translate>();
 let waiting: (() => void)[] = [];
 
@@ -42,8 +42,8 @@ class Worded extends Directive {
 }
 
 /**
- * `<time ${worded(key, t, (t) => [text, title])}>\u00a0</time>`: written again when the key or the language is another;
- * the element has no other content than a space, which keeps its place.
+ * Set the text and title of an element: `<time ${worded(key, t, (t) => [text, title])}>\u00a0</time>`. They are set
+ * again when the key or the language changes. Until they are set, the no-break space in the element keeps its height.
  */
 export const worded = directive(Worded);
 

@@ -1,5 +1,5 @@
 // @vitest-environment node
-/** What components do in a browser: keys, focus, layout, large data. */
+/** Behaviour of components in a browser: keys, focus, layout, large data. */
 
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -15,10 +15,10 @@ interface Doors {
   renderComponent(component: unknown, context: object): unknown;
 }
 
-/** The doors of the package on the page. */
+/** The parts of the package that the gallery exposes to tests. */
 declare const gallery: Doors;
 
-/** Draws a component at the end of the page; returns nothing until two frames have passed. */
+/** Draw a component at the end of the page, and wait until it is drawn. */
 async function show(page: Page, type: string, props: Record<string, unknown>): Promise<void> {
   await page.evaluate(
     ([type, props]) => {
@@ -31,7 +31,10 @@ async function show(page: Page, type: string, props: Record<string, unknown>): P
   await page.evaluate(waitUntilDrawn);
 }
 
-/** Where the ones of numbers end, in pixels from the right side of their cells: one place if they line up. */
+/**
+ * Return the positions at which the units digits of numbers end, in pixels from the right side of their cells. There is
+ * one position if the numbers are aligned.
+ */
 function pointsOf(cells: Element[]): number[] {
   const ends = cells.flatMap((cell) => {
     const text = cell.firstChild;
@@ -60,7 +63,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
 
   const sentTexts = (page: Page) => page.evaluate(() => gallery.said);
 
-  test("W41 a table is sorted by its headers, filtered with its count announced, its head stays", () =>
+  test("W41 a table is sorted by its headers and filtered with an announced count, and its head stays in view", () =>
     opened("only=table", async (page) => {
       const table = page.locator("[data-name=table]");
       expect(await table.locator("caption").textContent()).toBe("Cities of Norway, 5 rows");
@@ -88,7 +91,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await page.locator("[data-name='table tabs'] .arp-marked strong").count()).toBe(1);
     }));
 
-  test("W41 a wide table keeps words together, lines up decimals, and a shadow shows where more columns are", () =>
+  test("W41 a wide table keeps words together, aligns decimals, and has a shadow where more columns are", () =>
     opened(
       "only=table",
       async (page) => {
@@ -96,7 +99,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
         for (const width of [1440, 390, 320]) {
           await page.setViewportSize({ width, height: 900 });
           await page.evaluate(waitUntilDrawn);
-          // The words of each cell on its lines: none of several words has a line for each.
+          // No cell of several words has a line for each word.
           const lines = await table.locator("tbody td:is(:first-child, :nth-child(3))").evaluateAll((cells) =>
             cells.map((cell) => {
               const range = document.createRange();
@@ -139,7 +142,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       { reducedMotion: "reduce" },
     ));
 
-  test("W41 a wide table from right to left has its shadow and its decimals too", () =>
+  test("W41 a wide table from right to left also has its shadow and aligned decimals", () =>
     opened("only=table&locale=ar", async (page) => {
       const table = page.locator("[data-name='table wide']");
       for (const column of [5, 6, 7, 8])
@@ -156,7 +159,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       await expect.poll(() => frame.getAttribute("data-more")).toBe("start end");
     }));
 
-  test("W41 rows that come with more decimals line up with those that are there; of ten thousand too", () =>
+  test("W41 new rows with more decimals are aligned with the existing rows, also among ten thousand", () =>
     opened("only=confirm", async (page) => {
       const rows = [
         ["a", 1],
@@ -174,7 +177,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
         await page.evaluate(waitUntilDrawn);
         expect(await page.locator("#shown tr:not(.arp-spacer) td:nth-child(2)").evaluateAll(pointsOf)).toHaveLength(1);
       }
-      // A header has room for its sign too: what a number's is cut to, at its left, looks like a dot.
+      // A header has space for its sort icon too. If it were cut at its left, the icon would look like a dot.
       await show(page, "table", {
         headers: ["Amount", "Name"],
         rows: Array.from({ length: 200 }, (_, at) => [at * 1.5, "x"]),
@@ -183,7 +186,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await page.locator("#shown th").evaluateAll(cut)).toBe(0);
     }));
 
-  test("W42 ten thousand rows: few nodes, however far one scrolls; sorted and searched whole", () =>
+  test("W42 ten thousand rows need few nodes, however far one scrolls, and all are sorted and searched", () =>
     opened("only=confirm", async (page) => {
       const rows = Array.from({ length: 10_000 }, (_, at) =>
         Array.from({ length: 8 }, (_, column) => (column === 1 ? `name ${(at * 7919) % 10_007}` : at * column)),
@@ -208,7 +211,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       });
       expect(await page.locator("#shown table").getAttribute("aria-rowcount")).toBe("10001");
       expect(most).toBeLessThanOrEqual(1_500);
-      expect(made).toBeLessThanOrEqual(1_500); // rows show others, and are not made again
+      expect(made).toBeLessThanOrEqual(1_500); // row elements are reused, not created again
       expect(await page.locator("#shown [aria-rowindex]").nth(5).isVisible()).toBe(true);
       await box.evaluate((box) => (box.scrollTop = 0));
       await page.locator("#shown .arp-sort").nth(1).click();
@@ -219,7 +222,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       await expect.poll(() => page.locator("#shown tbody tr").count()).toBe(found.length);
     }));
 
-  test("W43 a table is copied as CSV, TSV and Markdown, as it is there", () =>
+  test("W43 a table is copied as CSV, TSV and Markdown, as it is displayed", () =>
     opened("only=table", async (page) => {
       await page.evaluate(() => {
         const copied: string[] = [];
@@ -259,7 +262,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await page.locator("#shown details").getAttribute("open")).toBeNull();
     }));
 
-  test("W4 W32 where the clipboard refuses, the code is selected and that is sent", () =>
+  test("W4 W32 if the clipboard refuses, the code is selected and the selection is copied", () =>
     opened("only=code", async (page) => {
       await page.evaluate(() => {
         Object.defineProperty(navigator, "clipboard", { value: undefined });
@@ -271,7 +274,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await page.evaluate(() => String(getSelection()))).toContain("class Answer:");
     }));
 
-  test("W45 a chart says what it holds, and arrow keys go from point to point", () =>
+  test("W45 a chart has a description of its data, and arrow keys move from point to point", () =>
     opened("only=chart", async (page) => {
       const chart = page.locator("[data-name='chart bar']");
       const plot = chart.locator(".arp-chart-place");
@@ -306,7 +309,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await page.locator("[data-name='chart line'] .arp-tip strong").textContent()).toBe("Dec");
     }));
 
-  test("W45 among points the pointer, a finger and the keys pick the nearest both ways", () =>
+  test("W45 the pointer, a finger and the keys pick the nearest point in both directions", () =>
     opened("only=confirm", async (page) => {
       const labels = [1, 2, 2.05, 3, 9];
       await show(page, "chart", {
@@ -353,7 +356,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await keys("End")).toBe("Weight: 9, B: 80\u00a0kg");
     }));
 
-  test("W44 twelve parts with long names: each is named with its value beside the pie or below it, nothing touches", () =>
+  test("W44 twelve parts with long names: each has its name and value beside or below the pie, nothing overlaps", () =>
     opened("only=chart", async (page) => {
       const chart = page.locator("[data-name='chart pie']");
       const names = (await chart.locator(".arp-legend-item").allInnerTexts()).map((one) => one.split("\n"));
@@ -401,7 +404,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
           slices.map((slice) => [...slice.querySelectorAll("path")].map((path) => getComputedStyle(path).fill).join()),
         );
       expect(new Set(fills).size).toBe(12);
-      // The pointer picks in both directions; the keys too.
+      // The pointer and the keys pick in both directions.
       await chart.locator(".arp-slice").nth(3).hover();
       expect(await chart.locator(".arp-legend-item[data-picked]").innerText()).toContain("Marketplace commissions");
       await chart.locator(".arp-legend-item").nth(11).hover();
@@ -426,7 +429,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await chart.locator("tbody tr").last().innerText()).toBe("Other\t210");
     }));
 
-  test("W44 the axes say what they are: titles, and the unit at ticks, in words and in the data", () =>
+  test("W44 axes have titles, and the unit is at the ticks, in the description and in the data", () =>
     opened("only=confirm", async (page) => {
       const labels = [
         "North and the islands",
@@ -456,7 +459,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       );
       await page.setViewportSize({ width: 390, height: 900 });
       await page.evaluate(waitUntilDrawn);
-      // All names are there, turned, inside of the drawing, none over another or over the title below.
+      // All names are turned and inside the drawing, and none overlaps another or the title below.
       const boxes = await chart
         .locator(".arp-axis text[transform]")
         .evaluateAll((names) => names.map((name) => name.getBoundingClientRect().toJSON() as DOMRect));
@@ -477,7 +480,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await chart.locator("tbody td").allTextContents()).toEqual(["12.5", "30.0", "17.5", "8.0", "4.0", "1.0"]);
     }));
 
-  test("W46 a chart is drawn again when its place changes, and saved with its colours", () =>
+  test("W46 a chart is drawn again when its size changes, and saved with its colours", () =>
     opened("only=chart", async (page) => {
       const width = () => page.locator("[data-name='chart bar'] .arp-chart-place > svg").getAttribute("width");
       const before = await width();
@@ -515,7 +518,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(csv.toString().split("\r\n").slice(0, 2)).toEqual(["\ufeff,Rain (mm),Wind (dm/s)", "Jan,143,31"]);
     }));
 
-  test("W44 five thousand points, all zero, one, none: drawn in time", () =>
+  test("W44 charts of five thousand points, of zeros, of one point and of none are drawn in time", () =>
     opened("only=confirm", async (page) => {
       const wave = Array.from({ length: 5000 }, (_, at) => Math.sin(at / 50) * 100);
       for (const type of ["line", "area", "bar", "scatter", "pie"]) {
@@ -530,7 +533,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       }
     }));
 
-  test("W47 a difference: one column or two, folds open, narrow places have one", () =>
+  test("W47 a difference has one or two columns, one in a narrow place, and its folds open", () =>
     opened("only=diff", async (page) => {
       const diff = page.locator("[data-name=diff]");
       expect(await diff.locator("ins").first().textContent()).toBe(": Path");
@@ -544,7 +547,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await diff.getByRole("button", { name: "Side by side" }).count()).toBe(0);
     }));
 
-  test("W47 ten thousand lines are compared where they hold nothing up", () =>
+  test("W47 ten thousand lines are compared without blocking the page", () =>
     opened("only=diff", async (page) => {
       const [turns, changed] = await page.evaluate(async () => {
         const before = Array.from({ length: 10_000 }, (_, at) => `line ${at}`);
@@ -564,7 +567,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
         return [turns, added()];
       });
       expect(changed).toBe(500);
-      expect(turns).toBeGreaterThan(4); // of timers, meanwhile
+      expect(turns).toBeGreaterThan(4); // timers ran meanwhile
       const last = page.locator("#shown .arp-diff-chunk > table").last();
       await page.evaluate(waitUntilDrawn);
       expect(await last.evaluate((table) => table.checkVisibility({ contentVisibilityAuto: true }))).toBe(false); // it is not laid out
@@ -573,7 +576,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await last.evaluate((table) => table.checkVisibility({ contentVisibilityAuto: true }))).toBe(true);
     }));
 
-  test("W48 code: wraps, has numbers, is saved under its name; tabs go by arrow keys", () =>
+  test("W48 code wraps, has line numbers and is saved under its name; arrow keys move between tabs", () =>
     opened("only=code", async (page) => {
       const code = page.locator("[data-name=code]");
       await page.waitForSelector(".arp-k-keyword");
@@ -598,7 +601,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await tabs.locator("pre").innerText()).toContain("SELECT 'Hello'");
     }));
 
-  test("W49 a form: labels, Enter, the first wrong field, one answer, then a summary", () =>
+  test("W49 a form has labels, Enter focuses the first wrong field or sends one answer, then it is a summary", () =>
     opened("only=form", async (page) => {
       const form = page.locator("[data-name=form]");
       await form.getByLabel("E-mail").fill("no mail");
@@ -646,7 +649,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await form.innerText()).not.toContain("hush");
     }));
 
-  test("W22 what is being written in a form stays when the form changes around it", () =>
+  test("W22 text that is being written in a form stays when the form changes around it", () =>
     opened("only=confirm", async (page) => {
       const fields = [
         { name: "a", label: "A" },
@@ -659,7 +662,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await page.evaluate(() => (document.activeElement as HTMLInputElement).name)).toBe("a");
     }));
 
-  test("W53 a remote picture waits for consent; one that is there opens large and closes with Escape", async () => {
+  test("W53 a remote picture waits for consent; a loaded picture opens large and closes with Escape", async () => {
     const { page, foreign } = await host.open("only=image");
     expect(foreign).toEqual([]);
     expect(await page.locator("[data-name='image remote'] .arp-picture-place").innerText()).toContain(
@@ -684,7 +687,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
     await page.context().close();
   });
 
-  test("W52 products are real links that tell nobody; a search says what it found", () =>
+  test("W52 products are real links without a referrer; a search announces its result", () =>
     opened("only=products", async (page) => {
       const link = page.getByRole("link", { name: "Umbrella" });
       expect([
@@ -704,7 +707,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await page.locator("#shown li").count()).toBe(1);
     }));
 
-  test("W54 tabs go by arrow keys and tell the agent; a split is moved by keys and stacks where it is narrow", () =>
+  test("W54 arrow keys move between tabs and tell the agent; keys move a split, which stacks in a narrow place", () =>
     opened("only=tabs", async (page) => {
       await page.getByRole("tab", { name: "Numbers" }).focus();
       await page.keyboard.press("ArrowRight");
@@ -726,7 +729,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
     }));
 
   test(
-    "W40 W76 W78 whatever the props, nothing leaves its place, nothing runs, axe finds nothing",
+    "W40 W76 W78 for any props, nothing overflows, nothing is executed, and axe finds no violation",
     { timeout: 180_000 },
     () =>
       opened("only=confirm", async (page) => {

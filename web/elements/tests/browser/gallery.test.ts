@@ -1,5 +1,5 @@
 // @vitest-environment node
-/** All components in all states, as a browser shows them. */
+/** All components in all states, in a browser. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { differing, hostile, looks, outside, steady } from "./hostile.js";
@@ -15,13 +15,13 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     ["dark, right to left", "theme=dark&locale=ar"],
     ["light, right to left", "theme=light&dir=rtl"],
     ["dark, left to right", "theme=dark"],
-  ])("W62 W67 axe finds nothing wrong in any state: %s", { timeout: 120_000 }, async (_name, query) => {
+  ])("W62 W67 axe finds no violation in any state: %s", { timeout: 120_000 }, async (_name, query) => {
     const { page } = await host.open(query);
     expect(await axe(page)).toEqual([]);
     await page.context().close();
   });
 
-  test("W77 W79 W90 no policy is violated, nothing foreign is asked for, nothing is logged", async () => {
+  test("W77 W79 W90 no policy is violated, no other server is contacted, and nothing is logged", async () => {
     const { page, complaints, foreign } = await host.open();
     await page.waitForSelector(".arp-k-keyword");
     await page.waitForSelector("math");
@@ -30,13 +30,13 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.context().close();
   });
 
-  test("W68 at 320 pixels nothing runs off the side", async () => {
+  test("W68 at a width of 320 pixels nothing overflows the page", async () => {
     const { page } = await host.open("", { width: 320 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
     await page.context().close();
   });
 
-  test("W68 what scrolls by itself can be focused and has a name", async () => {
+  test("W68 every scrolling box can be focused and has a name", async () => {
     const { page } = await host.open("", { width: 360 });
     const nameless = await page.evaluate(() =>
       [...document.querySelectorAll<HTMLElement>(".arp *")]
@@ -50,7 +50,7 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.context().close();
   });
 
-  test("W69 who wants no motion gets none, and forced colours keep borders and signs", async () => {
+  test("W69 reduced motion disables animations, and forced colours keep borders and icons", async () => {
     const { page } = await host.open("only=progress", { reducedMotion: "reduce", forcedColors: "active" });
     const [animation, border] = await page.evaluate(() => {
       const icon = document.querySelector("li[data-state=active] .arp-icon") as Element;
@@ -62,7 +62,7 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
   });
 
   test.each(["#ffe100", "#0b6e63", "#7d7d7d", "#e00000", "#00a0ff", "#111", "#fafafa"])(
-    "W70 text on the accent %s can be read",
+    "W70 text on the accent %s is readable",
     async (accent) => {
       const { page } = await host.open("only=confirm");
       const contrasts = await page.evaluate((colour) => {
@@ -94,7 +94,7 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     },
   );
 
-  test("W71 no text of ours is written into the code", async () => {
+  test("W71 every text of ours comes from the strings of the language", async () => {
     const { page } = await host.open();
     const found = await page.evaluate(() => {
       const { gallery } = globalThis as unknown as {
@@ -159,7 +159,7 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.context().close();
   });
 
-  test("W72 code runs left to right whatever the page, prose as it is written", async () => {
+  test("W72 code runs left to right on every page, and prose in the direction of its text", async () => {
     const { page } = await host.open("only=markdown&locale=ar");
     const directions = await page.evaluate(() =>
       ["pre", "p", ".arp-blocks code", "ul"].map(
@@ -170,7 +170,7 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.context().close();
   });
 
-  test("W74 on paper everything shows and nothing is to be pressed", async () => {
+  test("W74 in print everything is visible, and there are no controls", async () => {
     const { page } = await host.open();
     await page.emulateMedia({ media: "print" });
     const [tools, rows] = await page.evaluate(() => {
@@ -184,28 +184,24 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.context().close();
   });
 
-  test(
-    "W75 no rule of the host's for bare elements reaches into any component, in any property",
-    { timeout: 120_000 },
-    async () => {
-      const { page } = await host.open("", { reducedMotion: "reduce" });
-      await page.waitForSelector(".arp-k-keyword");
-      await page.waitForSelector("math");
-      await page.evaluate(steady);
-      await page.evaluate(waitUntilDrawn);
-      const before = await page.evaluate(looks);
-      const plain = await page.evaluate(outside);
-      await page.evaluate(hostile);
-      const after = await page.evaluate(looks);
-      expect(before.length).toBeGreaterThan(1000);
-      expect(differing(before, after)).toEqual([]);
-      // The same rules do change what is not ours.
-      expect(await page.evaluate(outside)).not.toBe(plain);
-      await page.context().close();
-    },
-  );
+  test("W75 no host rule for element names changes any property of any component", { timeout: 120_000 }, async () => {
+    const { page } = await host.open("", { reducedMotion: "reduce" });
+    await page.waitForSelector(".arp-k-keyword");
+    await page.waitForSelector("math");
+    await page.evaluate(steady);
+    await page.evaluate(waitUntilDrawn);
+    const before = await page.evaluate(looks);
+    const plain = await page.evaluate(outside);
+    await page.evaluate(hostile);
+    const after = await page.evaluate(looks);
+    expect(before.length).toBeGreaterThan(1000);
+    expect(differing(before, after)).toEqual([]);
+    // The same rules do change an element of the host.
+    expect(await page.evaluate(outside)).not.toBe(plain);
+    await page.context().close();
+  });
 
-  test("W75 what a host says of our parts by their classes, or by the properties of the theme, holds", async () => {
+  test("W75 host rules for our classes and for the theme properties apply", async () => {
     const { page } = await host.open("only=confirm");
     const shown = await page.evaluate(() => {
       const sheet = new CSSStyleSheet();
@@ -225,7 +221,7 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.context().close();
   });
 
-  test("W75 what a host draws itself in a place of ours is styled as all that is the host's", async () => {
+  test("W75 a component that the host draws is styled by the host's rules", async () => {
     const { page } = await host.open("only=confirm");
     const shown = await page.evaluate(() => {
       const { gallery } = globalThis as unknown as {
@@ -258,7 +254,7 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.context().close();
   });
 
-  test("W75 hostile styles of the host do not break us, ours change nothing outside", async () => {
+  test("W75 hostile styles of the host do not break our elements, and our styles change nothing outside", async () => {
     const { page } = await host.open("only=confirm");
     const [display, outside] = await page.evaluate(() => {
       const sheet = new CSSStyleSheet();

@@ -1,8 +1,8 @@
 // @vitest-environment node
 /**
- * The gallery against its golden images, in `golden/`. `ARP_GOLDEN=write` writes them again: look at them
- * then. The browser has letters of the tests' own; where it takes others all the same, as outside of Linux,
- * nothing is compared, and with CI=true that is a failure.
+ * The gallery compared with its golden images in `golden/`. `ARP_GOLDEN=write` writes new images; look at them before a
+ * commit. The tests bring their own fonts. If the browser uses other fonts, as it does outside Linux, nothing is
+ * compared; with CI=true this is a failure.
  */
 
 import { statSync } from "node:fs";
@@ -18,7 +18,7 @@ const VIEWS = [
   ["light-rtl", "theme=light&locale=ar", 808, 0.75],
   ["dark-rtl", "theme=dark&locale=ar", 808, 0.75],
 ] as const;
-/** So many pixels may differ. */
+/** Largest fraction of pixels that may differ. */
 const MOST_DIFFERENT = 0.002;
 const MOST_BYTES = 3_100_000;
 
@@ -28,7 +28,7 @@ describe.skipIf(chromiumPath === undefined)("golden images", () => {
   afterAll(() => host.stop());
 
   test.each(VIEWS)(
-    "every component in every state looks as it did: %s",
+    "every component in every state looks like its golden image: %s",
     { timeout: 120_000 },
     async (name, query, width, deviceScaleFactor) => {
       const { page, complaints } = await host.open(query, { reducedMotion: "reduce", width, deviceScaleFactor });
@@ -52,7 +52,7 @@ describe.skipIf(chromiumPath === undefined)("golden images", () => {
     },
   );
 
-  test("they stay small", () => {
+  test("the golden images stay small", () => {
     const bytes = VIEWS.reduce((sum, [name]) => sum + statSync(`${FOLDER}${name}.png`).size, 0);
     expect(bytes).toBeLessThan(MOST_BYTES);
   });

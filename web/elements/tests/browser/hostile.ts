@@ -1,6 +1,6 @@
-/** A host whose rules for bare elements reach everything, and what they change. Functions that run in the page. */
+/** A host with rules for all element names, and comparisons of their effect. The functions run in the page. */
 
-/** Puts the host's style sheet before all others, where one in its document stands. */
+/** Add the host's style sheet before all others, in the position of a sheet in the document. */
 export function hostile(): void {
   const sheet = new CSSStyleSheet();
   const all =
@@ -20,8 +20,9 @@ export function hostile(): void {
 }
 
 /**
- * Keeps the space that the host gives as it is, whatever its rules say: what is laid out in it is to be compared. So are the
- * size of its root's letters, which our sizes follow, and its lines through text, which reach through all that it holds.
+ * Fix the layout of the host's containers, so that its rules do not change the space that our elements get. This
+ * includes the font size of the root, from which our sizes are computed, and text decorations, which apply to all
+ * descendants.
  */
 export function steady(): void {
   const names =
@@ -37,7 +38,7 @@ export function steady(): void {
   );
 }
 
-/** Every property of every element of ours, apart from what follows from the space that the host gives. */
+/** Return all properties of all our elements, except those that depend on the space that the host gives. */
 export function looks(): string[] {
   const laidOut =
     /^(?:(?:block|inline|perspective|transform)-(?:size|origin)|width|height|(?:min|max)-(?:block|inline)-size|.*-origin|(?:inset|top|right|bottom|left)(?:-.*)?|margin-(?:left|right|inline.*)|grid-template-.*|x|y|-webkit-locale)$/;
@@ -54,7 +55,7 @@ export function looks(): string[] {
     });
 }
 
-/** How an element of the host's looks. */
+/** Return the properties of an element of the host. */
 export function outside(): string {
   const own = document.createElement("button");
   document.body.append(own);
@@ -64,7 +65,7 @@ export function outside(): string {
   return sent;
 }
 
-/** What is not as it was: element and property, each pair once. */
+/** Return the differences, as element and property, each pair once. */
 export function differing(before: readonly string[], after: readonly string[]): string[] {
   if (before.length !== after.length) return [`${before.length} elements, ${after.length} then`];
   const found = before.flatMap((line, at) => {

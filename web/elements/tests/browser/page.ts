@@ -1,4 +1,4 @@
-/** The gallery in the system's Chromium, after a server that sends a strict policy. */
+/** The gallery in the system's Chromium, from a server that sends a strict policy. */
 
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -18,19 +18,19 @@ const TYPES: { readonly [extension: string]: string } = {
   ".js": "text/javascript",
   ".css": "text/css",
 };
-/** As the page of `arp serve` has it. */
+/** Content security policy of the page of `arp serve`. */
 const POLICY =
   "default-src 'self'; img-src 'self' data:; base-uri 'none'; require-trusted-types-for 'script'; trusted-types lit-html";
 
-// With CI=true nothing is left out.
+// With CI=true no test is skipped: a missing Chromium is an error.
 if (/^(?:1|true)$/i.test(process.env.CI ?? "")) needsChromium();
 
-/** A page, and what went wrong on it. */
+/** An open page and its errors. */
 export interface Opened {
   readonly page: Page;
-  /** Console errors, exceptions, violations of the policy. */
+  /** Console errors, exceptions and violations of the policy. */
   readonly complaints: string[];
-  /** Addresses that were asked of others than this server. */
+  /** Addresses on other servers that the page requested. */
   readonly foreign: string[];
 }
 
@@ -85,7 +85,7 @@ export class GalleryHost {
     await rm(this.#folder, { recursive: true });
   }
 
-  /** Opens the gallery; `query` as in its address. */
+  /** Open the gallery. `query` is the query of its address. */
   async open(
     query = "",
     options: { width?: number; reducedMotion?: "reduce"; forcedColors?: "active"; deviceScaleFactor?: number } = {},
@@ -115,7 +115,7 @@ export class GalleryHost {
   }
 }
 
-/** Waits until two frames have passed and no prose is busy. */
+/** Wait until some frames have passed and no prose is busy. Runs in the page. */
 export async function waitUntilDrawn(): Promise<void> {
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
   for (let round = 0; round < 300; round += 1) {
@@ -127,7 +127,7 @@ export async function waitUntilDrawn(): Promise<void> {
   }
 }
 
-/** How many times slower than a quiet machine of our kind this one is now; at least 1. */
+/** Return how many times slower this machine is now than the reference machine when idle; at least 1. */
 export async function slowness(page: Page): Promise<number> {
   const took = await page.evaluate(() => {
     const start = performance.now();
@@ -138,13 +138,13 @@ export async function slowness(page: Page): Promise<number> {
   return Math.max(1, took / QUIET_MS);
 }
 
-/** What that loop takes of processor time here. */
+/** Time of that loop on the idle reference machine, in ms. */
 const QUIET_MS = 410;
 
-/** What axe finds wrong. */
+/** Return the violations that axe finds. */
 export async function axe(page: Page): Promise<string[]> {
   const source = await readFile(AXE, "utf8");
-  // Through the debugger, so that the policy of the page does not stand in its way.
+  // Through the debugger, which the policy of the page does not restrict.
   await page.evaluate(source);
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as {

@@ -1,10 +1,10 @@
 // @vitest-environment node
-/** Prose while it is written, in a browser: nodes, slices, selection, height. */
+/** Prose that is being written, in a browser: nodes, slices, selection, height. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumPath, GalleryHost, slowness } from "./page.js";
 
-/** `<arp-prose>`, as far as it is used here. */
+/** The parts of `<arp-prose>` that the tests use. */
 interface Prose extends HTMLElement {
   text: string;
   streaming: boolean;
@@ -32,7 +32,7 @@ def f(x: int) -> int:
 
 `;
 
-/** 42 kB, as in the measurements. */
+/** A text of 42 kB. */
 const SOURCE = CHAPTER.repeat(Math.ceil(42_000 / CHAPTER.length)).slice(0, 42_000);
 
 describe.skipIf(chromiumPath === undefined)("prose", () => {
@@ -40,7 +40,7 @@ describe.skipIf(chromiumPath === undefined)("prose", () => {
   beforeAll(async () => void (host = await GalleryHost.start()), 120_000);
   afterAll(() => host.stop());
 
-  /** Of the last page: how slow the machine was then. Figures in time are held against it. */
+  /** Slowness of the machine while the last page was open. Limits of time are multiplied by it. */
   let slow = 1;
 
   async function on<T>(run: (given: string) => Promise<T>, given: string): Promise<T> {
@@ -53,7 +53,7 @@ describe.skipIf(chromiumPath === undefined)("prose", () => {
     return result;
   }
 
-  test("W13 W20 W88 10,000 deltas, frame by frame: whole text, what is finished stays, little memory", async () => {
+  test("W13 W20 W88 10,000 deltas, frame by frame: the text is complete, finished blocks stay, memory is small", async () => {
     const { page, complaints } = await host.open("only=confirm");
     const session = await page.context().newCDPSession(page);
     await session.send("Performance.enable");
@@ -100,7 +100,7 @@ describe.skipIf(chromiumPath === undefined)("prose", () => {
     await page.context().close();
   });
 
-  test("W14 all of it at once: in slices, between which the page does what else there is", async () => {
+  test("W14 a long text at once is drawn in slices, and the page does other work in between", async () => {
     const seen = await on(async (source) => {
       const prose = Object.assign(document.createElement("arp-prose"), { streaming: true }) as Prose;
       document.querySelector("main")?.append(prose);
@@ -113,12 +113,12 @@ describe.skipIf(chromiumPath === undefined)("prose", () => {
       }
       return [...new Set(tables), prose.querySelectorAll("table").length];
     }, SOURCE);
-    // Each step is a slice after which a timer had its turn.
+    // Each step is a slice after which a timer ran.
     expect(seen.length).toBeGreaterThan(4);
     expect(seen.at(-1)).toBe(SOURCE.match(/\| 4 \| 5 \| 6 \|/g)?.length);
   });
 
-  test("W18 what is selected stays selected while the text continues", async () => {
+  test("W18 selected text stays selected while the text grows", async () => {
     const selected = await on(async (source) => {
       const prose = Object.assign(document.createElement("arp-prose"), { streaming: true }) as Prose;
       document.querySelector("main")?.append(prose);
@@ -165,7 +165,7 @@ describe.skipIf(chromiumPath === undefined)("prose", () => {
     ["20,000 backticks of growing length", "ticks"],
     ["a table of 3,000 columns", "columns"],
     ["pipes and dashes", "pipes"],
-  ])("W81 the page responds while it is given %s", async (_name, kind) => {
+  ])("W81 the page responds while it draws %s", async (_name, kind) => {
     const longest = await on(async (kind) => {
       const sources: Record<string, () => string> = {
         five: () => "A paragraph with **bold** words and [a link](https://example.org).\n\n".repeat(75_000),

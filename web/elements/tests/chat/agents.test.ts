@@ -1,4 +1,4 @@
-/** The agents of an app, and which one a chat has. */
+/** The agents of an app, and the agent of a chat. */
 
 import type { ArpClient, Status } from "@agent-rendering/core";
 import { render } from "lit";
@@ -14,7 +14,7 @@ let choose: ReturnType<typeof vi.fn<(name: string) => void>>;
 /** Titles of the agents that were reported, in order. */
 let introduced: (string | null)[];
 
-/** A client as far as it is seen here. */
+/** Return a client with the parts that `Agents` uses. */
 function clientOf(status: object, listed: object[] = []): ArpClient {
   const whole = { phase: "online", workflow: undefined, capabilities: null, ...status } as Status;
   return {
@@ -35,10 +35,10 @@ beforeEach(() => {
   agents = new Agents(Object.assign(host, { requestUpdate: () => undefined, choose }));
 });
 
-test("the agents of the hello are shown, the first is the agent of a new chat, and another can be chosen", async () => {
+test("the agents of the hello are listed, a new chat has the first one, and another can be chosen", async () => {
   const client = clientOf({ capabilities: { title: "App", workflows: [SALES, SUPPORT] } });
   agents.update(client);
-  await vi.waitFor(() => expect(agents.draw(createContext().t)).toBeDefined()); // the choice is loaded
+  await vi.waitFor(() => expect(agents.draw(createContext().t)).toBeDefined()); // the code of the choice is loaded
   agents.update(client);
   expect([introduced, agents.introduction.title]).toEqual([["Sales"], "Sales"]);
   const place = document.createElement("div");
@@ -49,7 +49,7 @@ test("the agents of the hello are shown, the first is the agent of a new chat, a
   expect(choose).toHaveBeenCalledWith("support");
 });
 
-test("a server that lists none in its hello is asked, and an agent alone leaves no choice", async () => {
+test("agents that are not in the hello are requested, and a single agent is not offered as a choice", async () => {
   agents.update(clientOf({}, [{ name: "a", app_title: "App" }]));
   await settled();
   expect([introduced, agents.introduction, agents.draw(createContext().t)]).toEqual([
@@ -59,7 +59,7 @@ test("a server that lists none in its hello is asked, and an agent alone leaves 
   ]);
 });
 
-test("the chosen agent shows before its session is there; one that does not exist has the app's title", async () => {
+test("the chosen agent is shown before its session has loaded; an unknown agent has the app's title", async () => {
   agents.chosen = "support";
   const capabilities = { title: "App", workflows: [SALES, SUPPORT] };
   agents.update(clientOf({ capabilities }));
@@ -71,7 +71,7 @@ test("the chosen agent shows before its session is there; one that does not exis
   expect(introduced).toEqual(["Support", null, "former"]);
 });
 
-test("a list that arrives after another client has begun is dropped", async () => {
+test("a list that arrives after a change of the client is dropped", async () => {
   agents.update(clientOf({}, [{ name: "late", app_title: "Late" }]));
   agents.clear();
   agents.update(clientOf({ capabilities: { workflows: [SALES] } }));

@@ -1,4 +1,4 @@
-/** The language and the colours of a chat. */
+/** Language and colours of a chat. */
 
 import type { Strings } from "@agent-rendering/core/strings";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -34,7 +34,7 @@ beforeEach(() => {
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("a chat without a theme follows the reader's until the signal, and reports each change once", () => {
+test("a chat without a theme follows the reader's until the signal aborts, and reports each change once", () => {
   const [appearance, host] = appearanceOf({});
   const leaving = new AbortController();
   appearance.watchTheme(leaving.signal);
@@ -52,7 +52,7 @@ test("a chat without a theme follows the reader's until the signal, and reports 
   expect([appearance.theme, changed.mock.calls.length]).toEqual(["dark", 1]);
 });
 
-test("English shows until another language is loaded, and the host's own texts from the start", async () => {
+test("English is shown until another language is loaded, and the host's own texts from the start", async () => {
   const [appearance] = appearanceOf({ locale: "de", strings: { stop: "Stoppen" } });
   const loaded = appearance.loadWords();
   expect([appearance.words.locale, appearance.words("send"), appearance.words("stop")]).toEqual([
@@ -69,7 +69,7 @@ test("English shows until another language is loaded, and the host's own texts f
   expect(changed).toHaveBeenCalledTimes(2);
 });
 
-test("of two languages that were asked for the last one shows, whichever is loaded first", async () => {
+test("the language that was set last is shown, whichever is loaded first", async () => {
   const [appearance, host] = appearanceOf({ locale: "de" });
   const german = appearance.loadWords();
   host.locale = "en-GB";
@@ -77,7 +77,7 @@ test("of two languages that were asked for the last one shows, whichever is load
   expect(appearance.words.locale).toBe("en-GB");
 });
 
-test("an unchanged direction is not set again, and an accent is taken back", () => {
+test("an unchanged direction is not set again, and an accent can be removed", () => {
   const [appearance, host] = appearanceOf({ accent: "teal", theme: "dark" });
   appearance.apply();
   expect([host.dir, host.lang, host.dataset.theme, host.style.getPropertyValue("--arp-accent")]).toEqual([

@@ -1,4 +1,4 @@
-/** Who speaks, where an agent has handed over to others. */
+/** Names of authors, after an agent has handed over to others. */
 
 import type { Component, TurnState } from "@agent-rendering/core";
 import { expect, test } from "vitest";
@@ -54,7 +54,7 @@ async function shown(turn: TurnState, more: Partial<ArpMessage> = {}): Promise<A
   return message;
 }
 
-test("the name stands above what an author says, with a badge that screen readers leave out", async () => {
+test("the name is above the messages of an author, with a badge that screen readers skip", async () => {
   const message = await shown(turnOf(HANDED), { avatar: "🤖" });
   const articles = [...message.querySelectorAll("article")];
   expect(articles.map((one) => one.getAttribute("aria-label"))).toEqual([
@@ -75,7 +75,7 @@ test("the name stands above what an author says, with a badge that screen reader
   expect(message.querySelectorAll(".arp-avatar").length).toBe(1);
 });
 
-test("who is about to speak is named already; who has said nothing in the end is not", async () => {
+test("an author who is about to speak is named; an author who said nothing until the end is not", async () => {
   const begun = [said(1, "I ask."), author("a", "Desk")];
   const message = await shown(turnOf(begun, false));
   expect(message.querySelectorAll(".arp-author, .arp-typing").length).toBe(2);
@@ -98,7 +98,7 @@ test("an application draws authors itself if it has a component for them", async
   ]);
 });
 
-test("a name that is none shows as any component that nobody knows", async () => {
+test("an author whose name is not a text is drawn like a component of an unknown type", async () => {
   const message = await shown(turnOf([author("a", 5), said(1, "Hi.")]));
   expect(message.querySelector(".arp-author")).toBeNull();
   expect(message.querySelectorAll("article").length).toBe(1);

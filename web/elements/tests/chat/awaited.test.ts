@@ -1,4 +1,4 @@
-/** What the chat takes from open questions: whether somebody is awaited, and when a turn is done. */
+/** Effects of open questions on the chat: whether an answer is awaited, and when a turn is done. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket, message } from "../../../core/tests/fakes.js";
@@ -22,11 +22,11 @@ const commit = (final = false) => message("commit", null, { final });
 const answered = (target: string) =>
   message("patch", null, { ops: [{ op: "update", target, path: "props.state", value: "answered" }] });
 const spoken = () => chat.querySelector(".arp-status")?.textContent;
-/** What says it is loaded when it is needed. */
+/** Wait for an announcement. Its code may have to be loaded first. */
 const heard = (text: string) => vi.waitFor(() => expect(spoken()).toContain(text), { timeout: 15_000 });
 const awaited = () => chat.activeClient !== null && isAwaited(chat.activeClient);
 
-test("a turn that had a permission is reported and announced as done, too", async () => {
+test("a turn that asked for a permission is reported and announced when it is done", async () => {
   const done = vi.fn();
   chat.addEventListener("arp-done", ({ detail }: CustomEventInit) => done(detail));
   await report(chat, ...of("t1", status("running"), shown(confirm("p")), commit(), asked("p")));
@@ -36,7 +36,7 @@ test("a turn that had a permission is reported and announced as done, too", asyn
   await heard("Answer complete");
 });
 
-test("a permission is asked for beside the message box; another question behind it is awaited in the conversation", async () => {
+test("a permission is requested at the message box; a later question is awaited in the conversation", async () => {
   await report(chat, ...of("t1", status("running"), shown(confirm("p")), commit(), asked("p")));
   expect(awaited()).toBe(false);
   await heard("asks for permission");
@@ -45,14 +45,14 @@ test("a permission is asked for beside the message box; another question behind 
   expect([awaited(), spoken()]).toEqual([true, "The agent is waiting for your answer"]);
 });
 
-test("a question that a restart left open is awaited at the end of the conversation, and not behind a newer turn", async () => {
+test("a question that a restart left open is awaited in the last turn, and no longer after a newer turn", async () => {
   await report(chat, ...of("t1", status("waiting"), shown(confirm("q")), commit(true)));
   expect(awaited()).toBe(true);
   await report(chat, ...of("t2", status("running")));
   expect(awaited()).toBe(false);
 });
 
-test("nobody hears that the agent still works while it waits", async () => {
+test("work is not announced while the agent waits for an answer", async () => {
   vi.useFakeTimers();
   try {
     chat.activeClient?.store.flush();
@@ -70,7 +70,7 @@ const notices = () =>
 const refuse = (id: unknown, error: string, code = 11) => ({ type: "error", v: 1, payload: { id, code, error } });
 
 test.each(["error first", "answer first"])(
-  "who allows what another screen has answered reads that it was too late (%s)",
+  "a permission that another screen answered first shows that this answer was too late (%s)",
   async (order) => {
     await report(chat, ...of("t1", status("running"), shown(confirm("p")), commit(), asked("p")));
     chat.querySelector<HTMLButtonElement>(".arp-permission button")?.click();
@@ -89,7 +89,7 @@ test.each(["error first", "answer first"])(
   },
 );
 
-test("an answer to a question that the agent has taken away is reported, and not kept", async () => {
+test("an answer to a question that the agent has removed is reported, and leaves the outbox", async () => {
   await report(chat, ...of("t1", status("running"), shown(confirm("q")), commit(), status("waiting")));
   chat.activeClient?.answer(confirm("q"), true);
   await report(chat);

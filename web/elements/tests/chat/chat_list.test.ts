@@ -1,4 +1,4 @@
-/** The list of chats: pages that are asked for, and what changes meanwhile. */
+/** The list of chats: its pages, and changes that are reported while a page is on its way. */
 
 import type { ArpClient, ChatRow } from "@agent-rendering/core";
 import { beforeEach, expect, test } from "vitest";
@@ -19,7 +19,7 @@ let requested: { resolve(page: Page): void; reject(error: Error): void }[];
 let received: Listener;
 let list: ChatList;
 
-/** A row that was changed at a minute of some hour. */
+/** Return a row that was last changed in this minute of a fixed hour. */
 function row(id: string, minute: number, more: Partial<ChatRow> = {}): ChatRow {
   const at = `2026-01-02T03:${String(minute).padStart(2, "0")}:00Z`;
   return {
@@ -37,7 +37,7 @@ function row(id: string, minute: number, more: Partial<ChatRow> = {}): ChatRow {
 
 const shown = () => list.shown.map(({ id }) => id);
 
-/** Answers what was asked for at a place of the line. */
+/** Answer a request, by its index in the order of requests. */
 async function answer(at: number, sessions: ChatRow[], next: string | null = null): Promise<void> {
   requested[at]?.resolve({ sessions, next });
   await new Promise((resolve) => setTimeout(resolve));
@@ -54,20 +54,20 @@ beforeEach(() => {
   list.watch();
 });
 
-test("a row that changes while a page is on its way is not lost to the older page", async () => {
+test("a change that is reported while a page is on its way is not lost to the older page", async () => {
   received.opened();
   received.chat(row("new", 5));
   await answer(1, [row("new", 4, { message_count: 0 }), row("old", 1)]);
   expect(shown()).toEqual(["new", "old"]);
 });
 
-test("nor does one come back that was told to be gone", async () => {
+test("a page does not restore a chat that was reported as removed", async () => {
   received.removed("gone");
   await answer(0, [row("gone", 2), row("old", 1)]);
   expect(shown()).toEqual(["old"]);
 });
 
-test("a page that is asked for later is newer than the changes before", async () => {
+test("a page that is requested after a change replaces the change", async () => {
   await answer(0, [row("one", 1)]);
   received.chat(row("two", 2));
   expect(shown()).toEqual(["two", "one"]);
@@ -76,7 +76,7 @@ test("a page that is asked for later is newer than the changes before", async ()
   expect(list.shown.map(({ title }) => title)).toEqual(["named"]);
 });
 
-test("older pages are put behind, without what is known or gone", async () => {
+test("an older page is appended, without rows that are known or removed", async () => {
   await answer(0, [row("three", 3), row("two", 2)], "cursor");
   const more = list.more();
   received.removed("zero");
@@ -94,14 +94,14 @@ test("a changed row is not added to search results; a deleted one is removed", a
   expect(shown()).toEqual(["hello again"]);
 });
 
-test("pinned ones are above, then the newest", async () => {
+test("pinned chats come first, then the newest", async () => {
   await answer(0, [row("pinned", 1, { pinned: true }), row("new", 9)]);
   received.chat(row("newer", 10));
   received.chat(row("also pinned", 3, { pinned: true }));
   expect(shown()).toEqual(["also pinned", "pinned", "newer", "new"]);
 });
 
-test("of two answers the one that was asked for last counts, in whatever order they come", async () => {
+test("the answer to the last request counts, in whatever order the answers arrive", async () => {
   received.opened();
   await answer(1, [row("later", 2)]);
   await answer(0, [row("earlier", 1)]);

@@ -1,4 +1,4 @@
-/** What Enter does to a command that is typed. */
+/** Keys in the list of commands. */
 
 import { expect, test } from "vitest";
 import { CommandList } from "../../src/chat/composer/command_list.js";
@@ -10,7 +10,7 @@ const COMMANDS = [
   { name: "mode", choices: [{ value: "ask" }, { value: "plan" }] },
 ];
 
-/** Types a text and presses a key; returns what was picked, or `null` if the key is the box's. */
+/** Type a text and press a key. Return the picked text, or `null` if the key is left to the message box. */
 function pressed(text: string, key: string): string | null {
   const list = new CommandList(() => {});
   list.commands = COMMANDS;
@@ -30,7 +30,7 @@ test.each([
   ["/mode pl", "Enter", "/mode plan"],
   ["/mode plan", "Enter", null],
 ])(
-  "%s and %s: a command that is typed in full and has no choices is sent, all else is completed",
+  "%s and %s: a command that is typed in full and has no choices is sent, any other text is completed",
   (text, key, picked) => {
     expect(pressed(text, key)).toBe(picked);
   },

@@ -1,4 +1,4 @@
-/** W32, W4: a message on the clipboard, and what happens where there is none. */
+/** W32, W4: copying a message, with and without a clipboard. */
 
 import type { TurnState } from "@agent-rendering/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -23,7 +23,7 @@ const TURN: TurnState = {
   final: true,
 };
 
-/** An item as the clipboard has it. */
+/** A fake item of the clipboard. */
 class Item {
   readonly parts: Record<string, Blob>;
   constructor(parts: Record<string, Blob>) {
@@ -35,7 +35,7 @@ let written: Item[];
 let texts: string[];
 let commands: string[];
 
-/** A clipboard; what it refuses rejects. */
+/** Install a clipboard whose methods work or reject. */
 function clipboard({ write = true, writeText = true }: { write?: boolean; writeText?: boolean }): void {
   const refused = new DOMException("no", "NotAllowedError");
   vi.stubGlobal("navigator", {
@@ -52,7 +52,7 @@ function clipboard({ write = true, writeText = true }: { write?: boolean; writeT
   });
 }
 
-/** The old command; what it copies is what is selected. */
+/** Install the old command `copy`, which copies the selection. */
 function command(answer: boolean | Error): void {
   document.execCommand = (name: string) => {
     if (answer instanceof Error) throw answer;
@@ -72,7 +72,7 @@ afterEach(() => vi.unstubAllGlobals());
 
 const MARKDOWN = "Some **bold** words.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nAnd the end.";
 
-/** An answer as it shows, with what is there to be pressed. */
+/** Return a drawn answer with its buttons. */
 function shown(): HTMLElement {
   const reply = document.createElement("article");
   const add = (tag: string, className: string, text: string) =>
@@ -85,23 +85,23 @@ function shown(): HTMLElement {
   return reply;
 }
 
-test("W32 a message is copied as Markdown and as rich text, without what is there to be pressed", async () => {
+test("W32 a message is copied as Markdown and as rich text, without its buttons", async () => {
   clipboard({});
   const reply = shown();
   expect(await copyMessage(TURN, [reply])).toBe(true);
   const parts = written[0]?.parts ?? {};
   expect(await parts["text/plain"]?.text()).toBe(MARKDOWN);
   expect(await parts["text/html"]?.text()).toBe('<strong class="">bold</strong>');
-  expect(reply.childElementCount).toBe(5); // what shows is as it was
+  expect(reply.childElementCount).toBe(5); // the drawn answer is unchanged
 });
 
-test("W32 where items are refused, the Markdown goes as text", async () => {
+test("W32 if the clipboard refuses items, the Markdown is copied as text", async () => {
   clipboard({ write: false });
   expect(await copyMessage(TURN, [])).toBe(true);
   expect(texts).toEqual([MARKDOWN]);
 });
 
-test("W4 W32 without a clipboard the old command copies it, and leaves nothing behind", async () => {
+test("W4 W32 without a clipboard the old command copies the message, and leaves nothing in the page", async () => {
   vi.stubGlobal("navigator", {});
   command(true);
   const button = document.createElement("button");
@@ -115,7 +115,7 @@ test("W4 W32 without a clipboard the old command copies it, and leaves nothing b
 test.each([
   ["says no", false],
   ["throws", new Error("forbidden")],
-])("W32 where the command %s too, that is reported", async (_how, answer) => {
+])("W32 if the old command %s too, the failure is reported", async (_how, answer) => {
   clipboard({ write: false, writeText: false });
   command(answer);
   expect(await copyText("some")).toBe(false);

@@ -1,4 +1,4 @@
-/** What a chat says while nobody knows whether the agent works: there is no connection. */
+/** Messages of a chat without a connection, while it is unknown whether the agent works. */
 
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from "vitest";
 import { FakeSocket, HELLO, message } from "../../../core/tests/fakes.js";
@@ -6,12 +6,12 @@ import type { ArpChat } from "../../src/chat/chat.js";
 import { entered, left, report } from "./stage.js";
 
 let chat: ArpChat;
-/** The part of each step that is waited between two tries: of chance, where it is not a test's. */
+/** Part of the waiting time between two attempts to connect. It is random outside of tests. */
 let part: MockInstance<() => number>;
 
 const text = (selector: string) => chat.querySelector(selector)?.textContent?.replace(/\s+/g, " ").trim();
 
-/** Lets time pass, and what it changed be drawn. */
+/** Let time pass, and draw the changes. */
 async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
   chat.activeClient?.store.flush();
@@ -24,7 +24,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 beforeEach(async () => {
-  part = vi.spyOn(Math, "random").mockReturnValue(0.9); // before the chat takes it
+  part = vi.spyOn(Math, "random").mockReturnValue(0.9); // before the chat uses it
   chat = await entered();
   await report(chat);
   vi.useFakeTimers();
@@ -36,7 +36,7 @@ afterEach(async () => {
   await left(chat);
 });
 
-test("a message that is not acknowledged for a second says so, until it is", async () => {
+test("a message that is not acknowledged after a second shows it, until it is acknowledged", async () => {
   const id = chat.activeClient?.sendText("hello?") as string;
   await pass(100);
   const mark = () => chat.querySelector<HTMLElement>(".arp-outgoing arp-late");
@@ -48,7 +48,7 @@ test("a message that is not acknowledged for a second says so, until it is", asy
   expect([text(".arp-outgoing .arp-bubble"), mark()]).toEqual(["hello?", null]);
 });
 
-test("one that waits for a connection says that instead", async () => {
+test("a message that waits for a connection shows that instead", async () => {
   chat.activeClient?.sendText("hello?");
   await pass(2000);
   FakeSocket.isReachable = false;
@@ -58,7 +58,7 @@ test("one that waits for a connection says that instead", async () => {
   expect(chat.querySelector("arp-late")).toBeNull();
 });
 
-test("without a connection nothing says that the agent still works", async () => {
+test("without a connection, the chat does not announce that the agent still works", async () => {
   FakeSocket.last.notify(
     message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }),
     message("turn", 2, { status: "running" }),
@@ -74,7 +74,7 @@ test("without a connection nothing says that the agent still works", async () =>
   (chat.querySelector(".arp-status") as HTMLElement).textContent = "";
   await pass(30_000);
   expect(text(".arp-status")).toBe("");
-  await vi.dynamicImportSettled(); // of the event stream, which takes real time: a try waits for it
+  await vi.dynamicImportSettled(); // an attempt waits for the code of the event stream, which takes real time to load
   await pass(0);
   expect(chat.activeClient?.store.status.get().phase).toBe("waiting");
   FakeSocket.isReachable = true;
@@ -85,13 +85,13 @@ test("without a connection nothing says that the agent still works", async () =>
   expect([text(".arp-status"), chat.classList.contains("arp-blind")]).toEqual(["Still working", false]);
 });
 
-test("while it tries again it says that there is no connection, not only that it connects", async () => {
+test("while it reconnects, the chat says that there is no connection, not only that it connects", async () => {
   FakeSocket.last.notify({ ...HELLO, capabilities: { ...HELLO.capabilities, features: ["input", "resume", "ping"] } });
   FakeSocket.last.close(1006);
   await pass(200);
-  expect(text("arp-banner")).toMatch(/^Reconnecting in 1 s/); // 0.9 of the first step
+  expect(text("arp-banner")).toMatch(/^Reconnecting in 1 s/); // 0.9 of the first waiting time
   part.mockReturnValue(0);
-  chat.activeClient?.connect(); // it opens, and nobody answers
+  chat.activeClient?.connect(); // the connection opens, but the server does not answer
   await pass(200);
   expect(chat.activeClient?.store.status.get().phase).toBe("connecting");
   expect(text("arp-banner")).toBe("No connection. Trying to reconnect. Your text is safe.");

@@ -1,4 +1,4 @@
-/** Deletions: asked for here, kept until the server has done them. */
+/** Deletions, which are stored until the server has confirmed them. */
 
 import { ArpError, type ArpClient } from "@agent-rendering/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -41,7 +41,7 @@ test("a deletion can be undone until it is sent", async () => {
   expect([deletions.has("a"), sent, kept.size]).toEqual([false, [], 0]);
 });
 
-test("it is sent when its time is over, and forgotten when the server has done it", async () => {
+test("a deletion is sent when the time for an undo is over, and removed when the server has confirmed it", async () => {
   const deletions = opened();
   deletions.ask("a");
   await vi.advanceTimersByTimeAsync(UNDO_MS - 1);
@@ -50,7 +50,7 @@ test("it is sent when its time is over, and forgotten when the server has done i
   expect([sent, ended.map(({ id }) => id), deletions.has("a"), kept.size]).toEqual([["a"], ["a"], false, 0]);
 });
 
-test("the next page sends what this one could not, at once if this one was closed", async () => {
+test("the next page sends the remaining deletions, at once if the page before was closed", async () => {
   answer = () => new Promise(() => undefined); // the page is gone before the answer
   opened().ask("a");
   const closed = opened();
@@ -64,7 +64,7 @@ test("the next page sends what this one could not, at once if this one was close
   expect([sent, kept.size]).toEqual([["b", "a"], 0]);
 });
 
-test.each([[0], [401], [429], [503]])("after a failure %i it is tried again", async (status) => {
+test.each([[0], [401], [429], [503]])("a deletion is retried after the failure %i", async (status) => {
   answer = failing(status);
   const deletions = opened();
   deletions.ask("a");
@@ -76,7 +76,7 @@ test.each([[0], [401], [429], [503]])("after a failure %i it is tried again", as
   expect([sent, deletions.has("a")]).toEqual([["a", "a"], false]);
 });
 
-test("what is gone already is done; what is refused comes back with the reason", async () => {
+test("a chat that is already gone counts as deleted; a refused deletion ends with the reason", async () => {
   answer = (id) => failing(id === "gone" ? 404 : 403)();
   const deletions = opened();
   for (const id of ["gone", "sealed"]) deletions.ask(id);
@@ -89,7 +89,7 @@ test("what is gone already is done; what is refused comes back with the reason",
   expect(deletions.has("sealed")).toBe(false);
 });
 
-test("an undo of another tab counts, and its deletions are not sent before their time", async () => {
+test("an undo in another tab is valid, and its deletions are not sent early", async () => {
   const [one, other] = [opened(), opened()];
   one.ask("a");
   other.resume();
@@ -102,7 +102,7 @@ test("an undo of another tab counts, and its deletions are not sent before their
   expect([other.has("a"), sent]).toEqual([false, []]);
 });
 
-test("without storage, or with one that holds something else, it lasts until the page is closed", async () => {
+test("without a storage, or with an invalid value in it, deletions last until the page is closed", async () => {
   kept.set("arp.deleting.http://h", "{");
   for (const where of [null, storage]) {
     const deletions = opened(where);

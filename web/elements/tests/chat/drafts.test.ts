@@ -1,9 +1,9 @@
-/** W27: what is written and not sent, by server and session. */
+/** W27: drafts by server and session. */
 
 import { expect, test } from "vitest";
 import { browserStorage, Drafts } from "../../src/chat/composer/drafts.js";
 
-/** A storage that notes what is in it. */
+/** Return a storage whose content can be read. */
 function storage(): {
   kept: Map<string, string>;
   getItem(key: string): string | null;
@@ -19,7 +19,7 @@ function storage(): {
   };
 }
 
-test("W27 each session of each server has its own, and so has a chat without a name", () => {
+test("W27 each session of each server has its own draft, and so has a chat without an id", () => {
   const shared = storage();
   const here = new Drafts(shared, "https://one.example/");
   const there = new Drafts(shared, "https://two.example/");
@@ -36,7 +36,7 @@ test("W27 each session of each server has its own, and so has a chat without a n
   expect(new Drafts(shared, "https://one.example/").read("a")).toBe("of a");
 });
 
-test("W27 an empty one leaves nothing behind", () => {
+test("W27 an empty draft is removed from the storage", () => {
   const shared = storage();
   const drafts = new Drafts(shared, "");
   drafts.write("a", "some");
@@ -44,7 +44,7 @@ test("W27 an empty one leaves nothing behind", () => {
   expect([drafts.read("a"), shared.kept.size]).toEqual(["", 0]);
 });
 
-test("W27 what is written before a chat has a name goes along when it gets one", () => {
+test("W27 the draft of a chat without an id moves to the id that the chat gets", () => {
   const shared = storage();
   const drafts = new Drafts(shared, "");
   drafts.write(null, "begun");
@@ -52,7 +52,7 @@ test("W27 what is written before a chat has a name goes along when it gets one",
   expect([drafts.read("a"), drafts.read(null), shared.kept.size]).toEqual(["begun", "", 1]);
 });
 
-test("W27 two tabs on one session have their own; a new one begins with what was written last", () => {
+test("W27 two tabs on one session have their own drafts; a new tab begins with the last one written", () => {
   const shared = storage();
   const [one, other] = [new Drafts(shared, ""), new Drafts(shared, "")];
   one.write("a", "of one");
@@ -64,7 +64,7 @@ test("W27 two tabs on one session have their own; a new one begins with what was
   ]);
 });
 
-test("W27 a storage that is full, forbidden or absent stops nobody from writing", () => {
+test("W27 drafts work with a storage that is full, forbidden or absent", () => {
   const refusing = {
     getItem: (): string | null => {
       throw new DOMException("no", "SecurityError");
@@ -85,7 +85,7 @@ test("W27 a storage that is full, forbidden or absent stops nobody from writing"
   }
 });
 
-test("a browser that forbids its storage is one without", () => {
+test("a forbidden storage counts as no storage", () => {
   const before = Object.getOwnPropertyDescriptor(globalThis, "localStorage");
   Object.defineProperty(globalThis, "localStorage", {
     configurable: true,

@@ -1,4 +1,4 @@
-/** A turn that failed: what is sent of it, and under `arp serve --debug` where, folded away. */
+/** The card of a failed turn, with details under `arp serve --debug`. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { delta, message } from "../../../core/tests/fakes.js";
@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 afterEach(() => left(chat));
 
-/** The cards of errors, when there are as many. */
+/** Wait until there are this many error cards, and return them. */
 const cards = (count: number) =>
   vi.waitFor(() => {
     const found = [...chat.querySelectorAll(".arp-trouble")];
@@ -31,12 +31,12 @@ const cards = (count: number) =>
     return found;
   });
 
-test("an error without details has nothing to unfold", async () => {
+test("an error without details has no fold", async () => {
   await cards(1);
   expect(chat.querySelector(".arp-trouble details")).toBeNull();
 });
 
-test("details of another error stand with that one, folded, as plain text in which nothing deceives", async () => {
+test("details of another error are folded in its own card, as plain text without deceptive characters", async () => {
   await report(chat, message("error", null, { payload: { error: "a hint", code: 18, debug: TRACEBACK } }));
   const details = (await cards(2))[1]?.querySelector("details");
   expect(details?.open).toBe(false);
@@ -45,7 +45,7 @@ test("details of another error stand with that one, folded, as plain text in whi
   expect(details?.querySelector("b")).toBeNull();
 });
 
-test("details of the error itself make no second card, and leave it its way to continue", async () => {
+test("details of the same error are added to its card, which keeps its button", async () => {
   await report(chat, message("error", null, { payload: { error: "the agent failed", code: 18, debug: TRACEBACK } }));
   const [card] = await vi.waitFor(() => {
     expect(chat.querySelector(".arp-trouble details")).not.toBeNull();

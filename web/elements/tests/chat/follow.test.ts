@@ -1,4 +1,4 @@
-/** W15, W16: who is at the bottom stays there, who reads further up is left alone. */
+/** W15, W16: a reader at the end stays at the end, and a reader further up is not moved. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Follow } from "../../src/chat/timeline/follow.js";
@@ -7,9 +7,9 @@ let scroller: HTMLElement;
 let content: HTMLElement;
 let follow: Follow;
 let received: boolean[];
-/** What the observer of sizes calls. */
+/** Report sizes, as the ResizeObserver does. */
 let resized: () => void;
-/** Pixels of what is scrolled, of its window, and where that stands. */
+/** Height of the content and of the view, and the scroll position, in pixels. */
 let sizes: { content: number; window: number; top: number };
 
 class Sizes {
@@ -33,7 +33,7 @@ beforeEach(() => {
   Object.defineProperties(scroller, {
     scrollHeight: { get: height },
     clientHeight: { get: () => sizes.window },
-    // As browsers do it: no further than there is something.
+    // As in browsers, the position is limited to the content.
     scrollTop: {
       get: () => sizes.top,
       set(top: number) {
@@ -46,7 +46,7 @@ beforeEach(() => {
   content.style.paddingTop = "20px";
   document.body.append(content);
   follow = new Follow(scroller, content, (following) => received.push(following));
-  resized(); // as browsers do it when one begins to observe
+  resized(); // browsers report once when observing begins
 });
 
 afterEach(() => {
@@ -55,7 +55,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Of what is scrolled, with the room of what was asked. */
+/** Return the height of the content, with the room of the input. */
 function height(): number {
   const requested = content.querySelector<HTMLElement>(".arp-asked");
   return Math.max(
@@ -64,7 +64,7 @@ function height(): number {
   );
 }
 
-/** The text grows, and the observer of sizes reports it. */
+/** Let the content grow, and report it. */
 function grow(by: number): void {
   sizes.content += by;
   resized();
@@ -75,13 +75,13 @@ function scrollTo(top: number): void {
   scroller.dispatchEvent(new Event("scroll"));
 }
 
-test("W15 at the bottom the view goes with what comes", () => {
+test("W15 at the end the view follows new content", () => {
   grow(50);
   grow(500);
   expect([sizes.top, follow.following, received]).toEqual([1150, true, []]);
 });
 
-test("W15 a smaller window keeps the newest in view", () => {
+test("W15 a smaller view stays at the end", () => {
   sizes.window = 250;
   resized();
   expect(sizes.top).toBe(750);
@@ -100,7 +100,7 @@ test.each([
       scroller.dispatchEvent(Object.assign(new Event("touchmove"), { touches: [{ clientY: 140 }] }));
     },
   ],
-])("W15 one move upward by %s ends it, and the view stays where it is", (_way, move) => {
+])("W15 one move upward by %s ends following, and the view stays where it is", (_way, move) => {
   move();
   const before = sizes.top;
   grow(300);
@@ -118,19 +118,19 @@ test.each([
     },
   ],
   ["our own scrolling", () => scrollTo(600)],
-])("W15 %s ends nothing", (_way, move) => {
+])("W15 %s does not end following", (_way, move) => {
   move();
   grow(300);
   expect([sizes.top, follow.following, received]).toEqual([900, true, []]);
 });
 
-test("W15 where everything fits, a move upward means nothing", () => {
+test("W15 if all content fits into the view, a move upward is ignored", () => {
   sizes = { content: 402, window: 400, top: 2 };
   scroller.dispatchEvent(Object.assign(new Event("wheel"), { deltaY: -3 }));
   expect([follow.following, received]).toEqual([true, []]);
 });
 
-test("W16 back at the bottom it follows again, by scrolling or by the button", () => {
+test("W16 following resumes at the end, by scrolling or by the button", () => {
   scrollTo(300);
   grow(200);
   scrollTo(797);
@@ -142,14 +142,14 @@ test("W16 back at the bottom it follows again, by scrolling or by the button", (
   expect(sizes.top).toBe(900);
 });
 
-test("W15 scrolling down, but not to the bottom, follows nothing", () => {
+test("W15 scrolling down, but not to the end, does not resume following", () => {
   scrollTo(100);
   scrollTo(400);
   grow(300);
   expect([sizes.top, follow.following, received]).toEqual([400, false, [false]]);
 });
 
-test("W88 when it is over it gets nothing more", () => {
+test("W88 after stop, no event has an effect", () => {
   follow.stop();
   scroller.dispatchEvent(Object.assign(new Event("wheel"), { deltaY: -3 }));
   scrollTo(100);
@@ -157,7 +157,7 @@ test("W88 when it is over it gets nothing more", () => {
   expect([sizes.top, received]).toEqual([100, []]);
 });
 
-/** A message of so many pixels that is at a place in the content; with room it reaches as far down as that says. */
+/** Return a message at a position in the content, with a height in pixels. */
 function message(at: number, height = 40): HTMLElement {
   const made = document.createElement("div");
   const sent = made.appendChild(document.createElement("article"));
@@ -169,13 +169,13 @@ function message(at: number, height = 40): HTMLElement {
   return made;
 }
 
-/** What is sent last ends there. */
+/** Add an answer that ends at a position. */
 function answer(to: number): void {
   const reply = content.appendChild(document.createElement("article"));
   reply.getBoundingClientRect = () => ({ top: 0, bottom: to - sizes.top }) as DOMRect;
 }
 
-/** A text is being written that begins there. */
+/** Add a text that is being written and begins at a position. */
 function written(at: number): void {
   const turn = content.appendChild(document.createElement("div"));
   turn.toggleAttribute("data-written", true);
@@ -183,7 +183,7 @@ function written(at: number): void {
   (turn.querySelector("p") as Element).getBoundingClientRect = () => ({ top: at - sizes.top }) as DOMRect;
 }
 
-/** The content ends there now, and the observer reports it. */
+/** Let the content end at a position, with a text that is being written or a complete answer, and report it. */
 function end(at: number, how: "written" | "whole"): void {
   content.querySelector("[data-written]")?.remove();
   if (how === "written") written(1010);
@@ -192,7 +192,7 @@ function end(at: number, how: "written" | "whole"): void {
   resized();
 }
 
-test("W15 what is asked goes to the top, and nothing scrolls until the answer has filled the view", () => {
+test("W15 an input moves to the top, and nothing scrolls until the answer has filled the view", () => {
   follow.ask(message(960));
   expect([height(), sizes.top]).toEqual([1340, 940]);
   end(1200, "written");
@@ -200,31 +200,31 @@ test("W15 what is asked goes to the top, and nothing scrolls until the answer ha
   expect([sizes.top, follow.following]).toEqual([940, true]);
   end(1400, "written");
   expect([sizes.top, follow.following]).toEqual([1000, true]);
-  end(2000, "whole"); // it is out of view: the end alone counts
+  end(2000, "whole"); // the input is out of view: only the end counts
   expect([sizes.top, received]).toEqual([1600, []]);
 });
 
-test("W15 what comes whole and does not fit leaves it at the top, and following ends", () => {
+test("W15 complete content that does not fit leaves the input at the top, and following ends", () => {
   follow.ask(message(960));
   end(2000, "whole");
   expect([sizes.top, follow.following, received]).toEqual([940, false, [false]]);
-  end(2100, "written"); // nobody has seen what is between
+  end(2100, "written"); // the content in between has not been seen
   expect(sizes.top).toBe(940);
   follow.jump();
   end(2200, "whole");
   expect([sizes.top, received]).toEqual([1800, [false, true]]);
 });
 
-test("W15 text that begins below the view, after what does not fit, leaves it at the top", () => {
+test("W15 text that begins below the view, after content that does not fit, leaves the input at the top", () => {
   follow.ask(message(960));
-  written(1500); // a table stands between
+  written(1500); // a table is in between
   sizes.content = 1600;
   answer(1590);
   resized();
   expect([sizes.top, follow.following]).toEqual([940, false]);
 });
 
-test("W15 text after a component that is still being loaded, and so has no height, leaves it at the top", () => {
+test("W15 text after a component that is still loading, and so has no height, leaves the input at the top", () => {
   follow.ask(message(960));
   written(1200);
   const [reply] = [...content.querySelectorAll("[data-written] .arp-reply")];
@@ -235,7 +235,7 @@ test("W15 text after a component that is still being loaded, and so has no heigh
   expect([sizes.top, follow.following]).toEqual([940, false]);
 });
 
-test("W15 a line of buttons or space below the view ends nothing", () => {
+test("W15 buttons or space below the view do not end following", () => {
   follow.ask(message(960));
   answer(1330);
   sizes.content = 1370;
@@ -243,14 +243,14 @@ test("W15 a line of buttons or space below the view ends nothing", () => {
   expect([sizes.top, follow.following, received]).toEqual([940, true, []]);
 });
 
-test("W15 when there is no more than the view holds, as after a fold, it follows again", () => {
+test("W15 following resumes when the content fits into the view again, as after closing a fold", () => {
   follow.ask(message(960));
   end(2000, "whole");
   end(1300, "whole");
   expect([sizes.top, received]).toEqual([940, [false, true]]);
 });
 
-test("W15 a smaller window takes the room first, then keeps the end in view; a larger one gives it back", () => {
+test("W15 a smaller view first reduces the room, then keeps the end in view; a larger view restores the room", () => {
   const requested = message(960);
   follow.ask(requested);
   end(1250, "written");
@@ -265,7 +265,7 @@ test("W15 a smaller window takes the room first, then keeps the end in view; a l
   expect([sizes.top, follow.following]).toEqual([940, true]);
 });
 
-test("W17 a reader who leaves it is not taken back, and back at the end it is kept again", () => {
+test("W17 a reader who scrolls away is not moved back; back at the end, the input is kept in view again", () => {
   follow.ask(message(960));
   scrollTo(500);
   end(1100, "whole");
@@ -275,7 +275,7 @@ test("W17 a reader who leaves it is not taken back, and back at the end it is ke
   expect([sizes.top, received]).toEqual([940, [false, true, false]]);
 });
 
-test("W17 drawn by another element it stays where it is, and where the reader is too", () => {
+test("W17 when another element draws the input, the view does not move, wherever the reader is", () => {
   follow.ask(message(960));
   const first = content.querySelector(".arp-asked") as HTMLElement;
   follow.redrawn(message(960));
@@ -290,7 +290,7 @@ test("W17 drawn by another element it stays where it is, and where the reader is
   expect([sizes.top, follow.following]).toEqual([300, false]);
 });
 
-test("W15 without room it stays where it is, and is not pushed out of view", () => {
+test("W15 an input without room stays where it is, and is not pushed out of view", () => {
   follow.ask(message(960), false);
   expect([height(), sizes.top]).toEqual([1000, 600]);
   end(1200, "whole");
@@ -299,12 +299,12 @@ test("W15 without room it stays where it is, and is not pushed out of view", () 
   expect([sizes.top, follow.following]).toEqual([940, false]);
 });
 
-test("W15 of one that is longer than half of the view the end shows in its upper half", () => {
+test("W15 the end of an input longer than half of the view is shown in the upper half", () => {
   follow.ask(message(700, 900));
-  expect(sizes.top).toBe(1400); // it ends at 1600, and the view is 400 high
+  expect(sizes.top).toBe(1400); // the input ends at 1600, and the view is 400 high
 });
 
-test("W15 without a question any more, the end is followed", () => {
+test("W15 when the input is forgotten, the view follows the end", () => {
   follow.ask(message(960));
   end(2000, "whole");
   follow.ask(null);

@@ -1,4 +1,4 @@
-/** W11, W88: a chat has one connection while it is in the document, and none when it does not. */
+/** W11, W88: a chat has one connection while it is in the document, and none otherwise. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { delta, FakeSocket, message } from "../../../core/tests/fakes.js";
@@ -7,7 +7,7 @@ import { entered, left, soon, report } from "./stage.js";
 
 let chat: ArpChat;
 
-/** The connections that are open. */
+/** Return the number of open connections. */
 const open = () => FakeSocket.made.filter(({ closed }) => !closed).length;
 const received = (...messages: object[]) => report(chat, ...messages);
 
@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 afterEach(() => left(chat));
 
-test("W11 moved within the document it continues as it is", async () => {
+test("W11 a chat that is moved within the document keeps its connection", async () => {
   const client = chat.activeClient;
   const section = document.createElement("section");
   document.body.append(section);
@@ -29,7 +29,7 @@ test("W11 moved within the document it continues as it is", async () => {
   await vi.waitFor(() => expect(chat.querySelector("arp-prose")?.textContent ?? "").toContain("Hello there"));
 });
 
-test("W11 taken out it has no connection, whatever is set on it then; put back it has one", async () => {
+test("W11 outside the document a chat has no connection, whatever is set on it; back inside it has one", async () => {
   chat.remove();
   await soon();
   expect([open(), chat.activeClient]).toEqual([0, null]);
@@ -42,7 +42,7 @@ test("W11 taken out it has no connection, whatever is set on it then; put back i
   expect([open(), FakeSocket.last.url]).toEqual([1, expect.stringContaining("other.example")]);
 });
 
-test("W11 another address is another connection, and the one before is closed", async () => {
+test("W11 a new address opens a new connection and closes the old one", async () => {
   chat.url = "http://other.example/";
   await chat.updateComplete;
   expect([FakeSocket.made.length, open(), FakeSocket.last.url]).toEqual([
@@ -52,7 +52,7 @@ test("W11 another address is another connection, and the one before is closed", 
   ]);
 });
 
-test("W88 taken out it listens to nothing more", async () => {
+test("W88 a chat outside the document listens to no events", async () => {
   const stop = vi.spyOn(chat, "stop");
   const press = () => chat.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }));
   await received(message("turn", 3, { status: "running" }));
@@ -66,10 +66,10 @@ test("W88 taken out it listens to nothing more", async () => {
   document.body.append(chat);
   await soon();
   chat.dispatchEvent(new KeyboardEvent("keydown", { key: "End", ctrlKey: true }));
-  expect(stop).toHaveBeenCalledTimes(2); // once more, not once for each time that it was put in
+  expect(stop).toHaveBeenCalledTimes(2); // once more, not once for each time that it entered the document
 });
 
-test("an update of the chat does not set its direction again: that computes the style of everything below it", async () => {
+test("an update does not set the direction again, which would recompute the style of everything below", async () => {
   const changes = vi.fn();
   const watching = new MutationObserver((records) => changes(records.map(({ attributeName }) => attributeName)));
   watching.observe(chat, { attributes: true, attributeFilter: ["dir", "lang"] });
@@ -79,6 +79,6 @@ test("an update of the chat does not set its direction again: that computes the 
   expect(changes).not.toHaveBeenCalled();
   chat.locale = "ar";
   await vi.waitFor(() => expect([chat.dir, chat.lang]).toEqual(["rtl", "ar"]));
-  await vi.waitFor(() => expect(changes.mock.lastCall?.[0]).toContain("dir")); // else this test could not fail
+  await vi.waitFor(() => expect(changes.mock.lastCall?.[0]).toContain("dir")); // otherwise this test could not fail
   watching.disconnect();
 });

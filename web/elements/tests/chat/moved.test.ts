@@ -1,4 +1,4 @@
-/** W11: a chat that is moved within its document, as a keyed list does it, shows what comes afterwards. */
+/** W11: a chat that was moved within its document, as by a keyed list, shows later changes. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket, message } from "../../../core/tests/fakes.js";
@@ -37,7 +37,7 @@ async function moved(): Promise<void> {
   expect(FakeSocket.made.length).toBe(1);
 }
 
-/** A tool asks for permission. */
+/** Let a tool ask for permission. */
 const asks = (component: string) =>
   report(
     chat,
@@ -59,7 +59,7 @@ const cards = () =>
 const popups = () => [...chat.querySelectorAll<HTMLElement>(".arp-popup")].map(({ dataset }) => dataset.surface);
 const panel = () => chat.querySelector("arp-side-panel")?.textContent ?? "";
 
-test("W11 a permission that is asked for after a move is shown, and those before stay", async () => {
+test("W11 a permission request after a move is shown, and earlier requests stay", async () => {
   await asks("q1");
   await vi.waitFor(() => expect(cards()).toEqual(["q1"]));
   await moved();
@@ -68,7 +68,7 @@ test("W11 a permission that is asked for after a move is shown, and those before
   await vi.waitFor(() => expect(cards()).toEqual(["q1", "q2"]));
 });
 
-test("W11 a permission that was answered elsewhere after a move goes", async () => {
+test("W11 a permission request that is answered elsewhere after a move disappears", async () => {
   await asks("q1");
   await vi.waitFor(() => expect(cards()).toEqual(["q1"]));
   await moved();
@@ -77,7 +77,7 @@ test("W11 a permission that was answered elsewhere after a move goes", async () 
   await vi.waitFor(() => expect(cards()).toEqual([]));
 });
 
-test("W11 a popup that comes after a move is shown, and one before is opened again", async () => {
+test("W11 a popup that opens after a move is shown, and an earlier popup is shown again", async () => {
   const shown = vi.fn();
   HTMLElement.prototype.showPopover = function () {
     shown(this.dataset.surface);
@@ -92,7 +92,7 @@ test("W11 a popup that comes after a move is shown, and one before is opened aga
   delete (HTMLElement.prototype as { showPopover?: unknown }).showPopover;
 });
 
-test("W11 what comes to the side panel after a move is shown", async () => {
+test("W11 content that the side panel receives after a move is shown", async () => {
   await opens("notes", "toplevel", "One");
   await vi.waitFor(() => expect(panel()).not.toBe(""));
   await moved();
@@ -101,7 +101,7 @@ test("W11 what comes to the side panel after a move is shown", async () => {
   expect(panel()).toContain("Two");
 });
 
-test("W11 a question whose answer is refused after a move says so", async () => {
+test("W11 a question whose answer is refused after a move shows the error", async () => {
   const question = { id: "q", type: "confirm", props: { message: "Go on?" } };
   await report(chat, message("render", null, { components: [question] }), next("commit", { final: false }));
   await vi.waitFor(() => expect(chat.querySelector("arp-confirm button")).not.toBeNull());

@@ -1,4 +1,4 @@
-/** Errors that belong to no turn, as lines above the message box. */
+/** Notices above the message box, for errors that belong to no turn. */
 
 import type { ArpClient, ErrorPayload, Outgoing } from "@agent-rendering/core";
 import { translator } from "@agent-rendering/core/strings";
@@ -21,7 +21,7 @@ const place = () => {
 };
 const lines = () => [...place().querySelectorAll("li span")].map((one) => one.textContent?.trim());
 
-/** A client with errors, and with inputs that they may refuse. */
+/** Return a client with errors, and with inputs that they may refuse. */
 function clientOf(errors: readonly ErrorPayload[], outgoing: readonly object[] = []) {
   const discard = vi.fn();
   const store = { errors: { get: () => errors }, outgoing: { get: () => outgoing as readonly Outgoing[] } };
@@ -37,7 +37,7 @@ beforeEach(() => {
   notices = new Notices(host, announcer);
 });
 
-test("the last three show, each is announced, and closing one gives the focus back", () => {
+test("the last three errors are shown, each is announced, and closing one returns the focus", () => {
   const say = vi.spyOn(announcer, "say");
   for (const error of ["one", "two", "three", "four"]) notices.add({ error, code: 0 });
   expect([lines(), say.mock.lastCall]).toEqual([
@@ -48,7 +48,7 @@ test("the last three show, each is announced, and closing one gives the focus ba
   expect([lines(), focused.mock.calls.length]).toEqual([["Two.", "Four."], 1]);
 });
 
-test("an error that is reported twice for the same input shows once", () => {
+test("an error that is reported twice for the same input is shown once", () => {
   notices.add({ error: "no", code: 0, id: "i" });
   notices.add({ error: "no, again", code: 0, id: "i" });
   expect(lines()).toEqual(["No."]);
@@ -68,14 +68,14 @@ test("errors of a client are reported once each, and shown unless the banner or 
   expect([reported, lines()]).toEqual([["beside everything", "token", "agent", "refused"], ["Beside everything."]]);
 });
 
-test("an answer to a question that is gone is shown and not kept", () => {
+test("the error of an answer to a removed question is shown, and the answer leaves the outbox", () => {
   const answer = { id: "a", message: { data: {}, source_component: "q" } };
   const { client, discard } = clientOf([{ error: "no component 'q'", code: 1, id: "a" } as ErrorPayload], [answer]);
   notices.update(client);
   expect([lines().length, discard.mock.calls]).toEqual([1, [["a"]]]);
 });
 
-test("another client begins without notices", () => {
+test("a new client begins without notices", () => {
   notices.add({ error: "old", code: 0 });
   notices.clear();
   expect(notices.draw(createContext())).not.toHaveProperty("strings");

@@ -1,4 +1,4 @@
-/** Popups and overlays in a chat, before a server that the test plays. */
+/** Popups and overlays in a chat with a fake server. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeSocket } from "../../../core/tests/fakes.js";
@@ -26,7 +26,7 @@ afterEach(() => left(chat));
 
 const text = (id: string, content: string) => ({ id, type: "text", props: { content } });
 
-/** A popup with a text in it, as the agent side opens it. */
+/** Open a popup with components, as the agent side does. */
 async function opened(surface: string, payload: object, ...components: object[]): Promise<void> {
   const fields = { v: 1, session_id: "s1", turn_id: "t1", surface };
   await report(
@@ -43,7 +43,7 @@ const closed = (surface: string, reason: string) =>
 
 const popup = () => chat.querySelector<HTMLElement>(".arp-popup");
 
-test("a popup is a dialog with its title, takes the focus, and gives it back when Escape closes it", async () => {
+test("a popup is a dialog with its title, takes the focus, and returns it when Escape closes it", async () => {
   const button = document.createElement("button");
   document.body.append(button);
   button.focus();
@@ -65,7 +65,7 @@ test("a popup is a dialog with its title, takes the focus, and gives it back whe
   button.remove();
 });
 
-test("a popup takes no focus from somebody who writes", async () => {
+test("a popup does not take the focus from a field with text", async () => {
   const box = document.createElement("textarea");
   document.body.append(box);
   box.value = "half a mess";
@@ -75,7 +75,7 @@ test("a popup takes no focus from somebody who writes", async () => {
   box.remove();
 });
 
-test("an overlay is announced, takes no focus, and goes when the agent side closes it", async () => {
+test("an overlay is announced, does not take the focus, and disappears when the agent side closes it", async () => {
   const announced = vi.spyOn(chat.context, "announce");
   chat.focus();
   const { activeElement } = document;
@@ -88,7 +88,7 @@ test("an overlay is announced, takes no focus, and goes when the agent side clos
   expect(popup()).toBeNull();
 });
 
-test("a press elsewhere closes a popup, but none that asks something", async () => {
+test("a click elsewhere closes a popup, unless it has an open question", async () => {
   const confirm = { id: "q", type: "confirm", props: { title: "Sure?", state: "open" } };
   await opened("t1-popup-1", { role: "popup" }, confirm);
   document.body.dispatchEvent(new Event("pointerdown", { bubbles: true, composed: true }));
@@ -118,7 +118,7 @@ test("an answer in a popup names the popup", async () => {
   });
 });
 
-test("the place of a popup in the conversation is not drawn", async () => {
+test("the group of a popup in the conversation is not drawn", async () => {
   const fields = { v: 1, session_id: "s1", turn_id: "t1", seq: (seq += 1) };
   const group = { id: "t1-popup-1", type: "group", props: { children: [] } };
   await report(chat, { type: "render", ...fields, components: [group] }, { type: "commit", ...fields, final: true });
@@ -134,7 +134,7 @@ test("a popup stays inside the window", () => {
   expect(inside(50, 50, box, 100, 80)).toEqual([8, 8]);
 });
 
-test("what a popup is over is the row, else the component, else nothing", () => {
+test("the anchor of a popup is the row, or else the component, or else nothing", () => {
   const around = document.createElement("div");
   around.innerHTML = "<p data-type=table></p>";
   const table = around.firstElementChild as HTMLElement & {

@@ -1,4 +1,4 @@
-/** What the reader thinks of an answer: a thumb, a comment, and taking it back. */
+/** Ratings of answers: a thumb, a comment, and their withdrawal. */
 
 import { expect, test, vi } from "vitest";
 
@@ -22,14 +22,15 @@ const shown = (of: Rating | null, give: FeedbackSource["give"]): Promise<ArpRati
 const pressed = (element: ArpRating) =>
   [...element.querySelectorAll("[aria-pressed]")].map((one) => one.getAttribute("aria-pressed"));
 
-test("a thumb is kept, then a comment; the same thumb again takes it back", async () => {
+test("a thumb is stored, then a comment; the same thumb again withdraws the rating", async () => {
   const given: Rating[] = [];
   const element = await shown(null, async (_, rating) => void given.push(rating));
   const [up, down] = element.querySelectorAll("button");
   const brought = vi.spyOn(Element.prototype, "scrollIntoView");
   down!.click();
   await vi.waitFor(() => expect(element.querySelector("form")).not.toBeNull());
-  await vi.waitFor(() => expect(brought.mock.contexts).toEqual([element.querySelector("form")])); // it is below what is in sight
+  // The field may be below the view.
+  await vi.waitFor(() => expect(brought.mock.contexts).toEqual([element.querySelector("form")]));
   brought.mockRestore();
   expect(pressed(element)).toEqual(["false", "true"]);
   element.querySelector("input")!.value = " too short ";
@@ -47,7 +48,7 @@ test("a thumb is kept, then a comment; the same thumb again takes it back", asyn
   ]);
 });
 
-test("what was rated before shows, and a rating that is not taken goes back", async () => {
+test("an earlier rating is shown, and is shown again after a change that was not stored", async () => {
   const element = await shown({ rating: "up", comment: "clear" }, () => Promise.reject(new Error("no")));
   await vi.waitFor(() => expect(pressed(element)).toEqual(["true", "false"]));
   element.querySelectorAll("button")[1]!.click();
@@ -56,7 +57,7 @@ test("what was rated before shows, and a rating that is not taken goes back", as
   expect(comment(element).textContent!.trim()).toBe("clear");
 });
 
-/** The comment that shows, or the button for a first one. */
+/** Return the button with the comment, or the button for a first comment. */
 const comment = (element: ArpRating) => element.querySelector<HTMLButtonElement>("button:not([aria-pressed])")!;
 
 async function opened(element: ArpRating): Promise<HTMLInputElement> {
@@ -66,7 +67,7 @@ async function opened(element: ArpRating): Promise<HTMLInputElement> {
   return element.querySelector("input")!;
 }
 
-test("a comment of before shows, opens with its text, is changed, and is removed by a button or by emptying it", async () => {
+test("an earlier comment is shown, can be changed, and is removed by a button or by emptying the field", async () => {
   const given: Rating[] = [];
   let kept: Rating = { rating: "down", comment: "too short" };
   const element = await shownOf({ of: async () => kept, give: async (_, rating) => void given.push((kept = rating)) });
@@ -96,7 +97,7 @@ test("a comment of before shows, opens with its text, is changed, and is removed
   ]);
 });
 
-test("the other thumb keeps the comment; Escape and an unchanged text give nothing", async () => {
+test("the other thumb keeps the comment; Escape and an unchanged text store nothing", async () => {
   const given: Rating[] = [];
   const element = await shown({ rating: "down", comment: "long" }, async (_, rating) => void given.push(rating));
   const stopped = vi.fn();
@@ -116,7 +117,7 @@ test("the other thumb keeps the comment; Escape and an unchanged text give nothi
   document.body.removeEventListener("keydown", stopped);
 });
 
-test("what another screen gave shows when the reader comes back, but not over what is being written", async () => {
+test("the rating of another screen is shown when the reader returns, but replaces no text being written", async () => {
   let kept: { [turn: string]: Rating } = { t1: { rating: "up", comment: "one" } };
   const asked = vi.fn(async () => new Response(JSON.stringify(kept)));
   const source = serverFeedback({ sessionId: "s", sessions: { request: asked } } as never);

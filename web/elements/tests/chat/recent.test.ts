@@ -1,4 +1,4 @@
-/** Of a long conversation the end is drawn first, and nothing that was drawn goes away again. */
+/** The end of a long conversation is drawn first, and a turn that was drawn stays drawn. */
 
 import { expect, test, vi } from "vitest";
 
@@ -6,7 +6,7 @@ import { Recent } from "../../src/chat/timeline/recent.js";
 
 const named = (count: number) => Array.from({ length: count }, (_, at) => `t${at + 1}`);
 
-test("the last turns come first, the others when there is time, in order", async () => {
+test("the last turns are drawn first, and the others in order when the browser is idle", async () => {
   const ids = named(50);
   const seen: (readonly string[])[] = [];
   const recent = new Recent(() => {
@@ -25,14 +25,14 @@ test("the last turns come first, the others when there is time, in order", async
   expect(seen.at(-1)).toEqual(ids);
 });
 
-test("a short conversation is drawn as it is", () => {
+test("a short conversation is drawn at once", () => {
   const recent = new Recent(() => expect.unreachable());
   const ids = named(3);
   expect(recent.of(ids)).toBe(ids);
   expect(recent.isPartial).toBe(false);
 });
 
-test("turns that come while older ones wait push none out", () => {
+test("new turns do not remove drawn turns while older ones are not drawn yet", () => {
   const recent = new Recent(() => undefined);
   const before = recent.of(named(50));
   const after = recent.of(named(60));
@@ -40,12 +40,12 @@ test("turns that come while older ones wait push none out", () => {
   expect(after.at(-1)).toBe("t60");
 });
 
-test("a conversation that grows turn by turn keeps its first", () => {
+test("a conversation that grows turn by turn keeps its first turn", () => {
   const recent = new Recent(() => expect.unreachable());
   for (let count = 1; count <= 100; count += 1) expect(recent.of(named(count))).toHaveLength(count);
 });
 
-test("all at once for who prints", () => {
+test("all turns can be drawn at once, to print them", () => {
   const recent = new Recent(() => undefined);
   const ids = named(500);
   recent.of(ids);
@@ -53,7 +53,7 @@ test("all at once for who prints", () => {
   expect(recent.of(ids)).toEqual(ids);
 });
 
-test("another conversation begins with its end, whatever the one before had drawn", () => {
+test("another conversation begins at its end, whatever was drawn of the previous one", () => {
   const recent = new Recent(() => undefined);
   const ids = named(40);
   recent.of(ids);

@@ -1,4 +1,4 @@
-/** The side panel: what its titles are made of, and how wide it may be. */
+/** Titles and widths of the side panel. */
 
 import { expect, test, vi } from "vitest";
 
@@ -25,11 +25,11 @@ test.each([
   ["side-panel", "Side panel"],
   ["panel", "Side panel"],
   ["a\u202eb", "a⟨U+202E⟩b"],
-])("the surface %j is called %j", (name, title) => {
+])("the surface %j has the title %j", (name, title) => {
   expect(titleOf(name, "Side panel")).toBe(title);
 });
 
-test("a panel is never wider than the conversation can spare, nor narrower than it can be read", () => {
+test("the panel leaves the conversation its smallest width, and is never narrower than its own", () => {
   expect(bounded(10, 1440)).toBe(LEAST_PX);
   expect(bounded(5000, 1440)).toBe(mostOf(1440));
   expect(mostOf(1440)).toBe(960);
@@ -42,18 +42,18 @@ test.each([
   [null, DEFAULT_PX],
   ["300", 300],
   ["wide", DEFAULT_PX],
-])("a width that was kept as %j is %d", (kept, width) => {
+])("the stored value %j gives the width %d", (kept, width) => {
   expect(readWidth({ getItem: () => kept, setItem() {}, removeItem() {} })).toBe(width);
 });
 
-test("a storage that is forbidden is as none", () => {
+test("a forbidden storage gives the default width", () => {
   const forbidden = () => {
     throw new DOMException("no", "SecurityError");
   };
   expect(readWidth({ getItem: forbidden, setItem: forbidden, removeItem: forbidden })).toBe(DEFAULT_PX);
 });
 
-test("keys with a modifier, and other keys, move nothing", () => {
+test("keys with a modifier, and other keys, do not move the border", () => {
   const move = vi.fn();
   const border = new Border(document.body, move);
   for (const event of [

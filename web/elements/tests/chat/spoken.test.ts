@@ -1,4 +1,4 @@
-/** What is read aloud: lines of what shows, and when nothing is. */
+/** Announcements: the lines of an answer, and the progress of a turn. */
 
 import { translator } from "@agent-rendering/core/strings";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -38,7 +38,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("work is announced now and then, but not while the reader is asked", () => {
+test("progress is announced from time to time, but not while a question waits for the reader", () => {
   let isAsked = true;
   announcer.isAsking = () => isAsked;
   announcer.working();
@@ -49,7 +49,7 @@ test("work is announced now and then, but not while the reader is asked", () => 
   expect(regions[0]?.textContent).toBe("Still working");
 });
 
-test("an answer is a paragraph each line, 2,000 characters of it, and five answers are kept", () => {
+test("each line of an answer is a paragraph, up to 2,000 characters, and five answers are kept", () => {
   for (let answer = 0; answer < 7; answer += 1) announcer.finish("Done", [`${answer}`, "x".repeat(1999), "beyond"]);
   const spoken = regions[2] as HTMLElement;
   expect([...spoken.children].map(({ children }) => children.length)).toEqual([2, 2, 2, 2, 2]);

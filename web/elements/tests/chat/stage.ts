@@ -1,4 +1,4 @@
-/** A chat in a document, before a server that the test plays. */
+/** A chat in a document, connected to a fake server. */
 
 import { vi } from "vitest";
 import { FakeSocket } from "../../../core/tests/fakes.js";
@@ -6,7 +6,7 @@ import { ArpChat } from "../../src/chat/chat.js";
 
 export const soon = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-/** Makes a chat that is connected. */
+/** Create a chat and connect it. */
 export async function entered(): Promise<ArpChat> {
   vi.stubGlobal("WebSocket", FakeSocket);
   vi.stubGlobal("fetch", async () => new Response("[]"));
@@ -19,7 +19,7 @@ export async function entered(): Promise<ArpChat> {
   return chat;
 }
 
-/** Takes a chat out, and all that was in for a server. */
+/** Remove a chat and the fake server. */
 export async function left(chat: ArpChat): Promise<void> {
   chat.remove();
   await soon();
@@ -28,7 +28,7 @@ export async function left(chat: ArpChat): Promise<void> {
   FakeSocket.reset();
 }
 
-/** Sends messages to a chat, which are drawn when it returns but for prose that rests. */
+/** Send messages to a chat, and wait until they are drawn. Prose that pauses between two slices may not be complete. */
 export async function report(chat: ArpChat, ...messages: object[]): Promise<void> {
   FakeSocket.last.notify(...messages);
   chat.activeClient?.store.flush();

@@ -1,4 +1,4 @@
-/** Uses of tools: what they were called with and returned, laid out; nothing of it is trusted. */
+/** Arguments and results of tool calls, none of which are trusted. */
 
 import type { Json, ToolRun } from "@agent-rendering/core";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -38,7 +38,7 @@ const codes = (shown: Element) =>
 afterEach(() => document.body.replaceChildren());
 
 describe("W35 arguments", () => {
-  test("are shown as names and values, each of its kind", async () => {
+  test("are shown as names and values, by their type", async () => {
     const shown = await args({ where: "here", "": "", depth: 2, deep: true, none: null, list: [], nested: { a: [1] } });
     expect(rows(shown)).toEqual([
       ["where", "here"],
@@ -52,7 +52,7 @@ describe("W35 arguments", () => {
     expect(words(shown.querySelector(".arp-caption"))).toBe("Arguments");
   });
 
-  test("with lines have these lines, at any depth, and no escapes of JSON", async () => {
+  test("with several lines keep them, at any depth, without escapes of JSON", async () => {
     const shown = await args({ steps: [{ sql: "SELECT 1\r\nFROM a" }, { text: "one\ntwo" }] });
     expect(codes(shown)).toEqual([
       ["sql", "SELECT 1\nFROM a"],
@@ -61,7 +61,7 @@ describe("W35 arguments", () => {
     expect(shown.textContent).not.toContain("\\n");
   });
 
-  test("that are no object are shown as they are, and empty ones not at all", async () => {
+  test("that are not an object are shown as they are, and empty arguments are not shown", async () => {
     expect((await detail({ args: "not {json" })).querySelector("pre")?.textContent).toBe("not {json");
     expect((await args(["a", 1])).querySelector("pre")?.textContent).toBe('[\n  "a",\n  1\n]');
     expect((await args("a\nb")).querySelector("pre")?.textContent).toBe("a\nb");
@@ -71,7 +71,7 @@ describe("W35 arguments", () => {
     for (const none of ["", " ", "{}", "[]", "null"]) expect(words(await detail({ args: none }))).toBe("");
   });
 
-  test("of great length scroll in a place of their own", async () => {
+  test("of great length are in a box that scrolls", async () => {
     const pre = (await args({ text: "a ".repeat(5000) })).querySelector("dd > pre");
     expect([pre?.textContent?.length, pre?.getAttribute("tabindex"), pre?.getAttribute("aria-label")]).toEqual([
       10_000,
@@ -80,21 +80,21 @@ describe("W35 arguments", () => {
     ]);
   });
 
-  test("nested deeper than anybody lays out are shown as they are", async () => {
+  test("that are nested too deeply are shown as they are", async () => {
     for (const levels of [200, 50_000]) {
       const deep = `{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
       expect((await detail({ args: deep })).querySelector("pre")?.textContent).toBe(deep);
     }
   });
 
-  test("of many entries are shown as JSON", async () => {
+  test("with many entries are shown as JSON", async () => {
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`k${at}`, at]));
     const shown = await args(many);
     expect(shown.querySelectorAll("*").length).toBeLessThan(10);
     expect(JSON.parse(shown.querySelector("pre")?.textContent ?? "")).toEqual(many);
   });
 
-  test("hold nothing that deceives or runs, in names neither", async () => {
+  test("run nothing and hide no deceptive character, in values and in names", async () => {
     const shown = await detail({
       args: '{"a\\u202e<b>":"<img src=x>\\u200b","__proto__":{"x":"\\u202e"},"code":"a\\u202eb"}',
       result: '[{"\\u202e":"\\u2066"}]',
@@ -120,12 +120,12 @@ test.each<[name: string, said: string, siblings: { [name: string]: string }, too
   ["text", "one line\n", {}, "t", null],
   ["code", "", {}, "t", null],
   ["constructor", "x", {}, "t", null],
-])("a text under %s, %j, is code: its language", (name, sent, siblings, tool, language) => {
+])("the argument %s with the text %j has its language as code", (name, sent, siblings, tool, language) => {
   expect(codeLanguage(name, sent, siblings, tool)).toBe(language);
 });
 
 describe("W35 results", () => {
-  test("a list of flat objects is a table, any other list JSON", async () => {
+  test("a list of flat objects is a table, and any other list is JSON", async () => {
     const shown = await detail({
       result: JSON.stringify([
         { city: "Oslo", people: 709 },
@@ -144,7 +144,7 @@ describe("W35 results", () => {
     }
   });
 
-  test("an object is shown as names and values, a text as it is, what is cut as it came", async () => {
+  test("an object is shown as names and values, and a text or a result that was cut as it is", async () => {
     expect(rows(await detail({ result: '{"a":1}' }))).toEqual([["a", "1"]]);
     const text = await detail({ result: "one\r\n  two\u202e" });
     expect(text.querySelector("pre")?.textContent).toBe("one\n  two⟨U+202E⟩");
@@ -156,7 +156,7 @@ describe("W35 results", () => {
   const OUTPUT =
     "\u001b[31mred\u001b[0m 10%\r100%\n\u001b[2K\u001b[1G\u001b[?25lspinner\r\u001b[Kok\n\u001b]8;;https://example.org\u001b\\link\u001b]8;;\u001b\\";
 
-  test("that a program printed are read as a terminal does, in texts, values, JSON and tables", async () => {
+  test("with control codes are shown as in a terminal: in texts, values, JSON and tables", async () => {
     expect((await detail({ result: OUTPUT })).querySelector("pre")?.textContent).toBe("100%\nok\nlink");
     expect(rows(await detail({ result: JSON.stringify({ out: "\u001b[1mok\u001b[0m" }) }))).toEqual([["out", "ok"]]);
     const nested = await detail({ result: JSON.stringify([{ out: { text: "1%\r\u001b[32m2%" } }]) });
@@ -166,13 +166,13 @@ describe("W35 results", () => {
     );
   });
 
-  test("are the only ones that are read so: what a tool is called with hides nothing", async () => {
+  test("alone have their control codes applied: arguments show all their characters", async () => {
     const shown = await args({ command: "rm -rf /\recho hi", note: "a\u001b[2Kb" });
     expect(codes(shown)).toEqual([["bash", "rm -rf /\necho hi"]]);
     expect(rows(shown)).toContainEqual(["note", "a⟨U+001B⟩[2Kb"]);
   });
 
-  test("the whole is linked if it is a file of the server, and nothing else ever", async () => {
+  test("the whole result is linked if it is a file of the server, and no other address is ever linked", async () => {
     const link = (await detail({ result: "x…", resultRef: FILE })).querySelector("a");
     expect(link?.textContent).toBe("Whole result");
     expect(new URL(link?.href ?? "").pathname).toBe(FILE);
@@ -188,7 +188,7 @@ describe("W35 results", () => {
     }
   });
 
-  test("those of an imported file may be anything", async () => {
+  test("values of any type in an imported file are shown", async () => {
     const shown = await detail({ args: { a: 1 } as never, result: ["x"] as never, resultRef: 7 as never });
     expect(shown.querySelectorAll("pre, dl")).toHaveLength(2);
     expect(shown.querySelector("a")).toBeNull();
@@ -226,7 +226,7 @@ describe("W35 in the chat", () => {
 
   afterEach(() => left(chat));
 
-  test("progress shows its text, and a bar where it can be measured; the newest replaces the one before", async () => {
+  test("progress has a text, and a bar if it can be measured; new progress replaces the old", async () => {
     expect(line()).toBeNull();
     await report(chat, progress({ text: "Reading\u202e", done: 2, total: 5 }));
     expect(words(line())).toBe("Reading⟨U+202E⟩ 2 of 5 done");
@@ -246,7 +246,7 @@ describe("W35 in the chat", () => {
     }
   });
 
-  test("how long it took is what the agent side says", async () => {
+  test("the duration is the one that the agent side reports", async () => {
     await report(
       chat,
       progress({ text: "Reading" }),

@@ -1,4 +1,4 @@
-/** W33: what another version of a turn does to what runs. */
+/** W33: a new version of a turn, and the running turn. */
 
 import type { ArpClient, TurnState } from "@agent-rendering/core";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { turnActions } from "../../src/chat/message/turn_actions.js";
 
 const TURN = { id: "t1", final: true } as TurnState;
 
-/** A client with turns of these states; `end` ends the one that runs. */
+/** Return a client with turns in these states. `end` ends the running turn. */
 function playing(states: { [id: string]: TurnState["status"] }) {
   const received: string[] = [];
   const listeners = new Set<() => void>();
@@ -39,7 +39,7 @@ function playing(states: { [id: string]: TurnState["status"] }) {
   };
 }
 
-test("W33 what runs is stopped, and when it is over the edit goes out, once", () => {
+test("W33 the running turn is stopped, and the edit is sent once when it has ended", () => {
   const { actions, told: received, hear: receive, end, listeners } = playing({ t1: "completed", t2: "running" });
   actions.edit?.(TURN, "other words");
   receive();
@@ -50,7 +50,7 @@ test("W33 what runs is stopped, and when it is over the edit goes out, once", ()
   expect([received, listeners.size]).toEqual([["stop t2", "edit t1 other words"], 0]);
 });
 
-test("W33 asked for twice while it stops, only the last goes out", () => {
+test("W33 of two requests while the turn stops, only the last is sent", () => {
   const { actions, told: received, hear: receive, end } = playing({ t1: "completed", t2: "running" });
   actions.regenerate?.(TURN);
   actions.edit?.(TURN, "rather this");
@@ -59,25 +59,25 @@ test("W33 asked for twice while it stops, only the last goes out", () => {
   expect(received).toEqual(["stop t2", "stop t2", "edit t1 rather this"]);
 });
 
-test("W33 where nothing runs it goes out at once", () => {
+test("W33 if no turn runs, the request is sent at once", () => {
   const { actions, told: received } = playing({ t1: "completed" });
   actions.regenerate?.(TURN);
   expect(received).toEqual(["regenerate t1"]);
 });
 
-test("W33 what is queued is not let go for it: the server refuses", () => {
+test("W33 if a turn is queued, nothing is stopped and the server refuses the request", () => {
   const { actions, told: received } = playing({ t1: "completed", t2: "running", t3: "queued" });
   actions.regenerate?.(TURN);
   expect(received).toEqual(["regenerate t1"]);
 });
 
-test("W24 what is queued is changed while another runs", () => {
+test("W24 a queued turn can be edited while another turn runs", () => {
   const { actions, told: received } = playing({ t1: "running", t2: "queued" });
   actions.edit?.({ id: "t2", final: false } as TurnState, "later");
   expect(received).toEqual(["edit t2 later"]);
 });
 
-test("W59 what was meant for another chat is not done in this one", () => {
+test("W59 a request for one chat is not sent after a change to another chat", () => {
   const {
     actions,
     client,

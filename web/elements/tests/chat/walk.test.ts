@@ -1,4 +1,4 @@
-/** W66: from message to message by keys. */
+/** W66: keyboard focus on messages. */
 
 import { beforeEach, expect, test } from "vitest";
 import { walk } from "../../src/chat/timeline/walk.js";
@@ -24,7 +24,7 @@ beforeEach(() => {
 
 const focused = () => document.activeElement?.id || document.activeElement?.localName;
 
-test("W66 from the message box upward it is the newest first, then each before it, and it stays at the first", () => {
+test("W66 upward from the message box, the focus moves from the newest message to the first, and stays there", () => {
   box.focus();
   expect([walk(chat, -1), focused()]).toEqual([true, "three"]);
   expect([walk(chat, -1), focused()]).toEqual([true, "two"]);
@@ -32,7 +32,7 @@ test("W66 from the message box upward it is the newest first, then each before i
   expect([walk(chat, -1), focused()]).toEqual([true, "one"]);
 });
 
-test("W66 downward after the newest there is no place: the focus is the message box's", () => {
+test("W66 downward after the newest message, the focus belongs in the message box", () => {
   articles[1]?.querySelector("button")?.focus();
   expect([walk(chat, 1), focused()]).toEqual([true, "three"]);
   expect(walk(chat, 1)).toBe(false);
@@ -40,12 +40,12 @@ test("W66 downward after the newest there is no place: the focus is the message 
   expect(walk(chat, 1)).toBe(false);
 });
 
-test("W66 from something inside of a message it goes from that message", () => {
+test("W66 from an element inside a message, the focus moves to the next or previous message", () => {
   articles[2]?.querySelector("button")?.focus();
   expect([walk(chat, -1), focused()]).toEqual([true, "two"]);
 });
 
-test("W66 a message is focused by keys and not reached by Tab", () => {
+test("W66 a message can be focused with the shortcuts but not with Tab", () => {
   walk(chat, -1);
   expect(articles.map((article) => article.getAttribute("tabindex"))).toEqual([null, null, "-1"]);
 });

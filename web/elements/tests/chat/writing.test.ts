@@ -1,4 +1,4 @@
-/** A message that is being written: its last text grows by itself, and all else is as if it had been drawn whole. */
+/** A message that is being written: only its last text is updated, with the same result as a full redraw. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { delta, message } from "../../../core/tests/fakes.js";
@@ -14,7 +14,7 @@ const shown = () => chat.querySelector("arp-message .arp-reply")?.textContent?.r
 
 const received = (...messages: object[]) => report(chat, ...messages);
 
-/** Waits until what was written shows: prose rests between two drawings. */
+/** Wait until the written text is drawn. Prose pauses between two drawings. */
 const shows = (what: string | RegExp) => vi.waitFor(() => expect(shown()).toMatch(what));
 
 beforeEach(async () => {
@@ -30,7 +30,7 @@ beforeEach(async () => {
 
 afterEach(() => left(chat));
 
-test("W14 while only its text grows, nothing else of a message is looked at", async () => {
+test("W14 while only the last text grows, the rest of the message is not drawn", async () => {
   await received(say(" two"));
   const redrawn = vi.spyOn(chat.querySelector("arp-message") as unknown as { render(): unknown }, "render");
   await received(say(" three"));
@@ -39,7 +39,7 @@ test("W14 while only its text grows, nothing else of a message is looked at", as
   expect(redrawn).not.toHaveBeenCalled();
 });
 
-test("a tool between two texts stands between them, and the text after it grows", async () => {
+test("a tool call between two texts is drawn between them, and the text after it grows", async () => {
   await received(say(" two"));
   await received(of("tool_start", { payload: { tool: "search", args: "{}", call_id: "c" } }));
   await received(say(" three"));
@@ -47,7 +47,7 @@ test("a tool between two texts stands between them, and the text after it grows"
   await shows(/One two.*search.*three four/);
 });
 
-test("a text that is changed back to what it was shows that", async () => {
+test("a text that is changed back to an earlier text is drawn again", async () => {
   await received(say(" two"));
   await shows("One two");
   await received(
@@ -58,7 +58,7 @@ test("a text that is changed back to what it was shows that", async () => {
   await vi.waitFor(() => expect(shown()).toMatch(/One$/));
 });
 
-test("how it ends shows, whatever it was before", async () => {
+test("the end of a turn is drawn, whatever its state was before", async () => {
   await received(say(" two"));
   await received(of("commit", { final: true }), of("turn", { status: "cancelled" }));
   await shows("One two");

@@ -1,4 +1,4 @@
-/** The choice of agents, where an app has several; loaded by those that have. */
+/** The choice of agents. Loaded if the app has several. */
 
 import type { Wire } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
@@ -13,8 +13,10 @@ const name = freshId("agent");
 const adopt = adopter(css);
 
 /**
- * One radio button for each agent, with its description; `current` is the name of the one that is chosen, and
- * `root` the document or shadow root in which it stands.
+ * Return a radio button for each agent, with its description.
+ *
+ * @param root The document or shadow root around it, which gets the styles.
+ * @param current Name of the selected agent.
  */
 export function agentPicker(
   root: Node,

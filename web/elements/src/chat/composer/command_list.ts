@@ -1,4 +1,11 @@
-/** The list that opens while the text is a slash and the beginning of a command's name, or of one of its choices. */
+/**
+ * The list of commands above the message box.
+ *
+ * Theory of operation. The list is open while the text is the beginning of a command (`/mo`) or of one of its choices
+ * (`/model sm`), and the cursor is at the end. Enter and Tab insert the selected entry. Enter sends the text instead if
+ * a choice, or a command without choices, is typed in full: an insertion would change nothing, and the reader would
+ * have to press Enter twice.
+ */
 
 import type { Translator } from "@agent-rendering/core/strings";
 import { html, nothing } from "lit";
@@ -6,32 +13,32 @@ import { html, nothing } from "lit";
 import { icon } from "../icons.js";
 
 export interface Choice {
-  /** What follows the name of the command. */
+  /** Text after the name of the command. */
   readonly value: string;
   readonly label?: string;
   readonly description?: string;
-  /** Whether this is what holds now. */
+  /** Whether this choice is in effect now. */
   readonly current?: boolean;
 }
 
 export interface Command {
   readonly name: string;
   readonly description?: string;
-  /** What may follow the name. */
+  /** Description of the text that may follow the name. */
   readonly hint?: string | null;
-  /** What may follow it, where that is known. */
+  /** Texts that may follow the name, if they are known. */
   readonly choices?: readonly Choice[];
 }
 
 /** A line of the list. */
 interface Entry {
-  /** What stands in the box when it was picked. */
+  /** Text of the message box after this entry was picked. */
   readonly text: string;
   readonly code: string;
   readonly hint?: string | null | undefined;
   readonly detail: string;
   readonly isCurrent?: boolean | undefined;
-  /** It is a command without choices: typed in full it is whole. */
+  /** Whether it is a command without choices, which is complete when its name is typed. */
   readonly isWhole?: boolean;
 }
 
@@ -57,7 +64,7 @@ export class CommandList {
     return this.isOpen ? `${this.id}-${this.#active}` : null;
   }
 
-  /** Looks at the text and where the cursor is. */
+  /** Update the list for a text and the position of the cursor. */
   look(text: string, cursor: number): void {
     const found = cursor === text.length ? this.#entries(text.toLowerCase()) : [];
     if (found.length === 0 && this.#found.length === 0) return;
@@ -73,14 +80,14 @@ export class CommandList {
     this.#changed();
   }
 
-  /** Takes a key, if it is one of the list's; returns whether it was. */
+  /** Handle a key if it belongs to the open list. Return whether it did. */
   key(event: KeyboardEvent, pick: (text: string) => void): boolean {
     if (!this.isOpen) return false;
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     const chosen = this.#found[this.#active];
     if (event.key === "Enter" && chosen?.isWhole && chosen.code.toLowerCase() === this.#typed) {
       this.close();
-      return false; // it is sent
+      return false; // the command is complete: the message box sends it
     }
     if (step !== 0) {
       this.#active = (this.#active + step + this.#found.length) % this.#found.length;
@@ -103,7 +110,7 @@ export class CommandList {
           aria-selected=${at === this.#active ? "true" : "false"}
           aria-current=${isCurrent ? "true" : nothing}
           @pointerdown=${(event: Event) => {
-            event.preventDefault(); // the box keeps the focus
+            event.preventDefault(); // otherwise the message box loses the focus, which closes the list before the pick
             pick(text);
           }}
         >
@@ -114,7 +121,7 @@ export class CommandList {
     </ul>`;
   }
 
-  /** What a text may become: the names that begin with it, or behind a name the choices of that command. */
+  /** Return the entries for a text: the names that begin with it, or after a name the choices of that command. */
   #entries(typed: string): Entry[] {
     const [, name, gap, rest] = /^\/(\S*)(\s+)?(.*)$/.exec(typed) ?? [];
     if (name === undefined) return [];
@@ -132,7 +139,7 @@ export class CommandList {
     }
     const command = this.commands.find((command) => command.name.toLowerCase() === name);
     const fitting = (command?.choices ?? []).filter(({ value }) => value.toLowerCase().startsWith(rest as string));
-    if (fitting.some(({ value }) => value.toLowerCase() === rest)) return []; // it is typed: Enter sends it
+    if (fitting.some(({ value }) => value.toLowerCase() === rest)) return []; // typed in full: Enter sends it
     return fitting.map(({ value, label, description, current }) => {
       const detail = [label, description].filter(Boolean).join(" – ");
       return { text: `/${command?.name} ${value}`, code: value, detail, isCurrent: current };

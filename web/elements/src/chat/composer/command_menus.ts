@@ -1,4 +1,4 @@
-/** The commands with choices, as menus in the message box; loaded where there is such a command. */
+/** Menus for the commands with choices, in the message box. Loaded with the first such command. */
 
 import { html, nothing, type TemplateResult } from "lit";
 
@@ -11,10 +11,10 @@ import { adopter } from "../styles.js";
 const adopt = adopter(css);
 
 /**
- * A menu for each command with choices, on which the current one stands.
+ * Return a menu for each command with choices, labelled with the current choice.
  *
- * @param root The document or shadow root in which they stand.
- * @param give Gives a command, as if it had been typed.
+ * @param root The document or shadow root around them, which gets the styles.
+ * @param give Called with the text of a picked command, to send it as if it had been typed.
  */
 export function commandMenus(root: Node, commands: readonly Command[], give: (text: string) => void): TemplateResult {
   adopt(root);
@@ -26,8 +26,8 @@ export function commandMenus(root: Node, commands: readonly Command[], give: (te
       const items = choices.map(({ value, label, description: detail = "", current: checked = false }): MenuItem => {
         return { label: label || value, detail, checked, run: () => give(`/${name} ${value}`) };
       });
-      const said = [description || name, now].filter(Boolean).join(": ");
-      return html`<arp-menu .label=${said} .sign=${"forward"} .text=${now ?? name} .items=${items}></arp-menu>`;
+      const menuLabel = [description || name, now].filter(Boolean).join(": ");
+      return html`<arp-menu .label=${menuLabel} .sign=${"forward"} .text=${now ?? name} .items=${items}></arp-menu>`;
     })}
   </div>`;
 }

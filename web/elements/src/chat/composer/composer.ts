@@ -1,4 +1,10 @@
-/** `<arp-composer>`: the message box, with files, commands, sending and stopping. */
+/**
+ * `<arp-composer>`: the message box, with files, commands, sending and stopping.
+ *
+ * Theory of operation. The text is kept in the textarea, not in a property, so a redraw does not touch it; the element
+ * stores only whether there is text (`filled`). It reaches the conversation through `ComposerHost` alone. A key goes to
+ * the open list of commands first, and then to the message box.
+ */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 
@@ -11,13 +17,13 @@ import { icon } from "../icons.js";
 import { keyName } from "../keys.js";
 import { Picked } from "./picked.js";
 
-/** What the box asks of the conversation. */
+/** The conversation around the message box. */
 export interface ComposerHost {
   send(text: string, files: readonly File[]): void;
   stop(): void;
-  /** The last input, to edit it; empty if there is none. */
+  /** Return the text of the last input, to edit it; empty if there is none. */
   recall(): string;
-  /** The text is another one. */
+  /** Store the text as a draft. Called after each change. */
   drafted(text: string): void;
 }
 
@@ -45,17 +51,17 @@ export class ArpComposer extends ArpElement {
   declare context: ArpContext;
   declare commands: readonly Command[];
   declare placeholder: string;
-  /** Whether something runs that can be stopped. */
+  /** Whether a turn runs that can be stopped. */
   declare running: boolean;
-  /** Of one file. */
+  /** Largest size of one file, in bytes. */
   declare maxBytes: number;
   declare canAttach: boolean;
-  /** Input is off: what shows is a recording. */
+  /** Whether the conversation is a recording, which takes no input. */
   declare recording: boolean;
-  /** Also stops; `null` if no key does. */
+  /** Shortcut that stops the turn, shown at the stop button; `null` if there is none. */
   declare stopKey: string | null;
   declare protected filled: boolean;
-  /** Draws the commands with choices; loaded with the first one. */
+  /** Draws the menus of commands; loaded with the first command that has choices. */
   declare protected menus: typeof commandMenus | null;
   host: ComposerHost = NO_HOST;
   readonly #picked = new Picked(() => this.requestUpdate());
@@ -87,14 +93,14 @@ export class ArpComposer extends ArpElement {
     this.#written();
   }
 
-  /** Puts the cursor at the end of the text. */
+  /** Focus the message box, with the cursor at the end of the text. */
   override focus(): void {
     const box = this.#box;
     box?.focus();
     box?.setSelectionRange(box.value.length, box.value.length);
   }
 
-  /** Takes files, as if they had been picked; what is too big is reported. */
+  /** Attach files. A file that is too large is reported instead. */
   addFiles(files: Iterable<File>): void {
     const { t } = this.context;
     if (this.recording || !this.canAttach) return;
@@ -191,7 +197,7 @@ export class ArpComposer extends ArpElement {
 
   #stop(): void {
     this.host.stop();
-    this.focus(); // the button goes away, and the focus must not
+    this.focus(); // the stop button disappears, and the focus would be lost with it
   }
 
   #written(): void {
@@ -203,7 +209,7 @@ export class ArpComposer extends ArpElement {
   }
 
   #key = (event: KeyboardEvent): void => {
-    // While a word is composed Enter takes the word; Safari says so by the key code alone.
+    // While a word is composed, Enter accepts the word and must not send. Safari reports this only by key code 229.
     if (event.isComposing || event.keyCode === 229 || event.defaultPrevented) return;
     if (this.#list.key(event, (text) => this.#pick(text))) return;
     const isBare = !event.shiftKey && !event.altKey;
@@ -211,6 +217,7 @@ export class ArpComposer extends ArpElement {
       event.preventDefault();
       (event.target as HTMLTextAreaElement).form?.requestSubmit();
     } else if (event.key === "ArrowUp" && isBare && this.text === "") {
+      // Only in an empty box: elsewhere the key moves the cursor, and recalling would overwrite the text.
       const last = this.host.recall();
       if (last === "") return;
       event.preventDefault();
@@ -221,21 +228,21 @@ export class ArpComposer extends ArpElement {
 
   #pick(text: string): void {
     this.text = text;
-    if (!text.endsWith(" ")) this.#list.close(); // else its choices follow, if it has some
+    if (!text.endsWith(" ")) this.#list.close(); // after a space the list shows the choices of the command
     this.focus();
   }
 
   #paste = (event: ClipboardEvent): void => {
     const files = [...(event.clipboardData?.files ?? [])];
     if (files.length === 0 || !this.canAttach) return;
-    event.preventDefault();
+    event.preventDefault(); // otherwise the browser would also insert the name or the text of the file
     this.addFiles(files);
   };
 
   #chosen = (event: Event): void => {
     const input = event.target as HTMLInputElement;
     this.addFiles([...(input.files ?? [])]);
-    input.value = "";
+    input.value = ""; // otherwise picking the same file again would cause no `change` event
   };
 
   #remove(id: number): void {
@@ -250,7 +257,7 @@ function hasChoices(commands: readonly Command[]): boolean {
 
 const KNOWS_FITTING = typeof CSS !== "undefined" && CSS.supports("field-sizing", "content");
 
-/** Lets the box be as high as its text, where style sheets alone cannot. */
+/** Set the height of the box to that of its text, in browsers without `field-sizing`. */
 function fit(box: HTMLTextAreaElement): void {
   if (KNOWS_FITTING) return;
   box.style.height = "auto";

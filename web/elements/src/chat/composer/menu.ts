@@ -1,4 +1,4 @@
-/** `<arp-menu>`: a button that opens a list of things to do. Arrow keys move in it, Escape closes it. */
+/** `<arp-menu>`: a button that opens a menu. Arrow keys move in the menu, Escape closes it. */
 
 import { html, nothing, type TemplateResult } from "lit";
 
@@ -10,12 +10,12 @@ import { adopter } from "../styles.js";
 
 export interface MenuItem {
   readonly label: string;
-  /** More about it, in small letters. */
+  /** Additional description, in small letters. */
   readonly detail?: string;
   readonly icon?: IconName;
-  /** Of several that exclude each other; absent if it is none of such. */
+  /** Whether this one of several exclusive items is selected; absent for other items. */
   readonly checked?: boolean;
-  /** Begins a group with this name. */
+  /** Heading of a group that begins with this item. */
   readonly group?: string;
   run(): void;
 }
@@ -32,11 +32,11 @@ export class ArpMenu extends ArpElement {
     isOpen: { state: true },
   };
 
-  /** What the button says to screen readers. */
+  /** Name of the button for screen readers. */
   declare label: string;
   declare items: readonly MenuItem[];
   declare sign: IconName;
-  /** What is on the button besides the sign. */
+  /** Text on the button, beside the icon. */
   declare text: string;
   declare protected isOpen: boolean;
   readonly #id = freshId("menu");
@@ -109,7 +109,7 @@ export class ArpMenu extends ArpElement {
     this.#buttons[0]?.focus();
   };
 
-  /** Puts the list below the button, or above it where there is more room, inside of the window. */
+  /** Place the list inside the window, below the button, or above it if it does not fit below. */
   #place(): void {
     const list = this.#list as HTMLElement;
     const button = (this.querySelector("button") as HTMLElement).getBoundingClientRect();
@@ -134,7 +134,8 @@ export class ArpMenu extends ArpElement {
       event.preventDefault();
       buttons.at(to % buttons.length)?.focus();
     } else if (event.key === "Tab") this.#list?.hidePopover();
-    if (event.key === "Escape") event.stopPropagation(); // the popover closes itself, and nothing else
+    // The popover closes itself. Elsewhere in the chat, Escape would also stop the running turn.
+    if (event.key === "Escape") event.stopPropagation();
   };
 }
 

@@ -49,7 +49,7 @@ function bubble(
   const { t } = context;
   const { id, message, files, phase, error } = item;
   const discard = () => {
-    const given = client.discard(id);
+    const given = client.discard(id); // `null` if the server has accepted it meanwhile: nothing to edit then
     if (given)
       back(
         String(given.message.data.text ?? ""),

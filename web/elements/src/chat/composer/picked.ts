@@ -7,7 +7,7 @@ export interface PickedFile {
   readonly preview: string | null;
 }
 
-/** Largest file with a preview: the browser decodes the whole picture for it. */
+/** Largest file with a preview. The browser decodes the whole picture for the preview. */
 const MOST_PREVIEW_BYTES = 8 << 20;
 
 /** Return whether a file has a preview before it is uploaded. */
@@ -17,7 +17,7 @@ export function hasPreview({ type, size }: File): boolean {
 
 export class Picked {
   files: readonly PickedFile[] = [];
-  /** Why the last file was refused; `null` if it was not. */
+  /** Reason why the last file was refused; `null` if it was accepted. */
   problem: string | null = null;
   readonly #changed: () => void;
   #count = 0;

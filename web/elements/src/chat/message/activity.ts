@@ -1,7 +1,7 @@
 /**
- * What the agent did besides speaking: tools and thinking, folded. Whether a fold is open is the
- * user's: nothing here opens or closes it. How long something took is what the agent side says, else
- * it is known only where this page saw it begin.
+ * Activity of the agent: tool calls and thinking, each in a fold. Only the reader opens or closes a fold; a redraw
+ * never does. The duration of a step is the one that the agent side reports. Without a report, it is known only if this
+ * page has seen the step begin.
  */
 
 import type { ToolRun, TurnState } from "@agent-rendering/core";
@@ -18,12 +18,12 @@ import { sentence } from "../../base/wrong.js";
 export class Activity {
   readonly #spans = new StepSpans();
 
-  /** Records what began and what ended. */
+  /** Record which steps of a turn have begun or ended. */
   look(turn: TurnState): void {
     this.#spans.record(turn);
   }
 
-  /** A group of steps; a single one is alone. */
+  /** Return a group of steps. `isOpen` is true for the last block of a running turn: its last step may still run. */
   draw(steps: readonly Step[], turn: TurnState, context: ArpContext, isOpen: boolean): TemplateResult {
     const items = repeat(
       steps,
@@ -40,10 +40,11 @@ export class Activity {
   }
 
   #tool(run: ToolRun, key: string, turn: TurnState, context: ArpContext): TemplateResult {
-    void import("./tool_detail.js").catch(() => undefined); // tried again with the next one
+    void import("./tool_detail.js").catch(() => undefined); // tried again with the next step
     const { tool, ok, error } = run;
     const { t } = context;
     const name = visible(tool);
+    // A turn that ended without a result of the tool was interrupted. Otherwise its spinner would turn for ever.
     const state = ok === null ? (turn.final ? "interrupted" : "running") : ok ? "done" : "failed";
     const words = { running: "active", done: "done", failed: "failed", interrupted: "interrupted" } as const;
     return html`<details class="arp-step" data-state=${state}>
@@ -77,7 +78,7 @@ export class Activity {
   }
 }
 
-/** How far a tool is: what it says, and a bar if that can be measured. It is in no live region. */
+/** Return the progress of a tool: its text, and a bar if the total is known. Screen readers do not announce it. */
 function progressOf({ tool, progress }: ToolRun, { t }: ArpContext): unknown {
   if (!progress) return nothing;
   const { done, total } = progress;

@@ -1,8 +1,13 @@
-/** Puts a message on the clipboard, as Markdown and as rich text; by a selection where there is no clipboard. */
+/**
+ * Copy a message as Markdown and as rich text.
+ *
+ * There are three attempts, because each may be missing or refused: the clipboard with both formats, the clipboard with
+ * text only, and the old command `copy` with a selection, which also works without a secure context.
+ */
 
 import { isTextPart, type TurnState } from "@agent-rendering/core";
 
-/** Copies the answer of a turn; returns whether it worked. `drawn` is where it shows. */
+/** Copy the answer of a turn, whose elements are `drawn`. Return whether it worked. */
 export async function copyMessage(turn: TurnState, drawn: readonly Element[]): Promise<boolean> {
   const markdown = await markdownOf(turn);
   try {
@@ -17,7 +22,7 @@ export async function copyMessage(turn: TurnState, drawn: readonly Element[]): P
   }
 }
 
-/** Copies a text; returns whether it worked. Without a secure context by the old command. */
+/** Copy a text. Return whether it worked. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -39,7 +44,7 @@ function copySelected(text: string): boolean {
   try {
     done = document.execCommand("copy");
   } catch {
-    // Refused: the caller says so.
+    // Refused: the caller reports it.
   }
   box.remove();
   active?.focus();
@@ -53,12 +58,13 @@ async function markdownOf({ id, output }: TurnState): Promise<string> {
     .join("\n\n");
 }
 
-/** What shows, as HTML that others can paste: without what is there to be pressed. */
+/** Return drawn elements as HTML for other programs, without buttons and other controls. */
 function richText(drawn: readonly Element[]): string {
   return drawn
     .map((element) => {
       const copy = element.cloneNode(true) as Element;
-      for (const mark of copy.querySelectorAll("arp-cite")) mark.replaceWith(mark.textContent ?? ""); // it leads nowhere else
+      // The link of a citation works only on this page.
+      for (const mark of copy.querySelectorAll("arp-cite")) mark.replaceWith(mark.textContent ?? "");
       for (const part of copy.querySelectorAll(
         "button, input, svg, details.arp-menu, .arp-activity, .arp-initials, .arp-hidden, .arp-doing",
       ))

@@ -1,23 +1,25 @@
-/** What a turn says, as it shows, in lines: for those who have it read aloud. */
+/** The text of a turn as it is drawn, in lines, for screen readers. */
 
 import type { TurnState } from "@agent-rendering/core";
 
 import type { ArpProse } from "../../markdown/prose.js";
 import { plainTextOf } from "@agent-rendering/core/timeline";
 
+/** Time between two looks whether the prose is drawn. */
 const LOOK_MS = 100;
+/** Number of looks after which the text is read as far as it is drawn. */
 const MOST_LOOKS = 20;
 
-/** Elements within a line; every other element begins a line of its own, and ends it. */
+/** Elements within a line. Every other element begins and ends a line. */
 const INLINE = new Set(
   "a abbr arp-cite arp-math b bdi bdo cite code del dfn em i img ins kbd label mark math q s samp small span strong sub sup u var".split(
     " ",
   ),
 );
-/** What has no words, or words for who presses it. */
+/** Elements without text, and controls, whose text is not part of the answer. */
 const SILENT = "[aria-hidden=true], [hidden], [popover], .arp-tools, .arp-code-head, button, svg, style, script";
 
-/** The text of a turn's prose, with the names of its authors, once it is drawn: long ones are drawn over several frames. */
+/** Return the prose of a turn and the names of its authors, once it is drawn. Long prose takes several frames. */
 export async function drawnText(chat: Element, turn: TurnState): Promise<string[]> {
   const place = `arp-message[data-turn="${CSS.escape(turn.id)}"]`;
   let said: Element[] = [];
@@ -27,6 +29,7 @@ export async function drawnText(chat: Element, turn: TurnState): Promise<string[
     if (said.every((one) => !(one as Partial<ArpProse>).busy)) break;
   }
   const lines = linesOf(said);
+  // If nothing is drawn (the code of the message failed to load), the text of the turn is read instead.
   return lines.length > 0
     ? lines
     : plainTextOf(turn)
@@ -34,7 +37,7 @@ export async function drawnText(chat: Element, turn: TurnState): Promise<string[
         .filter((line) => line.trim() !== "");
 }
 
-/** The text of elements as lines: a block each, with cells of a table apart from each other. */
+/** Return the text of elements as lines, one for each block. Cells of a table row are separated by semicolons. */
 export function linesOf(elements: Iterable<Element>): string[] {
   const lines = [""];
   const write = (text: string) => (lines[lines.length - 1] += text);

@@ -1,4 +1,4 @@
-/** `<arp-elapsed>`: how long something takes, once a second, without an announcement. */
+/** `<arp-elapsed>`: a duration that counts up once a second. Screen readers skip it. */
 
 import type { Translator } from "@agent-rendering/core/strings";
 import { nothing } from "lit";
@@ -7,14 +7,15 @@ import { ArpElement, define } from "../../base/element.js";
 import { clockText } from "../clock.js";
 
 const SHOWN_FROM_MS = 1000;
-/** Nobody reads 340 seconds: from here on as a clock shows it. */
+/** Duration from which the format is that of a clock: "340 seconds" is hard to read. */
 const CLOCK_FROM_MS = 60_000;
 
 export class ArpElapsed extends ArpElement {
   static override properties = { since: { attribute: false }, until: { attribute: false }, t: { attribute: false } };
 
+  /** Start, in ms: since the epoch while the step runs; 0 if only the duration is known. */
   declare since: number;
-  /** `null` while it continues. */
+  /** End, in ms from the same origin; `null` while the step runs. */
   declare until: number | null;
   declare t: Translator;
   #timer: ReturnType<typeof setInterval> | null = null;

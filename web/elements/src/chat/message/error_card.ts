@@ -1,4 +1,4 @@
-/** What went wrong, in one quiet card, with a way to continue; under `arp serve --debug` also where, folded away. */
+/** The error of a turn, in a card with a button to try again. Under `arp serve --debug` it has details in a fold. */
 
 import { html, nothing, type TemplateResult } from "lit";
 
@@ -9,7 +9,7 @@ import { wrong } from "../../base/wrong.js";
 import { icon } from "../icons.js";
 import type { Block } from "@agent-rendering/core/timeline";
 
-/** The card; `retry` asks again, unless the error is no failure of the turn but a hint for the agent's author. */
+/** Return the card. `retry` runs the turn again; a hint for the author of the agent (`debug`) has no such button. */
 export function errorCard(
   { error, details }: Extract<Block, { kind: "error" }>,
   context: ArpContext,

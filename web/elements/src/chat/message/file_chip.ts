@@ -1,4 +1,4 @@
-/** A file by its name, its size and a picture of its kind. */
+/** A file as a chip: an icon or a preview, the name and the size. */
 
 import type { Translator } from "@agent-rendering/core/strings";
 import { html, nothing, type TemplateResult } from "lit";
@@ -8,7 +8,7 @@ import { visible } from "../../base/values.js";
 
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
 
-/** A size as people read it: 78 bytes, 3.4 kB. */
+/** Return a size for readers, such as "78 bytes" or "3.4 kB". */
 export function sizeText(bytes: number, t: Translator): string {
   let size = Number.isFinite(bytes) ? bytes : 0;
   let unit = 0;
@@ -25,7 +25,7 @@ export function sizeText(bytes: number, t: Translator): string {
   });
 }
 
-/** The chip; `preview` is an address of a small picture of it. */
+/** Return the chip. `preview` is the address of a small picture; `null` shows an icon. */
 export function fileChip(
   { name, size, type }: { readonly name: string; readonly size: number; readonly type: string },
   t: Translator,

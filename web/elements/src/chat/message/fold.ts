@@ -1,4 +1,4 @@
-/** `<arp-fold>`: a long text of the reader, of which the beginning shows until they want all of it. */
+/** `<arp-fold>`: a long text of the reader. Only its beginning is visible until the reader opens it. */
 
 import type { Translator } from "@agent-rendering/core/strings";
 import { html } from "lit";
@@ -6,10 +6,10 @@ import { html } from "lit";
 import { createContext } from "../../base/context.js";
 import { ArpElement, define } from "../../base/element.js";
 
-/** A message of so many lines, or characters, fills most of a view. */
+/** Largest text that is not folded. It fills most of a view. */
 const [MOST_LINES, MOST_CHARACTERS] = [24, 4000];
 
-/** Whether a text is folded. */
+/** Return whether a text is long enough to be folded. */
 export function isLong(text: string): boolean {
   return text.length > MOST_CHARACTERS || linesOf(text) > MOST_LINES;
 }
@@ -20,7 +20,7 @@ function linesOf(text: string): number {
   return lines;
 }
 
-/** All of the text is in the page, so that it is found, copied and printed. */
+/** The whole text is in the document also while it is folded, so it can be found, copied and printed. */
 export class ArpFold extends ArpElement {
   static override properties = { text: { attribute: false }, t: { attribute: false }, isOpen: { state: true } };
 

@@ -1,4 +1,4 @@
-/** What the user said or did, as a bubble. */
+/** An input of the reader as a bubble. */
 
 import { fileAddress, type FileRef, type Json, type JsonObject, type Wire } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
@@ -9,7 +9,7 @@ import { fileChip } from "./file_chip.js";
 import "./fold.js";
 import { isLong } from "./fold.js";
 
-/** The bubble of an input: its text and files, or what was chosen or filled in. */
+/** Return the bubble of an input: its text and files, or the choice or form fields that were sent. */
 export function inputBubble(input: Pick<Wire.InputEcho, "input_type" | "data">, context: ArpContext): TemplateResult {
   const { data } = input;
   const text = textOf(input, context);
@@ -28,10 +28,10 @@ export function inputBubble(input: Pick<Wire.InputEcho, "input_type" | "data">, 
     }`;
 }
 
-/** Pictures that a server shows as pictures; it looks at their content. */
+/** Types that the server delivers as pictures, after it has checked the content. */
 const PICTURE = /^image\/(?:png|jpeg|gif|webp)$/;
 
-/** A file that was sent: a picture shows, where this page may load it; another file is named. */
+/** Return a sent file: a picture if this page may load it, otherwise a chip. */
 function sentFile(file: FileRef, context: ArpContext): TemplateResult {
   const { client, t } = context;
   const [name, mime] = [String(file.name), String(file.mime)];
@@ -48,7 +48,7 @@ function sentFile(file: FileRef, context: ArpContext): TemplateResult {
   return html`<li>${fileChip({ name, size: Number(file.size), type: mime }, t)}</li>`;
 }
 
-/** Whether an address belongs to the server of this page; a picture from there needs no consent. */
+/** Return whether an address belongs to the server of this page. A picture from there needs no consent. */
 function isOfThisServer(address: string): boolean {
   return new URL(address).origin === new URL(document.baseURI).origin;
 }

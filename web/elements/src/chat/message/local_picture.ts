@@ -1,4 +1,4 @@
-/** `<arp-local-picture>`: a picture that is being sent, from the reader's own disk. */
+/** `<arp-local-picture>`: a picture from the reader's disk, while it is being sent. */
 
 import { html } from "lit";
 
@@ -9,7 +9,7 @@ export class ArpLocalPicture extends ArpElement {
   static override properties = { file: { attribute: false } };
 
   declare file: File | null;
-  /** Keeps the file in memory until it is released. */
+  /** Address of the file. It keeps the file in memory until it is revoked. */
   #address: string | null = null;
 
   constructor() {
@@ -19,7 +19,7 @@ export class ArpLocalPicture extends ArpElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.requestUpdate();
+    this.requestUpdate(); // a move has revoked the address
   }
 
   override disconnectedCallback(): void {

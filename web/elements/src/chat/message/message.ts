@@ -1,6 +1,10 @@
 /**
- * `<arp-message>`: one turn, in the order in which it happened. It redraws when the turn is another
- * object; what is inside keeps its nodes, its focus and whether it is open.
+ * `<arp-message>`: one turn, in the order in which it happened.
+ *
+ * Theory of operation. A turn is an immutable object; the message redraws when it gets another one. Sections and blocks
+ * are keyed, so their elements keep the focus and stay open or closed. Most changes of a running turn only append to
+ * its last text. `shouldUpdate` detects these and gives the text directly to the prose element (`#growing`), without
+ * drawing the rest of the turn.
  */
 
 import type { ArpClient, TurnState, Wire } from "@agent-rendering/core";
@@ -34,24 +38,24 @@ import { visible } from "../../base/values.js";
 import { picture } from "../status/welcome.js";
 
 const BARE = createContext();
-/** No answer has begun yet. */
+/** Whether no answer has begun on this page. The first one warms up the drawing of prose in its message. */
 let isCold = true;
 
-/** What a message lets the user do with it; what is absent is not offered. */
+/** Actions that a message offers. An absent action is not offered. */
 export interface MessageActions {
-  /** Sends the same again, as another version of the answer. */
+  /** Send the same input again, for another version of the answer. */
   regenerate?(turn: TurnState): void;
-  /** Sends something else instead of the input. */
+  /** Replace the input by another text. */
   edit?(turn: TurnState, text: string): void;
-  /** Removes a turn from the queue. */
+  /** Remove a turn from the queue. */
   leave?(turn: TurnState): void;
-  /** Moves a turn to the front of the queue. */
+  /** Move a turn to the front of the queue. */
   promote?(turn: TurnState): void;
-  /** Where the reader's ratings of answers are kept; absent: nobody is asked for one. */
+  /** Storage of the reader's ratings of answers. If absent, the message has no rating buttons. */
   readonly feedback?: FeedbackSource;
-  /** Resumes the queue, which is paused since a turn failed. */
+  /** Resume the queue, which is paused because a turn failed. */
   goOn?(): void;
-  /** The versions of this turn, and which one shows; `null` if there is only one. */
+  /** Return the number of the displayed version and the count of versions; `null` if there is only one. */
   versions?(turn: TurnState): { readonly number: number; readonly count: number; go(step: -1 | 1): void } | null;
 }
 
@@ -72,20 +76,21 @@ export class ArpMessage extends ArpElement {
   declare client: ArpClient | null;
   declare context: ArpContext;
   declare actions: MessageActions;
-  /** Nothing can be answered or done. */
+  /** Whether the message offers no answers and no actions. */
   declare readonly: boolean;
-  /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
+  /** Picture beside the agent's answers: an address on this page's own server, or a short text. */
   declare avatar: string;
-  /** Whether uses of tools and thinking show. */
+  /** Whether tool calls and thinking are shown. */
   declare activity: boolean;
   declare protected copied: "yes" | "no" | null;
   declare protected editing: string | null;
   readonly #activity = new Activity();
   readonly #citations = new Citations();
-  /** The text that is being written. */
+  /** Element of the last text, while it is being written. */
   #growing: ArpProse | null = null;
-  /** The context of what is complete, and of what is still being written. */
+  /** Context of blocks that are complete. */
   #completeContext: ArpContext = BARE;
+  /** Context of blocks that are still being written. */
   #streaming: ArpContext = BARE;
 
   constructor() {
@@ -105,11 +110,12 @@ export class ArpMessage extends ArpElement {
     this.classList.add("arp-message");
   }
 
-  /** What only grows at the end of its last text is handed to the prose there: nothing else has to be looked at. */
+  /** Return whether to redraw. If text was only appended, give it to the prose element instead. */
   protected override shouldUpdate(changed: PropertyValues): boolean {
     const { turn } = this;
     const prose = this.#growing;
     const last = turn?.output.at(-1);
+    // Any other change of the turn, or of another property, needs a redraw. Without one the message would be outdated.
     if (
       prose === null ||
       changed.size > 1 ||
@@ -167,7 +173,7 @@ export class ArpMessage extends ArpElement {
     const { t } = this.context;
     if (section.kind === "said") return this.#inputOf(turn, section.input, section.first);
     const { author } = section;
-    const avatar = author === null ? this.avatar : ""; // it is the agent's own
+    const avatar = author === null ? this.avatar : ""; // the avatar is the agent's; other authors have initials
     const who = t("saidBy", { name: author === null ? t("agent") : visible(author) });
     return html`<article class=${avatar ? "arp-reply arp-with-avatar" : "arp-reply"} aria-label=${who}>
       ${author === null ? html`<h2 class="arp-hidden">${who}</h2>` : authorLine(author)}
@@ -186,6 +192,7 @@ export class ArpMessage extends ArpElement {
         if (this.context.registry?.has("markdown")) return this.#ownProse(block);
         return html`<arp-prose .text=${live(block.text)} .streaming=${isOpen} .context=${isOpen ? this.#streaming : this.#completeContext}></arp-prose>`;
       case "component":
+        // The request is answered in its card beside the message box. Drawn here too, it could be answered twice.
         if (turn.permissions.some(({ component }) => component === block.component.id))
           return permissionNote(block.component, this.context);
         return renderComponent(block.component, turn.final ? this.#completeContext : this.#streaming);
@@ -196,7 +203,7 @@ export class ArpMessage extends ArpElement {
     }
   }
 
-  /** Text as the application draws it. */
+  /** Return a text drawn by the application's own `markdown` component. */
   #ownProse({ key, text }: { readonly key: string; readonly text: string }): unknown {
     const id = `${this.turn?.id}/${key}`;
     return renderComponent({ id, type: "markdown", props: { content: text } }, this.context);
@@ -231,7 +238,7 @@ export class ArpMessage extends ArpElement {
     </article>`;
   }
 
-  /** The actions of a queued turn. */
+  /** Return the actions on a queued turn. */
   #inLine(turn: TurnState): unknown {
     const { t } = this.context;
     const { leave, promote, goOn } = this.actions;
@@ -274,9 +281,9 @@ export class ArpMessage extends ArpElement {
       if (box.value.trim() !== "") this.actions.edit?.(turn, box.value);
     };
     const key = (event: KeyboardEvent) => {
-      if (event.isComposing || event.keyCode === 229) return;
+      if (event.isComposing || event.keyCode === 229) return; // Enter accepts the composed word (229: Safari)
       if (event.key === "Escape") {
-        event.stopPropagation();
+        event.stopPropagation(); // elsewhere in the chat, Escape stops the running turn
         this.#close();
       } else if (event.key === "Enter" && !event.shiftKey) {
         event.preventDefault();
@@ -316,7 +323,7 @@ export class ArpMessage extends ArpElement {
     return html`<p class="arp-typing" aria-hidden="true"><span></span><span></span><span></span></p>`;
   }
 
-  /** How the turn ended, if not well; or that it was cut off, and its question is open. */
+  /** Return how the turn ended, if it did not complete. A turn that a crash ended may still have an open question. */
   #ending({ status, errors, final }: TurnState): unknown {
     const { t } = this.context;
     if (status === "waiting" && final) return html`<p class="arp-ending">${t("yourTurn")}</p>`;
@@ -372,7 +379,7 @@ export class ArpMessage extends ArpElement {
   }
 }
 
-/** Where a turn is in the queue: the next one is queued, and that is all. */
+/** Return the position of a turn in the queue. The next turn has no number. */
 function queueText({ position, paused }: TurnState, t: Translate): string {
   const place = position != null && position > 1 ? t("inLine", { position }) : t("inQueue");
   return paused ? `${place} · ${t("linePaused")}` : place;

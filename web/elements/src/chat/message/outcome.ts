@@ -1,10 +1,10 @@
-/** What is announced when a turn is over, and when a connection is there. */
+/** What to announce at the end of a turn, and what to do when a connection is open. */
 
 import type { ArpClient, TurnState } from "@agent-rendering/core";
 
 import type { Translate } from "../../base/context.js";
 
-/** How a turn ended, in a line; after a failure also whether the queue is paused. */
+/** Return a line about how a turn ended; after a failure, it also says whether the queue is paused. */
 export function endLine({ status }: TurnState, { store }: ArpClient, t: Translate): string {
   if (status === "completed") return t("answerComplete");
   if (status === "cancelled") return t("stopped");
@@ -12,7 +12,7 @@ export function endLine({ status }: TurnState, { store }: ArpClient, t: Translat
   return isPaused ? `${t("failed")}. ${t("linePaused")}` : t("failed");
 }
 
-/** On the server's own page: pictures and links take no token along, so they want a cookie. */
+/** Get the cookie for files, on a page of the same server. Pictures and links of the page cannot send a token. */
 export async function openFiles({ address, sessions }: ArpClient): Promise<void> {
   if (new URL(address.base).origin === location.origin) await sessions.openFiles().catch(() => undefined);
 }

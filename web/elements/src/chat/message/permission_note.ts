@@ -1,4 +1,4 @@
-/** In the conversation a permission question is one line: it is asked and answered beside the message box. */
+/** A permission request in the conversation: one line with its state. It is answered in its card at the message box. */
 
 import { questionState, type Component } from "@agent-rendering/core";
 import { html, type TemplateResult } from "lit";

@@ -1,4 +1,4 @@
-/** `<arp-rating>`: what the reader thinks of an answer: a thumb, and then a comment who wants. Loaded where feedback is taken. */
+/** `<arp-rating>`: the reader's rating of an answer, with an optional comment. Loaded if the chat has feedback. */
 
 import { html, nothing, type PropertyValues } from "lit";
 
@@ -9,18 +9,18 @@ import { visible } from "../../base/values.js";
 import { icon } from "../icons.js";
 
 export interface Rating {
-  /** `none`: it was taken back. */
+  /** `none` means that there is no rating, or that it was withdrawn. */
   readonly rating: "up" | "down" | "none";
   readonly comment?: string;
 }
 
-/** Where ratings are kept. */
+/** Storage of ratings. */
 export interface FeedbackSource {
-  /** The rating of a turn; `null`: there is none. */
+  /** Return the rating of a turn; `null` if there is none. */
   of(turnId: string): Promise<Rating | null>;
-  /** Keeps a rating in place of the one before, whose comment ends too. It fails if the server does not take it. */
+  /** Replace the rating of a turn and its comment. Rejects if the rating was not stored. */
   give(turnId: string, rating: Rating): Promise<void>;
-  /** Calls a listener when ratings may be others; returns what ends that. Absent: each is read once. */
+  /** Call a listener when ratings may have changed; return a function that stops it. If absent, each is read once. */
   watch?(listener: () => void): () => void;
 }
 
@@ -40,10 +40,11 @@ export class ArpRating extends ArpElement {
   declare source: FeedbackSource | null;
   declare context: ArpContext;
   declare protected given: Rating;
-  /** Whether there is a box for a comment. */
+  /** Whether the field for a comment is open. */
   declare protected asks: boolean;
-  readonly #changes = new CellController(this, () => this.asks || void this.#read()); // what somebody is writing stays
-  /** Counts what was asked and given: an answer that is older than the newest of these says nothing. */
+  // While the field is open nothing is read: a comment that is being written must stay.
+  readonly #changes = new CellController(this, () => this.asks || void this.#read());
+  /** Number of the newest read or change. The results of older ones are outdated and ignored. */
   #newest = 0;
 
   constructor() {
@@ -74,7 +75,7 @@ export class ArpRating extends ArpElement {
       const found = await this.source?.of(this.turnId);
       if (asked === this.#newest) this.given = found ?? NONE;
     } catch {
-      // What is known stays.
+      // The known rating stays.
     }
   }
 
@@ -87,7 +88,7 @@ export class ArpRating extends ArpElement {
     return html`${thumb("up", t("rateUp"))}${thumb("down", t("rateDown"))}${this.asks ? this.#box() : this.#comment()}`;
   }
 
-  /** The comment, which opens the box; or what opens it for a first one. */
+  /** Return a button that opens the field: with the comment, or for a first comment. */
   #comment(): unknown {
     const { t } = this.context;
     const { rating, comment = "" } = this.given;
@@ -109,7 +110,7 @@ export class ArpRating extends ArpElement {
     </form>`;
   }
 
-  /** Escape closes the box and nothing else: it would stop a turn. */
+  /** Close the field with Escape. Elsewhere in the chat, Escape stops the running turn. */
   #key(event: KeyboardEvent): void {
     if (event.key !== "Escape" || event.isComposing) return;
     event.stopPropagation();
@@ -118,7 +119,7 @@ export class ArpRating extends ArpElement {
     void this.#focus("button:not([aria-pressed])");
   }
 
-  /** Opens the box with the newest comment, and the cursor at its end. */
+  /** Open the field with the newest comment, and the cursor at the end. */
   async #open(): Promise<void> {
     await this.#read();
     this.asks = this.given.rating !== "none";
@@ -133,7 +134,7 @@ export class ArpRating extends ArpElement {
     return found;
   }
 
-  /** Takes a thumb, or takes it back. The other thumb keeps the comment, in a box where it can be changed. */
+  /** Give a thumb; the same thumb again withdraws it. The other thumb keeps the comment and opens it for a change. */
   async #rate(rating: "up" | "down"): Promise<void> {
     const { comment } = this.given;
     const next = this.given.rating === rating ? NONE : { rating, ...(comment && { comment }) };
@@ -149,7 +150,7 @@ export class ArpRating extends ArpElement {
     await this.#say(typeof comment === "string" ? comment.trim() : "");
   }
 
-  /** Keeps a comment; an empty one removes what is there. */
+  /** Store a comment; an empty one removes the comment. */
   async #say(comment: string): Promise<void> {
     const { rating, comment: before = "" } = this.given;
     if (comment !== before && !(await this.#give({ rating, ...(comment && { comment }) }))) return;
@@ -164,7 +165,7 @@ export class ArpRating extends ArpElement {
     try {
       await this.source?.give(this.turnId, rating);
     } catch {
-      if (given === this.#newest) this.given = before;
+      if (given === this.#newest) this.given = before; // a newer change must not be reverted
       this.context.announce(this.context.t("rateFailed"));
       return false;
     }

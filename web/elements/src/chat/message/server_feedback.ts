@@ -1,4 +1,4 @@
-/** What readers think of answers, kept by the server as facts of their turns. Source: http.md, "feedback". */
+/** Ratings of answers, stored by the server as facts of the turns. Source: http.md, "feedback". */
 
 import type { ArpClient } from "@agent-rendering/core";
 
@@ -7,9 +7,9 @@ import type { FeedbackSource, Rating } from "./rating.js";
 type Ratings = { readonly [turn: string]: Rating };
 
 /**
- * Keeps the feedback on the session that a client shows. Another screen may change it, which nobody
- * reports: it is read again when the reader comes back to this page. A stream for each tab would cost
- * one of the six connections that a browser has to a server.
+ * Return a source that stores ratings of the session that a client shows. Changes by other screens are not reported, so
+ * the ratings are read again when the reader returns to this page. A stream for each tab would cost one of the six
+ * connections that a browser has to a server.
  */
 export function serverFeedback(client: ArpClient): FeedbackSource {
   let known: { readonly session: string; readonly ratings: Promise<Ratings> } | null = null;
@@ -31,7 +31,7 @@ export function serverFeedback(client: ArpClient): FeedbackSource {
       if (known?.session !== session) known = { session, ratings: ask(session) };
       const { ratings } = known;
       ratings.catch(() => {
-        if (known?.ratings === ratings) known = null; // the next one asks again
+        if (known?.ratings === ratings) known = null; // the next call requests them again
       });
       return (await ratings)[turnId] ?? null;
     },

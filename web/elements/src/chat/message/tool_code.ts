@@ -1,8 +1,8 @@
-/** Which texts among a tool's arguments are code, and in which language. */
+/** Detection of code among the arguments of a tool, and of its language. */
 
 import type { JsonObject } from "@agent-rendering/core";
 
-/** What a key says of its text. */
+/** Languages by the name of the argument. */
 const LANGUAGES = new Map([
   ["sql", "sql"],
   ["python", "python"],
@@ -12,15 +12,15 @@ const LANGUAGES = new Map([
   ["cmd", "bash"],
   ["json", "json"],
 ]);
-/** Keys of code whose language something else says. */
+/** Names of arguments with code in a language that another argument or the name of the tool gives. */
 const CODE = new Set(["code", "script", "source", "snippet"]);
-/** Keys of what is code only if it looks like some: `query` may be words to search for. */
+/** Beginning of a SQL statement. An argument such as `query` is code only if it looks so: it may be search words. */
 const STATEMENT = /^\s*(?:select|insert\s+into|update|delete\s+from|with|create|alter|drop|merge|explain)\b[^]*\s/i;
 
 /**
- * The language of a text, empty if there is none to be named; `null` for a text that is no code.
+ * Return the language of a text; empty for code in an unknown language, `null` for a text that is not code.
  *
- * @param siblings The arguments among which it stands: `language` names the one of `code`.
+ * @param siblings The other arguments of the call. Their `language` or `lang` is the language of `code`.
  */
 export function codeLanguage(name: string, content: string, siblings: JsonObject, tool: string): string | null {
   if (content === "") return null;

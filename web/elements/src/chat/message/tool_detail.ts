@@ -1,6 +1,6 @@
 /**
- * `<arp-tool-detail>`: what a tool was called with and what it returned, laid out for people. Loaded with
- * the first use of a tool. All of it is text of others: it is drawn as text in which nothing deceives.
+ * `<arp-tool-detail>`: the arguments and the result of a tool call, formatted for readers. Loaded with the first tool
+ * call. None of it is trusted: it is drawn as text, with deceptive characters made visible.
  */
 
 import { parseJson, type Json, type JsonObject, type ToolRun } from "@agent-rendering/core";
@@ -16,15 +16,15 @@ import "./message_styles.js";
 import { codeLanguage } from "./tool_code.js";
 
 const BARE = createContext();
-/** Objects with more entries are shown as JSON: a row for each would hold the page up. */
+/** Objects with more entries are shown as JSON, because a row for each would block the page. */
 const MOST_ENTRIES = 60;
-/** Wider lists of objects are shown as JSON: nobody reads such a table. */
+/** Lists of objects with more columns are shown as JSON, because such a table is unreadable. */
 const MOST_COLUMNS = 8;
-/** Longer texts are below their name, in a place that scrolls. */
+/** Longer texts are shown below their name, in a box that scrolls. */
 const LONGEST_LINE = 500;
-/** Code within objects is laid out down to this depth. */
+/** Depth down to which nested objects are laid out to show code. */
 const DEEPEST = 4;
-/** Deeper than this JSON is shown as it came: its indents alone would fill the memory. */
+/** Deeper JSON is shown without formatting, because its indents alone would fill the memory. */
 const DEEPEST_JSON = 100;
 
 export class ArpToolDetail extends ArpElement {
@@ -54,11 +54,11 @@ export class ArpToolDetail extends ArpElement {
   }
 }
 
-/** Lays out values of one use of a tool. */
+/** Formats the arguments or the result of one tool call. */
 class Drawing {
   readonly #tool: string;
   readonly #context: ArpContext;
-  /** Whether it is what a tool printed, which is read as a terminal does; what it is called with is shown as it is. */
+  /** Whether it is output, whose control codes are applied as in a terminal. Arguments are shown as they are. */
   readonly #isOutput: boolean;
 
   constructor(tool: string, context: ArpContext, isOutput: boolean) {
@@ -67,7 +67,7 @@ class Drawing {
     this.#isOutput = isOutput;
   }
 
-  /** Arguments or a result: JSON laid out, any other text as it is; nothing for what is empty. */
+  /** Return arguments or a result: formatted JSON, or other text as it is; nothing if it is empty. */
   given(given: string, label: string): unknown {
     const content = text(given);
     let value: Json;
@@ -110,7 +110,7 @@ class Drawing {
     return row(label, isLaidOut ? this.#entries(value, depth + 1) : this.#json(value, label), "block");
   }
 
-  /** A list of objects without anything in them as a table; `null` for any other list. */
+  /** Return a list of flat objects as a table; `null` for any other list. */
   #rowsOf(list: readonly Json[]): TemplateResult | null {
     const rows = list.filter(isObject);
     const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
@@ -143,7 +143,7 @@ class Drawing {
   }
 }
 
-/** Whether lists and objects are in each other on more levels than these. */
+/** Return whether lists and objects are nested in more than `levels` levels. */
 function isDeeper(value: Json, levels: number): boolean {
   return (
     typeof value === "object" &&
@@ -152,7 +152,7 @@ function isDeeper(value: Json, levels: number): boolean {
   );
 }
 
-/** A name and its value: beside it, below it, or as code, which says its name itself. */
+/** Return a name with its value beside it (`line`), below it (`block`), or as `code`, which shows the name itself. */
 function row(label: string, shown: TemplateResult, kind: "line" | "block" | "code" = "line"): TemplateResult {
   return html`<div data-kind=${kind}>
     <dt class=${kind === "code" ? "arp-hidden" : ""}><code dir="auto">${label}</code></dt>
@@ -164,7 +164,7 @@ function isSmall(value: JsonObject | readonly Json[]): boolean {
   return Object.keys(value).length <= MOST_ENTRIES;
 }
 
-/** Whether a text of several lines is anywhere in it, which JSON would write on one. */
+/** Return whether a value contains a text of several lines. JSON would put such a text on one line. */
 function holdsLines(value: Json): boolean {
   if (typeof value === "string") return value.includes("\n");
   return typeof value === "object" && value !== null && Object.values(value).some(holdsLines);

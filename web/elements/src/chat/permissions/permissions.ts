@@ -1,9 +1,11 @@
 /**
  * `<arp-permissions>`: permission requests of tools, as cards beside the message box.
  *
- * The server says which components ask for permission, apart from the components, so a component that an agent shows
- * cannot pass for such a card. Nothing is allowed by accident: no button has the focus by itself, Escape allows
- * nothing, and a card takes the focus only if the reader is not writing.
+ * Theory of operation. The server lists the permission requests apart from the components, so an agent cannot imitate
+ * such a card with a component. `PermissionRequests` (core) holds the requests, edited inputs and faults; this element
+ * draws them. Nothing is allowed by accident: no button gets the focus by itself, Escape allows nothing, a number key
+ * answers only while the focus is in the card and not in a field, and a new card takes the focus only if nothing else
+ * has it. All text of the agent and of the tool is drawn as text, with deceptive characters made visible.
  */
 
 import { parseJson, type ArpClient, type ErrorPayload, type OpenPermission } from "@agent-rendering/core";
@@ -41,7 +43,7 @@ export class ArpPermissions extends ArpElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.#runClock(); // it was stopped if the element was moved
+    this.#runClock(); // a move within the document has stopped it
   }
 
   override disconnectedCallback(): void {
@@ -56,7 +58,7 @@ export class ArpPermissions extends ArpElement {
     this.#requests = this.client && new PermissionRequests(this.client, refused);
     this.#cells.observe(...(this.#requests === null ? [] : [this.#requests]));
     this.#update();
-    this.#runClock(); // the permissions before may have had a deadline, and these none
+    this.#runClock(); // the requests of the client before may have had a deadline: its clock must stop
   }
 
   get #pending(): readonly OpenPermission[] {
@@ -72,20 +74,21 @@ export class ArpPermissions extends ArpElement {
     if (isNew) void this.updateComplete.then(() => this.#offer());
   }
 
-  /** Count down once a second while a shown permission expires. */
+  /** Redraw once a second while a request with a deadline is shown. */
   #runClock(): void {
     const counts = this.isConnected && this.#pending.some(({ permission }) => permission.expires_at);
     clearInterval(this.#clock);
     this.#clock = counts ? setInterval(() => this.requestUpdate(), 1000) : undefined;
   }
 
-  /** Announce the newest permission, and focus its card if the reader is not using anything else. */
+  /** Announce the newest request, and focus a card if nothing else has the focus. */
   #offer(): void {
     const active = document.activeElement;
     const card = this.querySelector<HTMLElement>(".arp-permission");
     const { t } = this.context;
     const tool = this.#pending.at(-1)?.permission.tool ?? "";
     this.context.announce(t("permissionAsked", { tool: visible(tool) }));
+    // A card that took the focus from a field would treat the next typed number as an answer.
     if (active === null || active === document.body) card?.focus();
   }
 
@@ -106,13 +109,13 @@ export class ArpPermissions extends ArpElement {
     const [edit, fault] = [requests.editOf(id), requests.faultOf(id)];
     const grant = (scope: "once" | "session") => {
       if (requests.grant(request, scope)) this.#answered();
-      else this.#redraw(id, "textarea");
+      else this.#redraw(id, "textarea"); // the edited input cannot be sent: nothing is allowed until it is corrected
     };
     const deny = () => {
       requests.deny(request, this.querySelector<HTMLInputElement>(`${cardOf(id)} input`)?.value.trim() ?? "");
       this.#answered();
     };
-    const input = permission.input ?? run?.args;
+    const input = permission.input ?? run?.args; // a permission without an input asks for the arguments of the call
     const ways = [
       { label: t("allowOnce"), kind: "arp-soft", act: () => grant("once") },
       ...(scopes.includes("session")
@@ -120,6 +123,7 @@ export class ArpPermissions extends ArpElement {
         : []),
       { label: t("denyPermission"), kind: "arp-soft arp-deny", act: deny },
     ];
+    // Number keys answer. In a field a number is text, and with a modifier the key belongs to the browser.
     const key = (event: KeyboardEvent) => {
       const way = ways[Number(event.key) - 1];
       const isWriting = ["input", "textarea"].includes((event.target as HTMLElement).localName);
@@ -156,7 +160,7 @@ export class ArpPermissions extends ArpElement {
     </section>`;
   }
 
-  /** Draw again, with the focus on a part of a card. */
+  /** Redraw, and focus a part of a card. */
   #redraw(id: string, part: string): void {
     this.requestUpdate();
     void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} ${part}`)?.focus());
@@ -176,9 +180,10 @@ export class ArpPermissions extends ArpElement {
     try {
       read = parseJson(args);
     } catch {
-      read = args;
+      read = args; // not JSON: shown as it is, so that the reader sees what would run
     }
     if (read === null || read === "" || (isObject(read) && Object.keys(read).length === 0)) return nothing;
+    // A changed text is shown as a diff, and the other arguments above it. Together they are all that would run.
     const change = isObject(read) ? changeOf(read) : null;
     const rest = isObject(read) && change !== null ? change.rest : read;
     const asked = { callId: "", tool, args: change === null ? args : JSON.stringify(rest), ok: null, error: null };
@@ -213,6 +218,7 @@ function secondsTo(moment: string): number {
   return Math.max(0, Math.ceil((Date.parse(moment) - Date.now()) / 1000));
 }
 
+/** Names of arguments that hold a text before and after a change. */
 const PAIRS = [
   ["before", "after"],
   ["old", "new"],
@@ -220,7 +226,7 @@ const PAIRS = [
   ["old_string", "new_string"],
 ] as const;
 
-/** What arguments change of a text, if they say so; and the arguments without it. */
+/** Return the text before and after a change, and the other arguments; `null` if the arguments describe no change. */
 function changeOf(
   args: Readonly<Record<string, unknown>>,
 ): { before: string; after: string; rest: Record<string, unknown> } | null {

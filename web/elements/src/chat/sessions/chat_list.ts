@@ -1,4 +1,10 @@
-/** The list of chats as it is known here: pages of it, what is searched for, and what waits to be deleted. */
+/**
+ * The list of chats: the loaded pages, the search, and the deletions.
+ *
+ * Theory of operation. The list is requested page by page, and the server reports changes in between. A page may be
+ * older than a change that was reported while the page was on its way. So all changes since the last request of the
+ * first page (`#announced`) are applied to each page. Requests are numbered, and only the answer to the newest counts.
+ */
 
 import type { ArpClient, ChatRow, SessionAPI, Storage } from "@agent-rendering/core";
 
@@ -19,10 +25,13 @@ export class ChatList {
   readonly #changed: () => void;
   readonly deletions: Deletions;
   #request = 0;
-  /** Changes reported since the newest page was requested, which may be older; `null`: it is gone. */
+  /** Changes that were reported since the first page was requested, by chat; `null` means deleted. */
   #announced = new Map<string, ChatRow | null>();
 
-  /** `changed` is called after each change; `deleted` when a deletion has ended. */
+  /**
+   * @param changed Called after each change.
+   * @param deleted Called when a deletion has ended.
+   */
   constructor(
     client: ArpClient,
     changed: () => void,
@@ -38,14 +47,14 @@ export class ChatList {
     });
   }
 
-  /** Asks for the first page again. What shows stays until the answer is there. */
+  /** Request the first page again. The current rows stay until the answer arrives. */
   async refresh(): Promise<void> {
     this.#request += 1;
     const request = this.#request;
     this.#announced = new Map();
     try {
       const page = await this.#page(null);
-      if (request !== this.#request) return; // something newer was asked for
+      if (request !== this.#request) return; // a newer request replaces this one
       this.rows = this.#withAnnounced(page.sessions);
       this.next = page.next;
       this.state = "ready";
@@ -62,6 +71,7 @@ export class ChatList {
     if (next === null) return;
     try {
       const page = await this.#page(next);
+      // A refresh or another call was faster. Appended now, this page would be out of order or there twice.
       if (request !== this.#request || next !== this.next) return;
       const known = new Set(this.rows.map(({ id }) => id));
       this.rows = this.#withAnnounced([...this.rows, ...page.sessions.filter(({ id }) => !known.has(id))]);
@@ -77,13 +87,13 @@ export class ChatList {
     return this.refresh();
   }
 
-  /** The rows that show: an empty chat is none. */
+  /** The rows to draw. Empty chats and chats that wait to be deleted are left out. */
   get shown(): readonly ChatRow[] {
     return this.rows.filter(({ id, message_count: count }) => !this.deletions.has(id) && count > 0);
   }
 
   async change(id: string, change: { title?: string; pinned?: boolean }): Promise<void> {
-    const before = this.rows;
+    const before = this.rows; // shown again if the server refuses the change
     this.rows = this.rows.map((row) => (row.id === id ? { ...row, ...change } : row));
     this.#changed();
     try {
@@ -96,11 +106,11 @@ export class ChatList {
     await this.refresh();
   }
 
-  /** Follows what changes elsewhere; returns a function that stops it. */
+  /** Follow changes that are made elsewhere. Return a function that stops it. */
   watch(): () => void {
     void this.refresh();
     const stop = this.#sessions.watch({
-      chat: (row) => this.query === "" && this.#announce(row.id, row), // what is found is what was found
+      chat: (row) => this.query === "" && this.#announce(row.id, row), // search results stay as they were found
       removed: (id) => this.#announce(id, null),
       opened: () => {
         this.deletions.resume();
@@ -136,10 +146,10 @@ function byPlace(one: ChatRow, other: ChatRow): number {
   return pins || (other.updated_at < one.updated_at ? -1 : other.updated_at > one.updated_at ? 1 : 0);
 }
 
-/** Words for when a chat was last used. */
+/** Group of a chat: pinned, or the time of its last use. */
 export type When = "pinned" | "today" | "yesterday" | "lastWeek" | "older";
 
-/** The rows by when they were last used, pinned ones first; in their order. */
+/** Return the rows grouped by their last use. Groups and their rows are in the order of `rows`: pinned chats first. */
 export function byDay(rows: readonly ChatRow[], now: Date): Map<When, ChatRow[]> {
   const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime();
   const DAY_MS = 86_400_000;

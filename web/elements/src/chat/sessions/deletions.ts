@@ -1,26 +1,29 @@
 /**
- * Chats that were deleted here, until the server has deleted them.
+ * Deletions of chats, from the reader's request until the server has deleted the chat.
  *
- * Theory of operation. For some seconds a deletion can be undone; then it is sent. From the moment somebody
- * asks for it until the server confirms it, the deletion is in the browser's storage, so that a reload, a crash
- * or a server that is away only delays it. All tabs read that storage: an undo in one tab counts in all.
+ * Theory of operation. A deletion can be undone for a few seconds; then it is sent. From the request until the server
+ * confirms it, the deletion is in the browser's storage, so a reload, a crash or an unreachable server only delays it.
+ * All tabs share that storage: an undo in one tab is valid in all of them. Therefore the storage is read again before
+ * each change.
  */
 
 import type { ArpClient, ArpError, Remainder, Storage } from "@agent-rendering/core";
 
 export const UNDO_MS = 6000;
 const RETRY_MS = 20_000;
-/** Refusals that may end by themselves: not signed in, too slow, too many requests. */
+/** Refusals that are retried: not signed in, too slow, too many requests. */
 const PASSING = [401, 408, 429];
 
-/** How a deletion ended: with what is still there of the chat, or with the reason why it is not deleted. */
+/** Result of a deletion. */
 export interface Deleted {
   readonly id: string;
+  /** Data of the chat that still exists elsewhere. */
   readonly remains: readonly Remainder[];
+  /** Reason why the chat was not deleted; `null` if it was. */
   readonly error: ArpError | null;
 }
 
-/** When each deletion is sent, by chat. */
+/** Time at which each deletion is sent, in ms since the epoch, by chat. */
 type Due = { readonly [id: string]: number };
 
 export class Deletions {
@@ -28,13 +31,13 @@ export class Deletions {
   readonly #storage: Storage | null;
   readonly #key: string;
   readonly #changed: (deleted: Deleted | null) => void;
-  /** Deletions that were asked for on this page; their undo ends with it. */
+  /** Chats whose deletion was requested on this page. Their undo ends when the page is left. */
   readonly #own = new Set<string>();
   readonly #sending = new Set<string>();
   #due: Due = {};
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `changed` is called after each change, with what has ended. */
+  /** @param changed Called after each change, with the deletion that has ended, if one has. */
   constructor({ sessions, address }: ArpClient, storage: Storage | null, changed: (deleted: Deleted | null) => void) {
     this.#sessions = sessions;
     this.#storage = storage;
@@ -47,7 +50,7 @@ export class Deletions {
     return Object.hasOwn(this.#due, id);
   }
 
-  /** Deletes a chat soon. Those before are sent now: only the last one can be undone. */
+  /** Delete a chat after the time for an undo. Earlier deletions are sent now: only the last one can be undone. */
   ask(id: string): void {
     this.flush();
     this.#own.add(id);
@@ -58,15 +61,15 @@ export class Deletions {
     this.#forget(id);
   }
 
-  /** Sends at once what was asked for on this page. */
+  /** Send the deletions of this page at once. */
   flush(): void {
     const due = { ...this.#read() };
-    for (const id of this.#own) due[id] = Date.now(); // no undo any more: the next page need not wait
+    for (const id of this.#own) due[id] = Date.now(); // if this page is closed first, the next one sends them at once
     this.#set(due, false);
     for (const id of this.#own) void this.#send(id);
   }
 
-  /** Sends what is due, and the rest when it is; what was left by an earlier page, too. */
+  /** Send all deletions that are due, also those of earlier pages, and set a timer for the others. */
   resume = (): void => {
     this.#set(this.#read(), false);
     for (const [id, due] of Object.entries(this.#due)) if (due <= Date.now()) void this.#send(id);
@@ -78,18 +81,19 @@ export class Deletions {
   }
 
   async #send(id: string): Promise<void> {
-    if (this.#sending.has(id)) return;
+    if (this.#sending.has(id)) return; // a timer and a `flush` may both ask for it
     this.#sending.add(id);
     try {
       const remains = await this.#sessions.remove(id);
       this.#end({ id, remains, error: null });
     } catch (error) {
-      this.#sending.delete(id); // it may be sent again
+      this.#sending.delete(id); // otherwise `#set` below would set no timer for the retry
       const { status } = error as ArpError;
       if (status === 404)
-        this.#end({ id, remains: [], error: null }); // deleted already
+        this.#end({ id, remains: [], error: null }); // it was deleted before
       else if (status >= 400 && status < 500 && !PASSING.includes(status))
         this.#end({ id, remains: [], error: error as ArpError });
+      // The network or the server failed: try later, unless the deletion was undone meanwhile.
       else if (this.has(id)) this.#set({ ...this.#read(), [id]: Date.now() + RETRY_MS }, false);
     } finally {
       this.#sending.delete(id);
@@ -118,11 +122,11 @@ export class Deletions {
   }
 
   #read(): Due {
-    if (this.#storage === null) return this.#due; // they last until the page is closed
+    if (this.#storage === null) return this.#due; // without a storage they last until the page is closed
     try {
       return JSON.parse(this.#storage.getItem(this.#key) ?? "{}") as Due;
     } catch {
-      return this.#due; // forbidden, or not written by us
+      return this.#due; // the storage is forbidden, or its value is not ours
     }
   }
 
@@ -131,7 +135,7 @@ export class Deletions {
       if (Object.keys(due).length === 0) this.#storage?.removeItem(this.#key);
       else this.#storage?.setItem(this.#key, JSON.stringify(due));
     } catch {
-      // Full or forbidden.
+      // The storage is full or forbidden: the deletions last until the page is closed.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** `<arp-sessions>`: the list of chats: by day, searched, renamed, pinned, deleted with a way back. */
+/** `<arp-sessions>`: the list of chats by day, with search, and actions to rename, pin and delete (with undo). */
 
 import type { ArpClient, ArpError, Remainder, Storage, Wire } from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
@@ -33,18 +33,18 @@ export class ArpSessions extends ArpElement {
 
   declare client: ArpClient | null;
   declare context: ArpContext;
-  /** The session that shows. */
+  /** Id of the session that is open. */
   declare current: string | null;
-  /** The app's agents; of several, each chat names its own. */
+  /** Agents of the app. If there are several, each row names the agent of its chat. */
   declare agents: readonly Wire.Workflow[];
   declare protected renaming: string | null;
-  /** The chat whose deletion can still be undone. */
+  /** Chat whose deletion can still be undone. */
   declare protected deleted: ChatRow | null;
-  /** What is still there of the chat that was deleted last. */
+  /** Data of the last deleted chat that still exists elsewhere. */
   declare protected remains: readonly Remainder[];
-  /** Why the chat that was deleted last is still there. */
+  /** Reason why the last deletion was refused. */
   declare protected refusal: ArpError | null;
-  /** Where deletions are kept over a reload; `null`: nowhere. */
+  /** Storage of deletions over a reload; `null` stores none. */
   storage: Storage | null = browserStorage();
   #list: ChatList | null = null;
   #stop: (() => void) | null = null;
@@ -81,12 +81,12 @@ export class ArpSessions extends ArpElement {
     this.#seen?.disconnect();
   }
 
-  /** Puts the cursor into the search. */
+  /** Focus the search field. */
   override focus(): void {
     this.querySelector<HTMLInputElement>("input[type=search]")?.focus();
   }
 
-  /** Asks for the list again. */
+  /** Request the list again. */
   refresh(): void {
     void this.#list?.refresh();
   }
@@ -202,7 +202,7 @@ export class ArpSessions extends ArpElement {
   #renamer(row: ChatRow): TemplateResult {
     const { t } = this.context;
     const end = (title: string | null) => {
-      if (this.renaming !== row.id) return;
+      if (this.renaming !== row.id) return; // Enter and Escape remove the field, which then reports a blur as well
       this.renaming = null;
       if (title !== null && title.trim() !== row.title) void this.#change(row, { title: title.trim() });
       void this.updateComplete.then(() => this.#link(row.id)?.focus());
@@ -215,7 +215,7 @@ export class ArpSessions extends ArpElement {
       .value=${row.title}
       @keydown=${(event: KeyboardEvent) => {
         if (event.isComposing) return;
-        if (event.key === "Escape") event.stopPropagation();
+        if (event.key === "Escape") event.stopPropagation(); // otherwise a page could close the drawer of the list
         if (event.key === "Enter" || event.key === "Escape")
           end(event.key === "Enter" ? (event.target as HTMLInputElement).value : null);
       }}
@@ -228,7 +228,7 @@ export class ArpSessions extends ArpElement {
   }
 
   #go(event: MouseEvent, row: ChatRow): void {
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return; // a tab of its own
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return; // the browser opens a new tab
     event.preventDefault();
     this.#emit("arp-open", row.id);
   }
@@ -290,14 +290,14 @@ export class ArpSessions extends ArpElement {
 
   readonly #resume = (): void => this.#list?.deletions.resume();
 
-  /** What was asked for here takes effect now: a deletion, and a name that is being typed. */
+  /** Complete what is pending before the page is left: deletions, and a name that is being typed. */
   readonly #leave = (): void => {
     this.#offerUndo(null);
     this.#list?.deletions.flush();
     this.querySelector<HTMLElement>(".arp-session-name")?.blur();
   };
 
-  /** Arrows move from chat to chat. */
+  /** Move the focus from chat to chat with the arrow keys. */
   #key = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     const target = event.target as HTMLElement;

@@ -6,9 +6,11 @@
 import type { Phase } from "@agent-rendering/core";
 import type { Translator } from "@agent-rendering/core/strings";
 
+/** Time between two announcements that the agent still works. */
 const WORKING_MS = 8000;
 /** Longest part of an answer that is read aloud. */
 const SPOKEN_CHARACTERS = 2000;
+/** Number of answers that the log keeps. */
 const KEPT_ANSWERS = 5;
 
 export class Announcer {
@@ -28,7 +30,7 @@ export class Announcer {
     this.t = t;
   }
 
-  /** Use these live regions. Screen readers ignore a region that enters the document together with its text. */
+  /** Use these empty live regions. Screen readers ignore a region that enters the document together with its text. */
   attach(status: HTMLElement, urgent: HTMLElement, spoken: HTMLElement): void {
     this.#status = status;
     this.#urgent = urgent;
@@ -90,7 +92,7 @@ export class Announcer {
     this.#timer = null;
   }
 
-  /** Stop, and remove the answers of the conversation before. */
+  /** Stop announcing progress, and remove the answers of the previous conversation. */
   clear(): void {
     this.rest();
     this.#spoken?.replaceChildren();

@@ -1,4 +1,4 @@
-/** Whether the agent waits for an answer that is given in the conversation. */
+/** Whether the agent waits for an answer of the reader, and whether the question is in the conversation. */
 
 import { questionState, type ArpClient, type Component, type TurnState } from "@agent-rendering/core";
 
@@ -12,6 +12,7 @@ export function asks(component: Component): boolean {
 /** Return whether a turn waits for an answer in the conversation, not only in a permission card or a popup. */
 export function waitsForAnswer({ id, status, permissions, output }: TurnState, { store }: ArpClient): boolean {
   if (status !== "waiting") return false;
+  // Permission cards and popups announce themselves. "Your turn" is for a question that only the conversation shows.
   const asked = new Set(permissions.map(({ component }) => component));
   const isInWindow = store.permissions.get().some(({ turnId }) => turnId === id) || store.popupNames.get().length > 0;
   return !isInWindow || output.some((component) => !asked.has(component.id) && asks(component));

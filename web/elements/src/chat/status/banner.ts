@@ -1,4 +1,4 @@
-/** `<arp-banner>`: what is wrong with the connection, and a button, link or field to restore it. */
+/** `<arp-banner>`: the problem with the connection, and a button, link or field to restore it. */
 
 import type { ArpClient, Status } from "@agent-rendering/core";
 import { html, nothing } from "lit";
@@ -8,7 +8,7 @@ import { ArpElement, define } from "../../base/element.js";
 import { sentence } from "../../base/wrong.js";
 import { icon } from "../icons.js";
 
-/** Time before the first attempt to connect is shown. */
+/** Time after which a first attempt to connect is shown. */
 const PATIENCE_MS = 1500;
 const SESSION_NOT_FOUND = 8;
 const PERMISSION_DENIED = 15;
@@ -77,7 +77,7 @@ export class ArpBanner extends ArpElement {
   }
 
   #tokenForm(line: string): unknown {
-    void import("./token_form.js").catch(() => undefined); // the text above it still says what is missing
+    void import("./token_form.js").catch(() => undefined); // the line in the banner still says what is missing
     return html`<div class="arp-banner" data-phase="refused" @arp-token=${() => (this.#hasEntered = true)}>
       ${icon("shield")}<span>${line}</span>
       <arp-token-form .context=${this.context} .isRefused=${this.#hasEntered}></arp-token-form>

@@ -64,15 +64,16 @@ export class Notices {
     for (const error of list.filter((error) => !this.#seen.includes(error))) {
       const item = outgoing.get().find(({ id }) => id === error.id);
       const isInBanner = error.detail === "workflow" || error.code === UNAUTHENTICATED;
-      const isGone = error.code === INVALID_OBJECT; // the question that was answered, so it cannot show the error
+      const isGone = error.code === INVALID_OBJECT; // the question is gone, so it cannot show the error itself
       if (!isInBanner && (item === undefined || isGone || !showsItsError(item))) this.add(error);
+      // Nothing shows this answer any more. Kept in the outbox, it would be there for ever.
       if (isGone && item?.message.source_component != null) client.discard(item.id);
       emit(this.#host, "arp-error", { error: error.error, payload: error, turnId: null });
     }
     this.#seen = list;
   }
 
-  /** Forget everything: another client begins. */
+  /** Remove all notices before another client is used. */
   clear(): void {
     this.#seen = [];
     this.#show([]);

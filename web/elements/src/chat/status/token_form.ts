@@ -1,4 +1,4 @@
-/** `<arp-token-form>`: a field for the token that the server asks for. Loaded when a server asks for one. */
+/** `<arp-token-form>`: a field for an access token. Loaded when a server asks for a token. */
 
 import { html, nothing } from "lit";
 
@@ -6,14 +6,14 @@ import { createContext, type ArpContext } from "../../base/context.js";
 import { ArpElement, define } from "../../base/element.js";
 import { freshId } from "../../base/values.js";
 
-/** The token in a pasted text: of an address, what follows `token=`; else the text itself. */
+/** Return the token in a pasted text: the value of `token=` in an address, or else the whole text. */
 export function tokenIn(text: string): string {
   const bare = text.trim();
   const at = bare.search(/(?<=[#?&])token=/);
   return (at < 0 ? null : new URLSearchParams(bare.slice(at)).get("token")) ?? bare;
 }
 
-/** Reports `arp-token` with `{token}` when one was entered. */
+/** Dispatches `arp-token` with `{token}` when the reader has entered a token. */
 export class ArpTokenForm extends ArpElement {
   static override properties = { context: { attribute: false }, isRefused: { attribute: false } };
 
@@ -43,7 +43,7 @@ export class ArpTokenForm extends ArpElement {
     const active = document.activeElement;
     const isFree =
       active === null || active === document.body || (active instanceof HTMLTextAreaElement && active.value === "");
-    // A keyboard that covers half of a small screen comes when it is asked for.
+    // On a touch screen the focus would open a keyboard over half of the page, before the reader asks for it.
     if (isFree && !matchMedia("(pointer: coarse)").matches) this.querySelector("input")?.focus();
   }
 

@@ -1,18 +1,19 @@
-/** Where a popup or an overlay is in the window. */
+/** Positions of popups and overlays in the window. */
 
 import type { Component, Wire } from "@agent-rendering/core";
 
-/** From the edges of the window, and between a popup and what it is over. */
+/** Smallest distance to the edges of the window, in pixels. */
 const MARGIN = 8;
-/** In narrower windows a popup is a sheet at the lower edge. */
+/** Width of the window below which a popup is a sheet at the lower edge. */
 const NARROW_PX = 600;
 
+/** An element that draws a component; a table also finds its rows. */
 interface Drawn extends HTMLElement {
   readonly component?: Component | null;
   rowOf?(number: number): HTMLElement | null;
 }
 
-/** What a popup is over: a row, or else the component; `null` if it does not show. */
+/** Return the element that a popup lies over: the row, or else the component; `null` if neither is drawn. */
 export function anchorOf(around: ParentNode, { component, row }: Wire.SurfaceInfo): HTMLElement | null {
   if (component == null) return null;
   const drawn = [...around.querySelectorAll<Drawn>("[data-type]")].find(
@@ -22,7 +23,7 @@ export function anchorOf(around: ParentNode, { component, row }: Wire.SurfaceInf
   return over ?? drawn ?? null;
 }
 
-/** The distance from the left and from the top at which a box is inside the window, and as near to a place as that allows. */
+/** Return the position nearest to `left` and `top` at which a box is inside a window of this width and height. */
 export function inside(left: number, top: number, box: DOMRect, width: number, height: number): [number, number] {
   const within = (wanted: number, size: number, room: number) =>
     Math.max(MARGIN, Math.min(wanted, room - size - MARGIN));
@@ -30,11 +31,11 @@ export function inside(left: number, top: number, box: DOMRect, width: number, h
 }
 
 /**
- * Places a card.
+ * Set the position of a card.
  *
- * @param anchor What a popup is over.
- * @param around What an overlay is above.
- * @param offsets How much of each corner is taken by others; what this one takes is added.
+ * @param anchor Element that a popup lies over.
+ * @param around Element that an overlay lies above.
+ * @param offsets Height that other overlays take in each corner; the height of this one is added.
  */
 export function place(
   card: HTMLElement,
@@ -60,7 +61,7 @@ export function place(
   card.style.top = `${y}px`;
 }
 
-/** Below what it is over, or above it where there is no room below. */
+/** Return a position below an element, or above it if there is no space below. */
 function below(box: DOMRect, over: DOMRect): [number, number] {
   const lower = over.bottom + MARGIN / 2;
   const hasRoom = lower + box.height + MARGIN <= innerHeight;
@@ -68,6 +69,7 @@ function below(box: DOMRect, over: DOMRect): [number, number] {
   return [over.left + Math.min(24, over.width / 4), hasRoom || upper < MARGIN ? lower : upper];
 }
 
+/** Return a position in a corner, at an edge or in the middle of an element, after the overlays that are there. */
 function corner(box: DOMRect, anchor: string, around: DOMRect, offsets: Map<string, number>): [number, number] {
   const taken = offsets.get(anchor) ?? 0;
   offsets.set(anchor, taken + box.height + MARGIN);

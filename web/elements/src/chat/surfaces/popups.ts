@@ -1,10 +1,14 @@
 /**
- * `<arp-popups>`: popups over what the reader has just used, and overlays above the conversation; loaded with the first.
+ * `<arp-popups>`: popups over what the reader has just used, and overlays above the conversation. The code is loaded
+ * with the first of them.
  *
- * Theory of operation. The agent side says which there are and closes them; the reader closes one by its button, by Escape, and a
- * popup without an open question by a click elsewhere. It is hidden at once then, also while there is no connection. A popup
- * takes the focus, unless somebody is writing, and gives it back to where it was; an overlay takes none and is announced. They lie
- * in the top layer of the browser, so that nothing cuts them off; where the window is narrow, a popup is a sheet at its lower edge.
+ * Theory of operation. The agent side opens and closes popups and overlays. The reader closes one with its button or
+ * with Escape, and a popup without an open question also with a click elsewhere. It is then hidden at once, even
+ * without a connection, and stays hidden until the agent side confirms that it is closed.
+ *
+ * A popup takes the focus unless the reader is writing, and returns it when it closes. An overlay does not take the
+ * focus; it is announced. Both are in the top layer of the browser, so that no element clips them. In a narrow window a
+ * popup is a sheet at the lower edge.
  */
 
 import type { ArpClient, Component, Wire } from "@agent-rendering/core";
@@ -24,15 +28,16 @@ import { anchorOf, place } from "./popup_place.js";
 import styles from "./popups.css?inline";
 import { watch } from "../watch.js";
 
-/** Sizes are told when they have not changed for so long. */
+/** Time without a change after which a size is reported to the agent. */
 const REST_MS = 200;
 const MOST_ANNOUNCED = 300;
 
+/** A popup or overlay that is drawn. */
 interface Shown {
   readonly context: ArpContext;
-  /** Where the focus was when it came. */
+  /** Element that had the focus when the popup opened. */
   readonly before: Element | null;
-  /** The component that it is over. */
+  /** Id of the component that the popup lies over. */
   readonly over: string | null;
 }
 
@@ -44,12 +49,13 @@ export class ArpPopups extends ArpElement {
   declare protected names: readonly string[];
   readonly #id = freshId("popup");
   readonly #shown = new Map<string, Shown>();
-  /** Those that the reader has closed, until the agent side says so. */
+  /** Names that the reader has closed and the agent side has not yet confirmed. */
   readonly #closing = new Set<string>();
   readonly #cells = new CellController(this, () => this.#updateNames());
   readonly #stops: (() => void)[] = [];
   #sizes: ResizeObserver | null = null;
-  readonly #told = new Map<string, ReturnType<typeof setTimeout>>();
+  /** Timers of the reports of sizes, by name. */
+  readonly #reportTimers = new Map<string, ReturnType<typeof setTimeout>>();
   #isPlacing = false;
 
   constructor() {
@@ -75,14 +81,14 @@ export class ArpPopups extends ArpElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     for (const stop of this.#stops.splice(0)) stop();
-    for (const timer of this.#told.values()) clearTimeout(timer);
+    for (const timer of this.#reportTimers.values()) clearTimeout(timer);
     this.#sizes?.disconnect();
     // The browser closes popovers that leave the document. Without this mark they would count as open and stay
     // invisible when the chat is moved within the document.
     for (const name of this.names) delete this.#card(name)?.dataset.state;
   }
 
-  /** Closes one, for every renderer. */
+  /** Close a popup or overlay, here and in every other renderer of the session. */
   close(name: string): void {
     this.#closing.add(name);
     this.client?.closeSurface(name);
@@ -97,6 +103,7 @@ export class ArpPopups extends ArpElement {
 
   #updateNames(): void {
     const names = this.client?.store.popupNames.get() ?? [];
+    // The close is confirmed. Without this, a later popup of the same name would never be shown.
     for (const name of this.#closing) if (!names.includes(name)) this.#closing.delete(name);
     const next = names.filter((name) => !this.#closing.has(name));
     if (next.join("\0") !== this.names.join("\0")) this.names = next;
@@ -120,7 +127,8 @@ export class ArpPopups extends ArpElement {
     const gone = [...this.#shown.keys()].filter((name) => !this.names.includes(name));
     const left = gone.find((name) => this.#card(name)?.contains(activeElement));
     const before = left === undefined ? null : (this.#shown.get(left) as Shown).before;
-    // Not the row that it was over: rows are often drawn again in answer to what was done in the popup.
+    // The focus and the anchor are read before drawing, which removes the closed popup. The anchor is the component and
+    // not its row: the agent often draws rows again after the reader used the popup, and the focus would be lost.
     const anchor =
       left === undefined ? null : anchorOf(this.#around(left), { component: (this.#shown.get(left) as Shown).over });
     super.update(changed);
@@ -140,22 +148,26 @@ export class ArpPopups extends ArpElement {
     card.dataset.state = "open";
     const over = this.#anchor(name);
     if (over !== null) this.dispatchEvent(new CustomEvent("arp-reveal", { detail: over, bubbles: true }));
-    card.showPopover?.(); // an older browser has it above the rest by its place in the page
+    card.showPopover?.(); // older browsers lack it; there the card is above the rest by its position in the document
     this.#sizes?.observe(card);
     const isWriting =
       active !== null &&
       active.matches("textarea, input:not([type=radio], [type=checkbox])") &&
       (active as HTMLInputElement).value !== "";
+    // Taken from a field with text, the focus would interrupt the reader in the middle of a word.
     if (this.#info(name).role === "popup" && !isWriting) card.focus({ preventScroll: true });
     else setTimeout(() => this.context.announce(card.innerText.trim().slice(0, MOST_ANNOUNCED)));
   }
 
-  /** Puts the focus where it was before a popup took it; if that is gone, on what the popup was over, or to the message box. */
+  /**
+   * Return the focus to the element that had it before the popup. If that element is gone, focus the component that the
+   * popup was over; if that is gone too, have the chat focus the message box.
+   */
   #giveBack(before: Element | null, anchor: HTMLElement | null): void {
     const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body;
     if (isThere) before.focus({ preventScroll: true });
     const { activeElement } = this.getRootNode() as Document;
-    if (isThere && activeElement === before) return;
+    if (isThere && activeElement === before) return; // an element that was disabled meanwhile does not take the focus
     if (anchor?.isConnected) {
       anchor.tabIndex = -1;
       anchor.focus({ preventScroll: true });
@@ -165,7 +177,7 @@ export class ArpPopups extends ArpElement {
   #key = (event: KeyboardEvent, name: string): void => {
     if (event.key !== "Escape" || event.defaultPrevented || event.isComposing) return;
     event.preventDefault();
-    event.stopPropagation(); // elsewhere in the chat it stops the agent
+    event.stopPropagation(); // elsewhere in the chat, Escape stops the running turn
     this.close(name);
   };
 
@@ -173,11 +185,12 @@ export class ArpPopups extends ArpElement {
     const name = this.names.findLast((name) => this.#info(name).role === "popup");
     const card = name === undefined ? null : this.#card(name);
     if (name === undefined || card === null || event.composedPath().includes(this)) return;
+    // A popup with an open question stays: a click beside it must not dismiss the question by accident.
     const isAsking = this.client?.store.surface(name).get().some(asks) ?? false;
     if (!isAsking) this.close(name);
   };
 
-  // -- where they are ----------------------------------------------------------------------------
+  // -- positions ---------------------------------------------------------------------------------
 
   #moved = (): void => {
     if (this.#isPlacing || this.names.length === 0) return;
@@ -210,8 +223,8 @@ export class ArpPopups extends ArpElement {
     this.#moved();
     for (const { target } of entries) {
       const name = (target as HTMLElement).dataset.surface as string;
-      clearTimeout(this.#told.get(name));
-      const tell = () => {
+      clearTimeout(this.#reportTimers.get(name));
+      const report = () => {
         const { width, height } = target.getBoundingClientRect();
         if (this.names.includes(name))
           this.client?.tellOfSurface(name, "resize", {
@@ -220,7 +233,7 @@ export class ArpPopups extends ArpElement {
             states: ["activated"],
           });
       };
-      this.#told.set(name, setTimeout(tell, REST_MS));
+      this.#reportTimers.set(name, setTimeout(report, REST_MS));
     }
   }
 
@@ -267,24 +280,25 @@ export class ArpPopups extends ArpElement {
   }
 
   #focus({ relatedTarget, currentTarget }: FocusEvent, name: string, what: "focus" | "unfocus"): void {
+    // A move of the focus within the popup is neither a focus nor an unfocus of its surface.
     const wasInside = relatedTarget instanceof Node && (currentTarget as Element).contains(relatedTarget);
     if (!wasInside) this.client?.tellOfSurface(name, what);
   }
 
-  /** A context whose answers name the surface: another one may have a component of the same name. */
+  /** Return a context whose answers name the surface, since another surface may have a component with the same id. */
   #contextOf(client: ArpClient, surface: string): ArpContext {
-    const tell = (component: Component, name: string, payload: unknown) =>
+    const emitAction = (component: Component, name: string, payload: unknown) =>
       this.dispatchEvent(
         new CustomEvent("arp-action", { detail: { component, name, payload }, bubbles: true, composed: true }),
       );
     return {
       ...this.context,
       answer: (component, value, files = []) => {
-        tell(component, "answer", value);
+        emitAction(component, "answer", value);
         return client.answer(component, value, { files, surface });
       },
       decline: (component) => {
-        tell(component, "decline", null);
+        emitAction(component, "decline", null);
         return client.decline(component, { surface });
       },
       action: (component, name, payload) => void client.sendAction(component.id, name, payload, { surface }),

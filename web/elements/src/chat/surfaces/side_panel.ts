@@ -1,12 +1,17 @@
 /**
- * `<arp-side-panel>`: what the agent shows beside the conversation, on other surfaces than `main`. It has a title, can be
- * closed and opened again, and made wider; loaded with the first such surface.
+ * `<arp-side-panel>`: the surfaces other than `main`, beside the conversation. The reader can close, reopen and resize
+ * the panel. Its code is loaded with the first such surface.
  *
- * Theory of operation. Beside the conversation it is open until the reader closes it. Then a strip stays from which it is opened
- * again, and it opens by itself when something comes that was not there when it was closed: a component with another id, or a
- * question. What only changes (a progress bar) leaves it closed. That holds over a reload, in this tab and for this chat. Where the
- * chat has no room for both, the panel is a bar above the conversation which opens it over the whole chat. There it never opens
- * by itself, since that would hide what is read or written; the bar says that there is something new, or that a question waits.
+ * Theory of operation. The panel has two layouts, chosen by the width of the chat.
+ *
+ * *Beside* the conversation, the panel is open until the reader closes it. A strip with a button then remains. The
+ * panel reopens by itself when content arrives that was not there when it was closed: a component with a new id, or a
+ * question. Changes of known components (a progress bar) leave it closed. The closed state survives a reload, in this
+ * tab and for this chat.
+ *
+ * *Over* the conversation, in a chat without space for both, the panel is a bar above the conversation. The bar opens
+ * the panel over the whole chat. In this layout the panel never opens by itself, since it would cover what the reader
+ * reads or writes; the bar shows that something is new, or that a question waits.
  */
 
 import type { ArpClient, Cell, Storage, Wire } from "@agent-rendering/core";
@@ -28,7 +33,7 @@ import styles from "./side_panel.css?inline";
 import { ADJACENT_PX, bounded, Border, DEFAULT_PX, LEAST_PX, mostOf, readWidth } from "./side_width.js";
 import { watch } from "../watch.js";
 
-/** Sizes are told when they have not changed for so long. */
+/** Time without a change after which sizes are reported to the agent. */
 const REST_MS = 200;
 
 export class ArpSidePanel extends ArpElement {
@@ -43,25 +48,26 @@ export class ArpSidePanel extends ArpElement {
 
   declare client: ArpClient | null;
   declare context: ArpContext;
-  /** Where the width is kept; `null`: nowhere. */
+  /** Storage of the width; `null` stores nothing. */
   declare storage: Storage | null;
-  /** How wide the whole chat is, in CSS pixels. */
+  /** Width of the whole chat, in CSS pixels. */
   declare protected room: number;
-  /** How wide the reader wants the panel, in CSS pixels. */
+  /** Width of the panel that the reader has chosen, in CSS pixels; the panel is narrower if the chat is. */
   declare protected width: number;
-  /** Whether the reader opened it, where it lies over the conversation. */
+  /** Whether the reader has opened the panel over the conversation. */
   declare protected raised: boolean;
 
   readonly #id = freshId("side");
   readonly #border = new Border(this, (width, isLast) => this.#resize(width, isLast));
-  /** Whether the reader closed the panel, where it is beside the conversation. In this tab it survives a reload. */
+  /** Whether the panel beside the conversation is closed, and what is new since. Survives a reload of the tab. */
   readonly #state = new PanelState(() => (this.storage === null ? null : sessionStorage));
   #panelCell: Cell<PanelContent> | null = null;
   readonly #cells = new CellController(this, () => this.#updateNews());
   #sizes: ResizeObserver | null = null;
-  #telling: ReturnType<typeof setTimeout> | undefined;
-  #toldNames = "";
-  /** What it is in: known still when it has been taken out. */
+  #reportTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Joined names of the surfaces at the last report of sizes. */
+  #reportedNames = "";
+  /** Element around the panel; needed to clean up after the panel was removed from it. */
   #chat: HTMLElement | null = null;
 
   constructor() {
@@ -75,7 +81,7 @@ export class ArpSidePanel extends ArpElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.requestUpdate(); // after a move: what is below the open panel is unreachable again
+    this.requestUpdate(); // a move made the covered conversation reachable; cover it again below an open panel
     this.#chat = this.parentElement;
     this.#measure();
     if (this.#chat !== null && typeof ResizeObserver !== "undefined") {
@@ -89,13 +95,13 @@ export class ArpSidePanel extends ArpElement {
     super.disconnectedCallback();
     this.removeEventListener("keydown", this.#key);
     this.#sizes?.disconnect();
-    clearTimeout(this.#telling);
-    this.#cover(false);
+    clearTimeout(this.#reportTimer);
+    this.#cover(false); // otherwise the conversation would stay inert without the panel
     this.#chat?.style.removeProperty("--_arp-gutter");
     this.#chat = null;
   }
 
-  /** Opens it, with the focus in it. */
+  /** Open the panel and focus it. */
   async open(): Promise<void> {
     this.#state.open();
     this.raised = this.#isOver;
@@ -104,7 +110,7 @@ export class ArpSidePanel extends ArpElement {
     this.querySelector<HTMLElement>(".arp-side-body")?.focus();
   }
 
-  /** Closes it; the focus goes to what opens it again. */
+  /** Close the panel and focus the button that reopens it. */
   async close(): Promise<void> {
     this.#state.close();
     this.raised = false;
@@ -136,6 +142,7 @@ export class ArpSidePanel extends ArpElement {
   #updateNews(): void {
     const content = this.#panelCell?.get();
     if (content === undefined || content === this.#state.content) return;
+    // Another chat: a panel that the reader opened over the one before must not cover this one.
     if (this.#state.update(content)) this.raised = false;
     this.requestUpdate();
   }
@@ -146,8 +153,8 @@ export class ArpSidePanel extends ArpElement {
     const chat = this.#chat;
     if (chat === null) return;
     this.room = chat.clientWidth;
-    this.#tellSizes();
-    // The message box leaves the same margin free as the scroll bar of the conversation, so that their edges line up.
+    this.#reportSizes();
+    // The message box leaves the same margin as the scroll bar of the conversation, so that their edges line up.
     const scroller = this.#isOver ? null : chat.querySelector<HTMLElement>(".arp-scroller");
     const gutter = scroller === null ? 0 : (scroller.offsetWidth - scroller.clientWidth) / 2;
     chat.style.setProperty("--_arp-gutter", `${gutter}px`);
@@ -155,20 +162,20 @@ export class ArpSidePanel extends ArpElement {
 
   #resize(width: number | null, isLast: boolean): void {
     this.width = bounded(width ?? DEFAULT_PX, this.room);
-    if (!isLast) return;
-    this.#tellSizes();
+    if (!isLast) return; // one report and one write per drag, not per pixel
+    this.#reportSizes();
     try {
       if (width === null) this.storage?.removeItem(Border.KEY);
       else this.storage?.setItem(Border.KEY, String(this.width));
     } catch {
-      // Full or forbidden.
+      // The storage is full or forbidden: the width lasts until the reload.
     }
   }
 
-  /** Tells the agent how large its surfaces are, once that rests. */
-  #tellSizes(): void {
-    clearTimeout(this.#telling);
-    this.#telling = setTimeout(() => {
+  /** Report the sizes of the surfaces to the agent, once they have stopped changing. */
+  #reportSizes(): void {
+    clearTimeout(this.#reportTimer);
+    this.#reportTimer = setTimeout(() => {
       for (const surface of this.querySelectorAll<HTMLElement>("[data-surface]")) {
         const { width, height } = surface.getBoundingClientRect();
         const name = surface.dataset.surface as string;
@@ -178,18 +185,19 @@ export class ArpSidePanel extends ArpElement {
     }, REST_MS);
   }
 
-  /** Makes what lies below the open panel unreachable, or reachable again. */
+  /** Make the parts of the chat below the panel inert, or usable again. The focus must not enter what is covered. */
   #cover(isCovered: boolean): void {
     for (const part of this.#chat?.querySelectorAll<HTMLElement>(":scope > :is(.arp-body, .arp-dock)") ?? [])
       part.inert = isCovered;
   }
 
   #key = (event: KeyboardEvent): void => {
+    // In a field or an open menu, Escape belongs to that control. Closing the panel would lose the reader's text.
     const isWriting =
       (event.target as Element).closest("input, textarea, select, [contenteditable], [aria-expanded=true]") !== null;
     if (event.key !== "Escape" || event.defaultPrevented || event.isComposing || isWriting || !this.#isOpen) return;
     event.preventDefault();
-    event.stopPropagation(); // elsewhere in the chat it stops the agent
+    event.stopPropagation(); // elsewhere in the chat, Escape stops the running turn
     void this.close();
   };
 
@@ -198,9 +206,9 @@ export class ArpSidePanel extends ArpElement {
   protected override updated(): void {
     this.#cover(this.#isOver && this.#isOpen && this.#state.content.surfaces.length > 0);
     const names = this.client?.store.surfaceNames.get().join("\0") ?? "";
-    if (names === this.#toldNames) return;
-    this.#toldNames = names;
-    this.#tellSizes();
+    if (names === this.#reportedNames) return;
+    this.#reportedNames = names;
+    this.#reportSizes();
   }
 
   protected override render(): unknown {
@@ -286,7 +294,7 @@ export class ArpSidePanel extends ArpElement {
     return visible(this.#info(name)?.title ?? "") || titleOf(name, this.context.t("sidePanel"));
   }
 
-  /** Closes the one surface that there is, if the agent made it to be closed; else only the panel. */
+  /** Close the surface if it is the only one and the agent opened it explicitly; otherwise close only the panel. */
   #closeFirst(names: readonly string[]): void {
     const [name] = names;
     if (names.length === 1 && name !== undefined && this.#info(name) !== undefined) this.#closeSurface(name);
@@ -299,12 +307,17 @@ export class ArpSidePanel extends ArpElement {
   }
 
   #focus({ relatedTarget, currentTarget }: FocusEvent, name: string, what: "focus" | "unfocus"): void {
+    // A move of the focus within the surface is neither a focus nor an unfocus of the surface.
     const wasInside = relatedTarget instanceof Node && (currentTarget as Element).contains(relatedTarget);
     if (!wasInside) this.client?.tellOfSurface(name, what);
   }
 }
 
-/** A surface's name as a title: `build_status` is "Build status"; one that says only where it is, `otherwise`. */
+/**
+ * Return a title made from the name of a surface: `build_status` becomes "Build status".
+ *
+ * @param otherwise Title of a surface whose name says only where it is, such as `side` or `right-panel`.
+ */
 export function titleOf(name: string, otherwise: string): string {
   if (/^(side|right|left)?[-_ ]?(bar|panel|pane)?$/i.test(name)) return otherwise;
   if (!/^[a-z][a-z0-9]*([-_][a-z0-9]+)*$/.test(name)) return visible(name);

@@ -1,4 +1,4 @@
-/** How wide the side panel is: its bounds, and the border by which the reader moves it. Widths are CSS pixels. */
+/** Width of the side panel: its bounds, and the border that the reader drags. All widths are CSS pixels. */
 
 import type { Storage } from "@agent-rendering/core";
 
@@ -6,25 +6,25 @@ export const DEFAULT_PX = 384;
 export const LEAST_PX = 256;
 const MOST_PX = 960;
 
-/** What the conversation has at least beside it. */
+/** Smallest width of the conversation beside the panel. */
 const CONVERSATION_PX = 400;
 
-/** A chat that is narrower has no room for both: the panel lies over the conversation. */
+/** Width of the chat from which both fit. In a narrower chat the panel lies over the conversation. */
 export const ADJACENT_PX = LEAST_PX + CONVERSATION_PX;
 
 const STEP_PX = 16;
 
-/** The widest that a panel may be in a chat of this width. */
+/** Return the largest width of the panel in a chat of this width. */
 export function mostOf(room: number): number {
   return Math.max(LEAST_PX, Math.min(MOST_PX, Math.round(room) - CONVERSATION_PX));
 }
 
-/** A width within its bounds. */
+/** Return a width, limited to the bounds in a chat of this width. */
 export function bounded(width: number, room: number): number {
   return Math.round(Math.min(mostOf(room), Math.max(LEAST_PX, width)));
 }
 
-/** The width that was kept. */
+/** Return the stored width, or the default. */
 export function readWidth(storage: Storage | null): number {
   try {
     return Number(storage?.getItem(Border.KEY)) || DEFAULT_PX;
@@ -33,14 +33,14 @@ export function readWidth(storage: Storage | null): number {
   }
 }
 
-/** The border between conversation and panel: it is dragged, or moved by the arrow keys. */
+/** The border between conversation and panel. It is moved with the pointer or the arrow keys. */
 export class Border {
-  /** Where the width is kept. */
+  /** Key of the width in the storage. */
   static readonly KEY = "arp.side-width";
   readonly #panel: HTMLElement;
   readonly #move: (width: number, isLast: boolean) => void;
 
-  /** `move` gets each new width; `isLast` says that the reader let go. */
+  /** @param move Called with each new width; `isLast` is true when the reader has released the border. */
   constructor(panel: HTMLElement, move: (width: number, isLast: boolean) => void) {
     this.#panel = panel;
     this.#move = move;
@@ -50,7 +50,7 @@ export class Border {
     return getComputedStyle(this.#panel).direction === "rtl";
   }
 
-  /** An arrow moves the border to where it points; Home makes the panel narrowest, End widest. */
+  /** Handle a key: an arrow moves the border in its direction, Home makes the panel narrowest, End widest. */
   key(event: KeyboardEvent, width: number, room: number): void {
     const wider = this.#isMirrored ? "ArrowRight" : "ArrowLeft";
     const narrower = this.#isMirrored ? "ArrowLeft" : "ArrowRight";
@@ -67,7 +67,7 @@ export class Border {
     const border = event.currentTarget as HTMLElement;
     const { left, right } = (border.parentElement as HTMLElement).getBoundingClientRect();
     const widthAt = (x: number) => (this.#isMirrored ? x - left : right - x);
-    // The border stays under the pointer where it was grabbed.
+    // Distance from the border to the pointer. Without it, the panel would jump by that distance at the first move.
     const off = right - left - widthAt(event.clientX);
     let last: number | null = null;
     const follow = ({ clientX }: PointerEvent) => this.#move((last = widthAt(clientX) + off), false);
@@ -81,7 +81,7 @@ export class Border {
     border.addEventListener("pointermove", follow);
     border.addEventListener("pointerup", release);
     border.addEventListener("pointercancel", release);
-    event.preventDefault(); // selects nothing
+    event.preventDefault(); // otherwise dragging would select text
     border.focus({ preventScroll: true });
   };
 }

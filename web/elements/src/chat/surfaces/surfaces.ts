@@ -1,14 +1,18 @@
-/** The surfaces besides the conversation: a panel beside it, and popups; each is loaded with the first of them. */
+/** The side panel and the popups. The code of each is loaded with its first surface. */
 
 import type { ArpClient, Storage } from "@agent-rendering/core";
 import { html, nothing } from "lit";
 
 import type { ArpContext } from "../../base/context.js";
 
-/** Clients that had a popup: its element stays, since it gives back the focus. */
+/** Clients that have had a popup. The element stays after the last popup, because it then returns the focus. */
 const popped = new WeakSet<ArpClient>();
 
-/** @param settled Takes the focus when the reader has closed a surface. */
+/**
+ * Return the side panel to draw; nothing if there are no surfaces for it.
+ *
+ * @param settled Called when the reader has closed a surface, to move the focus.
+ */
 export function sidePanel(
   client: ArpClient | null,
   context: ArpContext,
@@ -21,8 +25,10 @@ export function sidePanel(
 }
 
 /**
- * @param settled Takes the focus when a popup had it, and what had it before is gone.
- * @param reveal Brings into view what a popup is over.
+ * Return the popups to draw; nothing before the first one.
+ *
+ * @param settled Called to move the focus, if a closed popup had it and the element that had it before is gone.
+ * @param reveal Called with the element that a popup lies over, to bring it into view.
  */
 export function popups(
   client: ArpClient | null,

@@ -1,49 +1,50 @@
 /**
- * Keeps the newest in view while the reader is at the end, and never otherwise.
+ * Scrolling of a conversation: the view follows the end while the reader is there, and otherwise stays where it is.
  *
- * Theory of operation. Two states. *Following*: whenever the content or the window changes its size,
- * the view goes to the end at once (a smooth scroll would be overtaken by the next text). One
- * gesture upward ends that, and so does opening something: what was clicked must not run away.
- * *Reading*, the view stays where it is: the browser's scroll anchoring holds what is read while
- * things above change; following, that would only cost time. Coming back to the end, by whatever way, follows again. Sizes are watched
- * by a ResizeObserver, which is called before the frame is painted.
+ * Theory of operation. There are two states. *Following*: whenever the content or the view changes its size, the view
+ * moves to the end at once; a smooth scroll would be overtaken by the next text. *Reading*: the view does not move, and
+ * the browser's scroll anchoring compensates for changes above it. (While following, anchoring is off: it would only
+ * cost time.) One gesture upward ends following. Reaching the end again, in any way, resumes it. A click that opens or
+ * closes something holds the view for two frames, so that the clicked element does not move away; then the view follows
+ * if it is still at the end. A ResizeObserver reports sizes before the frame is painted.
  *
- * The message that the user sent last, the question here, is at the top of the view, and the answer
- * fills what is below. To that end it has *room*: it reaches at least as far down as the view does
- * (chat.css), so the end that is followed is where the question is at the top. Nothing scrolls before
- * the answer has filled the view. The room takes no place in the layout and stays until the next question,
- * so nothing moves when the answer is complete either.
+ * The last input of the reader is shown at the top of the view, and the answer fills the space below it. For this the
+ * input has *room*: an invisible box (chat.css) that reaches from the input down by the height of the view. The end of
+ * the content is then the position with the input at the top, and nothing scrolls before the answer has filled the
+ * view. The room takes no space in the layout and stays until the next input, so nothing moves when the answer is
+ * complete either.
  *
- * In a full view only what is being written (text, uses of tools, in a turn that runs) and began in the view
- * pushes the question out at the top: that is read as it comes. What comes as a whole (a chart, a table, a
- * form, an answer that is complete at once) does not, nor does the text after it: it would hide what nobody
- * has seen yet. Where it does not fit, following ends, and the button that leads to the newest shows.
+ * While the input is *kept* in view, only content that is being written may push it out at the top: text and tool calls
+ * of a running turn that began within the view, since they are read as they appear. Content that arrives complete (a
+ * chart, a table, a form, a whole answer) does not push the input out, and neither does the text after it: it would
+ * scroll away what the reader has not seen yet. If such content does not fit, following ends, and the jump button
+ * appears.
  */
 
-/** As near to the end counts as at it. */
+/** Distance from the end that still counts as the end. */
 const NEAR_PX = 4;
-/** What opens, closes or turns something in its place. */
+/** Controls that open, close or toggle something in place. */
 const OPENERS = "summary, [aria-expanded], [aria-pressed]";
 const UP_KEYS = new Set(["ArrowUp", "PageUp", "Home"]);
-/** How much of the view a question takes at most; of a longer one the end shows. */
+/** Largest part of the view that the input takes. Only the end of a longer input is visible. */
 const MOST_OF_VIEW = 0.5;
 const ROOM = "--_arp-room";
 
 export class Follow {
   #following = true;
   #top = 0;
-  /** Something was opened just now, and its size is not known yet. */
+  /** Whether something was just opened, and its size is not known yet. */
   #isHeld = false;
-  /** The question that has room. */
+  /** Element of the last input; it has the room. */
   #lastInput: HTMLElement | null = null;
-  /** Whether it is in view still, and only what is written may push it out. */
+  /** Whether the last input is kept in view until an answer that is being written pushes it out. */
   #isKept = false;
   #hasRoom = false;
-  /** How far below the top of the view the question begins, in pixels; of a long one, how far above. */
+  /** Distance from the top of the view to the beginning of the input, in pixels; negative for a long input. */
   #inset = 0;
-  /** Of the view, in pixels. */
+  /** Height of the view, in pixels. */
   #height = 0;
-  /** Above the first message, in pixels. */
+  /** Space above the first message, in pixels. */
   #padding = 0;
   readonly #scroller: HTMLElement;
   readonly #content: HTMLElement;
@@ -51,7 +52,7 @@ export class Follow {
   readonly #sizes: ResizeObserver;
   readonly #listening = new AbortController();
 
-  /** `changed` is called whenever following begins or ends. */
+  /** @param changed Called whenever following begins or ends. */
   constructor(scroller: HTMLElement, content: HTMLElement, changed: (following: boolean) => void) {
     this.#scroller = scroller;
     this.#content = content;
@@ -65,6 +66,7 @@ export class Follow {
     scroller.addEventListener("wheel", ({ deltaY }) => deltaY < 0 && this.#rest(), options);
     scroller.addEventListener("keydown", ({ key }) => UP_KEYS.has(key) && this.#rest(), options);
     content.addEventListener("click", ({ target }) => (target as Element).closest(OPENERS) && this.#hold(), options);
+    // A finger that moves down scrolls up. Touches shorter than `NEAR_PX` are taps.
     let finger = 0;
     scroller.addEventListener("touchstart", ({ touches }) => (finger = touches[0]?.clientY ?? 0), options);
     scroller.addEventListener(
@@ -78,7 +80,7 @@ export class Follow {
     return this.#following;
   }
 
-  /** Goes to the end and follows from now on. */
+  /** Scroll to the end, and follow from now on. */
   jump(): void {
     this.#isKept = false;
     this.#set(true);
@@ -86,9 +88,10 @@ export class Follow {
   }
 
   /**
-   * A message of the user is the question from now on; `null`: none is. It follows then.
+   * Set the last input, and follow. `null` means that there is none.
    *
-   * @param hasRoom Whether it goes to the top of the view. Without, it stays where it is, and is kept in view all the same.
+   * @param hasRoom Whether the input moves to the top of the view. Otherwise it stays where it is, but is still kept in
+   *   view.
    */
   ask(message: HTMLElement | null, hasRoom = true): void {
     this.#isKept = message !== null;
@@ -97,7 +100,7 @@ export class Follow {
     this.redrawn(message);
   }
 
-  /** Brings something into view that is to be looked at now, unless it is; nothing is followed then. */
+  /** Scroll to an element that the reader should look at, and stop following, unless the element is in view. */
   show(element: HTMLElement): void {
     const [view, box] = [this.#scroller.getBoundingClientRect(), element.getBoundingClientRect()];
     if (box.top >= view.top && box.bottom <= view.bottom) return;
@@ -105,7 +108,7 @@ export class Follow {
     element.scrollIntoView({ block: "center" });
   }
 
-  /** The question is drawn by another element now. */
+  /** Set the element that draws the last input now, and move the room to it. */
   redrawn(message: HTMLElement | null): void {
     this.#lastInput?.classList.remove("arp-asked");
     this.#lastInput = message;
@@ -114,7 +117,7 @@ export class Follow {
     this.keep();
   }
 
-  /** Goes to the end, if it follows, but not past a question that is to be kept in view. */
+  /** Scroll to the end if the view follows, but not past an input that is kept in view. */
   keep(): void {
     const { clientHeight } = this.#scroller;
     const isResized = clientHeight !== this.#height;
@@ -122,7 +125,7 @@ export class Follow {
       this.#height = clientHeight;
       this.#padding = Number.parseFloat(getComputedStyle(this.#content).paddingTop) || 0;
     }
-    this.#isKept &&= this.#lastInput?.isConnected === true;
+    this.#isKept &&= this.#lastInput?.isConnected === true; // an element that was removed has no position to keep
     if (isResized || this.#isKept) this.#makeRoom();
     if (this.#isHeld || !(this.#following || this.#isKept)) return;
     let to = this.#scroller.scrollHeight - clientHeight;
@@ -130,14 +133,16 @@ export class Follow {
     const fits = to <= top + NEAR_PX;
     if (!this.#following) {
       if (!fits) return;
-      this.#set(true); // there was more than the view holds, and there no longer is
+      // Content that was too large for the view has shrunk or is gone. Without this, the jump button would stay.
+      this.#set(true);
     } else if (!fits) {
-      // Where the view gets smaller, as by the keyboard of a phone, what is at its end stays in it.
+      // If the view shrinks (by the keyboard of a phone), its end stays visible, and the input may leave at the top.
       if (isResized || this.#isWritten()) this.#isKept = false;
       else to = top;
     }
     this.#scroller.scrollTop = to;
-    this.#top = this.#scroller.scrollTop;
+    this.#top = this.#scroller.scrollTop; // the browser limits it, so the read value is compared with later scrolls
+    // The reader stays at the input while there is more below: the jump button has to say so.
     if (!fits && this.#isKept && this.#hidesMore()) this.#set(false);
   }
 
@@ -146,7 +151,7 @@ export class Follow {
     this.#listening.abort();
   }
 
-  /** The question reaches as far down as the view does when it is at its top. */
+  /** Set the room so that the end of the content is the position with the input at the top of the view. */
   #makeRoom(): void {
     const { offsetHeight = 0 } = this.#lastInput?.querySelector("article") ?? {};
     this.#inset = Math.min(this.#padding, this.#height * MOST_OF_VIEW - offsetHeight);
@@ -154,41 +159,43 @@ export class Follow {
     if (this.#lastInput?.style.getPropertyValue(ROOM) !== room) this.#lastInput?.style.setProperty(ROOM, room);
   }
 
-  /** Where the view is when the question is at its top. */
+  /** Return the scroll position with the input at the top of the view. */
   #topOfLastInput(): number {
     const { top = 0 } = this.#lastInput?.getBoundingClientRect() ?? {};
     return this.#scroller.scrollTop + top - this.#scroller.getBoundingClientRect().top - this.#inset;
   }
 
-  /** Whether what comes now is being written, not there at once, and is read already: its beginning is in view. */
+  /** Return whether the last part of the answer is being written and begins above the end of the view. */
   #isWritten(): boolean {
-    // A component that is still being loaded has no height: what comes after it only seems to begin in the view.
+    // A component whose code is still loading has no height. The text after it seems to begin in the view but will move
+    // down, and following it would scroll past the component before the reader has seen it.
     const waiting = this.#content.querySelectorAll("[data-written] .arp-reply :not(:defined)");
     const isLoading = [...waiting].some(
       ({ localName }) => localName.startsWith("arp-") && !customElements.get(localName),
     );
     if (isLoading) return false;
     return (
-      (this.#last("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom
+      (this.#lastBox("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom
     );
   }
 
-  /** Whether something of what was sent lies below the view; the buttons and the space under it do not count. */
+  /** Return whether part of a message lies below the view. Buttons and space below the message do not count. */
   #hidesMore(): boolean {
-    return (this.#last("article")?.bottom ?? 0) > this.#scroller.getBoundingClientRect().bottom + NEAR_PX;
+    return (this.#lastBox("article")?.bottom ?? 0) > this.#scroller.getBoundingClientRect().bottom + NEAR_PX;
   }
 
-  /** Where the last of these stands. */
-  #last(selector: string): DOMRect | undefined {
+  /** Return the box of the last matching element. */
+  #lastBox(selector: string): DOMRect | undefined {
     return [...this.#content.querySelectorAll(selector)].at(-1)?.getBoundingClientRect();
   }
 
+  /** Return the distance from the view to the end, in pixels. */
   #gap(): number {
     const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
     return scrollHeight - scrollTop - clientHeight;
   }
 
-  /** Stays for two frames, in which what was opened takes its place; then it follows if it is at the bottom. */
+  /** Hold the view for two frames, while the opened element gets its size; then follow if the view is at the end. */
   #hold(): void {
     if (!this.#following || this.#isHeld) return;
     this.#isHeld = true;
@@ -202,7 +209,7 @@ export class Follow {
     );
   }
 
-  /** A gesture upward: without anything to scroll it means nothing. */
+  /** Stop following after a gesture upward. The gesture is ignored if everything fits into the view. */
   #rest(): void {
     if (this.#scroller.scrollHeight <= this.#scroller.clientHeight + NEAR_PX) return;
     this.#isKept = false;
@@ -211,8 +218,9 @@ export class Follow {
 
   #scrolled(): void {
     const top = this.#scroller.scrollTop;
-    if (this.#following && !this.#isHeld && top === this.#top) return; // it was us
-    const isUpward = top < this.#top - 1;
+    // `keep` scrolled to this position, not the reader: whether the input is kept must not change.
+    if (this.#following && !this.#isHeld && top === this.#top) return;
+    const isUpward = top < this.#top - 1; // less than a pixel is rounding
     this.#top = top;
     if (this.#gap() <= NEAR_PX) {
       this.#isKept = this.#lastInput?.isConnected === true && top <= this.#topOfLastInput() + NEAR_PX;
@@ -230,6 +238,7 @@ export class Follow {
     this.#changed(following);
   }
 
+  /** Turn the browser's scroll anchoring off while following, else on. */
   #anchor(): void {
     this.#scroller.style.overflowAnchor = this.#following && !this.#isHeld ? "none" : "";
   }

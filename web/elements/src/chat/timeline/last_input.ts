@@ -1,4 +1,11 @@
-/** Finds the user's last input, which `Follow` brings to the top of the view. */
+/**
+ * The reader's last input: find its element, for `Follow` to bring it to the top of the view.
+ *
+ * Theory of operation. An input is first drawn as an outgoing bubble, and when the server has acknowledged it, as the
+ * beginning of its turn, by another element. So it is looked for after each drawing: by the id of the input until its
+ * turn is known, then by the id of the turn. An input that is sent while the agent works is queued. It is not brought
+ * to the top before its turn begins, because the reader reads the answer before it.
+ */
 
 import type { ArpClient } from "@agent-rendering/core";
 
@@ -6,14 +13,15 @@ import type { Follow } from "./follow.js";
 import { isBubble } from "../composer/outgoing.js";
 
 export class LastInput {
-  /** The input; `null` when there was none, or it began no turn. */
+  /** Id of the input; `null` if there was none, or it began no turn. */
   #input: string | null = null;
-  /** The turn that it began; `null` until that is known. */
+  /** Id of the turn that the input began; `null` until it is known. */
   #turn: string | null = null;
-  /** Whether the agent was free when it was sent. */
-  #isFree = false;
-  #wasInLine = false;
-  /** Where it shows; `null` while it is not at the top yet. */
+  /** Whether the agent was idle, and no other input was on its way, when this one was sent. */
+  #wasIdle = false;
+  /** Whether its turn has been queued. */
+  #wasQueued = false;
+  /** Element that was last given to `Follow`; `null` before the first. */
   #element: HTMLElement | null = null;
 
   clear(): void {
@@ -21,42 +29,43 @@ export class LastInput {
   }
 
   /**
-   * Something was sent just now that may begin a turn, or another version of one.
+   * Set the input that was just sent. It may begin a turn, or a new version of a turn.
    *
-   * @param changed Is called when its turn is known, which may be drawn already.
+   * @param changed Called when the turn of the input is known. The turn may be drawn already, without another drawing.
    */
   async sent(client: ArpClient, input: string, changed: () => void): Promise<void> {
     const { turnIds, outgoing, status } = client.store;
     const before = turnIds.get();
     this.clear();
     this.#input = input;
-    this.#wasInLine = false;
-    this.#isFree =
+    this.#wasQueued = false;
+    this.#wasIdle =
       status.get().activeTurn === null &&
       !outgoing.get().some((item) => item.id !== input && item.phase !== "refused" && isBubble(item));
     const turn = await client.acknowledged(input).catch(() => null);
-    if (this.#input !== input || turn === null) return; // it was refused: its bubble is there
-    if (before.includes(turn)) return this.clear();
+    // A newer input was sent meanwhile; or this one was refused, and its bubble keeps the place at the top.
+    if (this.#input !== input || turn === null) return;
+    if (before.includes(turn)) return this.clear(); // it was added to an existing turn, which keeps its place
     this.#turn = turn;
     changed();
   }
 
-  /** Looks where it shows: after each drawing, and when its turn waits or begins. */
+  /** Find the element of the input. Called after each drawing, and when the turn of the input is queued or begins. */
   look(client: ArpClient, chat: Element, follow: Follow): void {
     if (this.#input === null) return;
     const status = this.#turn === null ? null : client.screen.status(this.#turn);
-    this.#wasInLine ||= status === "queued";
-    // It waits for what runs: the reader is with that.
-    if (!this.#isFree && (status == null || status === "queued")) return;
+    this.#wasQueued ||= status === "queued";
+    // The input waits for a running turn. Scrolling to it would take the reader away from that turn's answer.
+    if (!this.#wasIdle && (status == null || status === "queued")) return;
     const name =
       this.#turn === null ? `[data-input="${CSS.escape(this.#input)}"]` : `[data-turn="${CSS.escape(this.#turn)}"]`;
     const element = chat.querySelector<HTMLElement>(`.arp-log ${name}`);
     if (element === null || element === this.#element) return;
-    const isDrawnAnew = this.#element !== null;
+    const isRedrawn = this.#element !== null;
     this.#element = element;
-    if (isDrawnAnew) return follow.redrawn(element);
-    if (!this.#isFree && !follow.following) return this.clear(); // the reader has gone elsewhere meanwhile
-    // A queued one has its place below the answer before it, which may be read still: it stays there.
-    follow.ask(element, this.#isFree || !this.#wasInLine);
+    if (isRedrawn) return follow.redrawn(element);
+    if (!this.#wasIdle && !follow.following) return this.clear(); // the reader has scrolled away meanwhile
+    // A queued input is below the answer before it, which may still be read. With room, it would jump to the top.
+    follow.ask(element, this.#wasIdle || !this.#wasQueued);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Which turns of a conversation are drawn. The newest are drawn at once, because a long conversation opens at its end;
- * the older ones follow in steps while the browser is idle.
+ * Selection of the turns to draw. The newest are drawn at once, because a long conversation opens at its end; the older
+ * ones follow in steps while the browser is idle.
  */
 
 /** Number of turns that are drawn at once: more than fit on a screen. */
@@ -8,7 +8,7 @@ const FIRST_TURNS = 12;
 /** Number of turns that one step adds: few enough not to delay a frame. */
 const STEP_TURNS = 8;
 const PATIENCE_MS = 300;
-/** Idle time that a step needs, about. */
+/** Approximate idle time that a step needs. */
 const LEAST_MS = 12;
 
 export class Recent {
@@ -56,7 +56,8 @@ export class Recent {
     const { requestIdleCallback: idle } = globalThis as Partial<typeof globalThis>;
     const wait = () => (idle ? idle(act, { timeout: Math.max(1, latest - Date.now()) }) : setTimeout(act));
     const act = (deadline?: IdleDeadline) => {
-      if (deadline && !deadline.didTimeout && deadline.timeRemaining() < LEAST_MS) return void wait(); // a step would delay the next frame
+      // The remaining idle time is too short: a step would delay the next frame.
+      if (deadline && !deadline.didTimeout && deadline.timeRemaining() < LEAST_MS) return void wait();
       this.#isDue = false;
       if (this.isPartial) this.#more();
     };

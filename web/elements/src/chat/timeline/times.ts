@@ -1,4 +1,4 @@
-/** When messages were sent, in the reader's language and time zone: a time at each, a line where a day begins. */
+/** Times of messages and lines between days, in the reader's language and time zone. */
 
 import type { TurnState } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
@@ -6,7 +6,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { Translate } from "../../base/context.js";
 import { worded } from "../worded.js";
 
-/** The time at which something was sent. */
+/** Return the time of a message to draw; nothing if the time is missing or invalid. */
 export function timeOf(at: string | null | undefined, t: Translate): unknown {
   const moment = momentOf(at);
   if (moment === null) return nothing;
@@ -17,8 +17,8 @@ export function timeOf(at: string | null | undefined, t: Translate): unknown {
 }
 
 /**
- * The lines that are before turns, by their ids: where another day begins than that of the turn before,
- * and before the first turn if its day is over.
+ * Return the day lines to draw above turns, by turn id. A turn has a line if its day is not that of the turn before it;
+ * the first turn has one unless its day is today.
  */
 export function dayLines(
   turns: readonly (TurnState | undefined)[],
@@ -52,7 +52,7 @@ function nameOf(moment: Date, now: Date, t: Translate): string {
   return t.date(moment, { weekday: "long", month: "long", day: "numeric", ...year });
 }
 
-/** The reader's day, as `2026-11-21`. */
+/** Return the day in the reader's time zone, such as `2026-11-21`. */
 function dayOf(moment: Date): string {
   const two = (value: number) => String(value).padStart(2, "0");
   return `${String(moment.getFullYear()).padStart(4, "0")}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;

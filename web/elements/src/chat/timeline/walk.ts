@@ -1,6 +1,6 @@
-/** The focus on messages, moved by keys. */
+/** Keyboard focus on messages. */
 
-/** Focus the next or previous message. Returns false after the last one: the focus belongs in the message box then. */
+/** Focus the next or previous message. Return false if the focus belongs in the message box: after the last message. */
 export function walk(chat: Element, step: -1 | 1): boolean {
   const messages = [...chat.querySelectorAll<HTMLElement>(".arp-log article")];
   const here = messages.findIndex((message) => message.contains(document.activeElement));
