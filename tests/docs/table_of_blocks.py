@@ -228,10 +228,10 @@ RULES: Final = (
     Rule(
         "theming.md",
         "html",
-        WEB + "the block of HTML in docs/theming.md colours and shapes the chat",
+        WEB + "the HTML block in docs/theming.md changes colours and shapes of the chat",
     ),
     Rule("web.md", "tsx", REACT + "the component of docs/web.md draws a surface and closes it"),
-    Rule("web.md", "html", WEB + "the block of HTML in docs/web.md is a chat that talks"),
+    Rule("web.md", "html", WEB + "the HTML block in docs/web.md is a working chat"),
     Rule("index.md", "js", README + "test_the_javascript_prints_the_answer_as_it_comes"),
     Rule("server.md", "toml", SNIPPETS + "test_the_config_file_has_settings_that_there_are"),
     Rule(
