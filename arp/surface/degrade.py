@@ -220,7 +220,8 @@ def _with_ids(fallback: Component, component_id: str) -> Component:
 def _in_place_of(component: Component, fallback: Component) -> Component:
     """Return a fallback with the id and the question state of its component.
 
-    An answer that does not fit the type of the fallback was given to the component; it is left out.
+    The answer was given to the component. It is left out if it does not fit the type of the
+    fallback.
     """
     shown = _with_ids(fallback, component.id)
     state = {name: component.props[name] for name in _OF_QUESTIONS if name in component.props}
