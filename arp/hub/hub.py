@@ -425,7 +425,7 @@ class Hub:
             closed = list(live.session.questions.closed)
             await self._inputs.apply(live, message, sender_of(viewer, principal), viewer.tell)
             # The user of this renderer knows that the question is closed, even if the renderer has
-            # not displayed that yet. Without this, the next text of the user would be refused as a
+            # not displayed that yet. Without this, the next text of the user could be refused as a
             # late answer to that question.
             if list(live.session.questions.closed) != closed:
                 viewer.answered = live.session.sequence

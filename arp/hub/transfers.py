@@ -215,7 +215,7 @@ class Transfers:
             raise
         if not is_done:
             raise _OutcomeUnknown(
-                f"the outcome of the transfer is unknown: no renderer has confirmed that session "
+                "the outcome of the transfer is unknown: no renderer has confirmed that session "
                 f"{request.to_session!r:.80} has surface {name!r:.80}; renderers that join are "
                 "asked again",
                 detail=name,

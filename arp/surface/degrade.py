@@ -188,6 +188,7 @@ def _taken_apart(component: Component, profile: RendererSupport) -> list[Compone
             out.append(_label(component.id, number, part.label))
         shown = degrade(part.component, profile)
         became = [(one.id, one.type) for one in shown]
+        # A child that was a text before loses nothing, so it keeps its own id.
         lost = lost and became == [(part.component.id, "text")] and part.component.type != "text"
         out += shown
     return [_text(component.id, _contents(out))] if lost else out

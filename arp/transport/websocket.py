@@ -250,8 +250,8 @@ async def talk(
     await send({"type": "websocket.accept", "subprotocol": subprotocol})
     outbox = SocketOutbox(send, encoding, scope.get("extensions", {}).get(EXTENSION))
     peer = make_peer(outbox)
-    # An idle connection must not keep in memory what it no longer needs: here the function and the
-    # objects that it refers to, below the last message.
+    # An idle connection must not keep in memory what it no longer needs: the function with the
+    # objects that it refers to, and the last message (the other `del`).
     del make_peer
     outbox.viewer = peer.viewer
     peer.start()

@@ -39,7 +39,7 @@ when it has displayed everything, or when a suspended surface is visible again o
 
 
 HAND_OVER_S: Final = 10.0
-"""Seconds that a renderer gets to move a surface; enough, because it does not ask a person."""
+"""Seconds that a renderer gets to move a surface. It asks no person, so that is enough."""
 
 
 class ObjectOutbox:

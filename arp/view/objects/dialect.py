@@ -503,7 +503,7 @@ class ObjectDialect:
         for name, surface_id in list(self._ids.items()):
             if surface_id in self.connection.objects.entries:
                 has_role = self.connection.objects.surface(surface_id).role != RoleState.NONE
-                # An acquired surface has no role before `accept`; no role of it was refused.
+                # An acquired surface has no role before `accept`, so none was refused.
                 if not has_role and surface_id not in self._arrived:
                     with suppress(ArpError):  # the user has closed it
                         self.connection.get_toplevel(surface_id)
