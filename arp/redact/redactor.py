@@ -190,6 +190,7 @@ class Redactor:
         stop = _end(body.match(text, begin, begin + shape.window), begin)
         is_open = not is_whole and shape.may_continue(text, stop)
         is_cut = stop - begin == shape.window and stop < end
+        # The next character is unknown if more text may follow or the window has cut the run off.
         after = None if is_open or is_cut else text[stop : stop + 1]
         verdict = shape.decide(shape, lead.group(), text[begin:stop], after)
         # At most `window` characters are held. A longer undecided run is not a secret.
