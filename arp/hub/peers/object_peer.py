@@ -103,7 +103,7 @@ class ObjectPeer(Peer):
         self._dialect.owner = self
         self._frames = ObjectOutbox(outbox, self._dialect)
         self._transfers: dict[str, asyncio.Future[TransferDenied | bool]] = {}
-        """Outcomes of running transfers, by surface: true if moved, false if unknown, or an error."""
+        """Outcomes of running transfers, by surface: true = moved, false = unknown, or an error."""
         self._accepting: set[asyncio.Task[None]] = set()
         super().__init__(hub, self._frames, "json", workflow, principal, check_token)
         self.viewer.hand_over = self._request_transfer
