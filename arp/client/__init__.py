@@ -1,6 +1,5 @@
 """A client for asyncio programs: it keeps one session connected and the state of its screen.
 
 Read in this order: `client`, `options`, `address`; `events`, `callbacks`, `watch`; `inputs`,
-`uploads`; `driver`, `link`; in the folder `links`, `dial` (selects the transport) and one
-transport; `errors`.
+`uploads`; `driver`, `link`; `links` (the transports); `errors`.
 """

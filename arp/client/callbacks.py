@@ -98,6 +98,7 @@ class CallbackRunner:
         """Call the callback for an event that is not part of a snapshot."""
         match event:
             case Delta(payload=payload) if payload.kind is None:
+                # Only streamed text has a slash in its id. Other targets are text components.
                 if payload.target is None or "/" in payload.target:
                     self._call(self._callbacks.on_delta, payload.delta)
             case ToolStart(payload=start):

@@ -49,7 +49,7 @@ ANSWER_WITHIN_S = 10.0
 """Time to wait for any frame after a ping; without one the connection is dead."""
 
 MOST_PATIENCE_S = 80.0
-"""Maximum of that time, which is doubled after each connection that ended this way."""
+"""Maximum time to wait after a ping; it doubles after each connection that ended by silence."""
 
 DRAFT_AFTER_S = 1.0
 """Time for the agent side to answer our `hello` after it has sent its own `hello`.
@@ -293,11 +293,12 @@ class Driver:
         size = len(frame) // max(1, len(messages))
         for message in messages:
             self._handle(message, size)
+        # Commits without a `seq`, as within a snapshot, are not acknowledged.
         committed = any(isinstance(message, Commit) for message in messages)
         if acks and committed and self.connection.seq != seq and self._wants_acks():
             self._outbox.enqueue_ack(self.connection.ack(self.connection.seq))
         # Later patches of a screen that missed one would also be wrong. A new connection asks the
-        # server for the whole screen.
+        # server for the whole screen, which only a server with `resume` can send.
         if (
             self.ready.is_set()
             and self.connection.is_desynchronised
@@ -331,6 +332,7 @@ class Driver:
                 self._outbox.enqueue(self.connection.pong(message))
             case Pong():
                 pass  # `_received_at` is set
+            # An error that names no input, before `session`, refuses our `hello`.
             case ErrorMessage(payload=payload) if not self.ready.is_set() and payload.id is None:
                 self._listen(message, size)
                 raise lost_by_refusal(payload)

@@ -78,7 +78,7 @@ class Directory:
         """Name of this runtime in the facts of sessions that are loaded from now on."""
         self._now = now
         self._under_way: dict[str, asyncio.Future[LiveSession | None]] = {}
-        """Tasks that load or remove a session, by session id; the result is `None` without one."""
+        """Tasks that load or remove a session, by session id; the result is the loaded session."""
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
         """Return an existing session of the principal.
@@ -302,7 +302,7 @@ class Directory:
         Returns:
             Whether it was in memory.
         """
-        live.leave(why or InternalError("the session left the memory; ask again"))
+        live.leave(why or InternalError("the session was removed from memory; try again"))
         if self.sessions.get(live.id) is not live:
             return False
         del self.sessions[live.id]

@@ -6,9 +6,9 @@ a question). The facts are queued for the next write; `carry_out` runs the effec
 is durable. If a write fails, the memory of the session is ahead of the ledger, so the session is
 removed from memory and restored from the store.
 
-Other modules: `live_session` (one session), `directory` (all sessions), `lifetimes` (how a session
-enters and leaves memory), `input_applier` (what an input does), `writer` (durability), `runner`
-(agents).
+Other modules: `input_applier` (what an input does), `directory` (all sessions), `lifetimes` (how a
+session enters and leaves memory), `runner` (agents). `arp/live` has `live_session` (one session)
+and `writer` (durability).
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Hub:
         return f"not running: {', '.join(ended)}" if ended else ""
 
     def _service_failed(self, why: str) -> None:
-        logger.critical("the server cannot go on: %s", why)
+        logger.critical("the server must stop: %s", why)
         self.on_broken()
 
     async def aclose(self, last: Callable[[], Awaitable[None]] | None = None) -> None:
@@ -424,8 +424,9 @@ class Hub:
             live = await self._session_for_input(viewer, message, principal, workflow)
             closed = list(live.session.questions.closed)
             await self._inputs.apply(live, message, sender_of(viewer, principal), viewer.tell)
-            # The user who answered knows that this question is closed. Otherwise the user's next
-            # input could be refused as a late answer to it.
+            # The user of this renderer knows that the question is closed, even if the renderer has
+            # not displayed that yet. Without this, the next text of the user could be refused as a
+            # late answer to that question.
             if list(live.session.questions.closed) != closed:
                 viewer.answered = live.session.sequence
             if message.input_type == "resize" and message.surface == "main":
@@ -498,13 +499,13 @@ class Hub:
             # The session left memory, so this renderer is attached to nothing and shows what may
             # not be durable. It has to join again before it may send inputs.
             gone = viewer.delivery.session_id
-            raise SessionNotFound(f"session {gone!r} left the memory; say hello again", detail=gone)
+            raise SessionNotFound(f"session {gone!r} left memory; send hello again", detail=gone)
         said_hello = live is not None and viewer.profile.said_hello
         # A client that has sent `hello` gets a new session only by another `hello`, except from
         # an empty session that was made for it.
         if live is not None and said_hello and not (viewer.session_made and _is_empty(live)):
             raise UnknownObject(
-                f"this connection is on session {live.id!r}; say hello to change it",
+                f"this connection is on session {live.id!r}; send hello to change it",
                 detail=message.session_id,
             )
         found, is_new = await self.lifetimes.open(

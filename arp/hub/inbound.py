@@ -1,9 +1,9 @@
 """Parsing of incoming frames and redaction of their secrets; a thread does this for large frames.
 
-Theory of operation. Parsing and redacting a message of the largest size may take a hundred times as
-long as a text of that size, so the loop must not do it. A large frame goes to one thread that all
-connections share, and its connection reads nothing more until the result is back. So the messages
-of a connection keep their order, and a peer that sends more has to wait. The redactor keeps the
+Theory of operation. To parse and redact a message of the largest size may take a hundred times as
+long as to process one text of that size, so the loop must not do it. One thread, which all
+connections share, parses the large frames. Until the result is back, the connection reads nothing
+more: its messages keep their order, and a peer that sends more has to wait. The redactor reuses the
 results of the thread while the session applies the message, so that nothing is searched twice.
 """
 

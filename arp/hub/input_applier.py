@@ -1,4 +1,4 @@
-"""Inputs on their way from a renderer to a session: they are applied, and their effects follow.
+"""Application of inputs from renderers to sessions, and scheduling of their effects.
 
 Theory of operation. An input either adds to the shown branch (`receive`), or selects another branch
 (`turn_back`). In the second case the log has to be read first, and the session may change while it

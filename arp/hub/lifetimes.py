@@ -243,7 +243,7 @@ class Lifetimes:
             else:
                 await self._directory.removed(live.id, self._delete_stored(head))
         except StoreError as error:
-            logger.warning("session %s, which nobody used, stays in the ledger: %s", live.id, error)
+            logger.warning("unused session %s is not removed from the ledger: %s", live.id, error)
 
     async def delete(self, head: Head) -> list[Remainder]:
         """Delete a session: its facts, its files and what agent runtimes keep for it.
@@ -339,7 +339,7 @@ class Lifetimes:
         try:
             await self._directory.load(session_id)
         except ArpError as error:
-            logger.error("session %s does not come back: %s", session_id, error)
+            logger.error("session %s cannot be loaded again: %s", session_id, error)
 
 
 def _record_repair(live: LiveSession, name: str, sequence: int, reason: str) -> None:

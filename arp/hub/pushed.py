@@ -1,7 +1,7 @@
-"""What programs do in a session without a renderer.
+"""Operations of programs on sessions, without a renderer.
 
-They queue turns and may wait for their end, change shown components, offer commands, withdraw the
-questions of interrupted turns, and list and delete sessions.
+Programs queue turns and may wait for their end, change shown components, offer commands, withdraw
+the questions of interrupted turns, and list and delete sessions.
 """
 
 from __future__ import annotations

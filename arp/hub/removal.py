@@ -209,8 +209,8 @@ class Removals:
                     found.append(ExternalRecord(keeper, kept))
         except (StoreError, msgspec.DecodeError) as error:
             logger.warning(
-                "session %s is deleted, though not all of it can be read: %s; sessions of runtimes "
-                "that only its damaged part names stay",
+                "session %s is deleted, but a part of it cannot be read: %s; runtime sessions that "
+                "only this part names are not removed",
                 removal.session_id,
                 error,
             )
@@ -252,7 +252,7 @@ class Removals:
                 failures.append(RemovalFailed(f"no answer within {REMOVE_S:g} s", can_retry=True))
             except Exception:
                 logger.exception("%s: session %s is not removed", kept.keeper, kept.id)
-                reason = "it failed; the server's log says why"
+                reason = "the removal failed; the server's log has the reason"
                 failures.append(RemovalFailed(reason, can_retry=True))
         if not knows and not failures:
             failures = [RemovalFailed("no agent of this app has this runtime", can_retry=True)]

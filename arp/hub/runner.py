@@ -143,7 +143,7 @@ class HubCalls(Struct, frozen=True):
     fault: Callable[[LiveSession], None]
     """Removes a session from memory if its turn cannot be ended there."""
     transfer: Callable[[LiveSession, str, str, bool], Awaitable[None]]
-    """Gives a surface to another session."""
+    """Transfers a surface to another session."""
 
 
 class Runner:
@@ -310,7 +310,8 @@ class Runner:
         """End a cancelled turn that is still running after the grace period of its agent."""
         if host.session.running == host.turn_id:
             logger.warning(
-                "turn %s goes on after its cancel; it is closed over its head", host.turn_id
+                "the agent of turn %s did not stop after its cancel; the turn ends without it",
+                host.turn_id,
             )
             self._end(host.live, host.turn_id, "cancelled")
 
@@ -327,7 +328,7 @@ class Runner:
         except asyncio.CancelledError:
             status = "cancelled"
             if host.end_cause is None:
-                logger.warning("%s ended by a CancelledError that nobody asked for", owner)
+                logger.warning("%s ended by a CancelledError without a cancel of its turn", owner)
         except AgentFailed as error:
             # This message is meant for users, so it is shown as it is.
             if self._app.debug and error.__cause__ is not None:
@@ -335,10 +336,10 @@ class Runner:
             # Frames of the traceback and of its causes would keep the session in memory.
             failed = error.with_traceback(None)
             failed.__cause__ = failed.__context__ = None
-            logger.info("agent %r gave up turn %s", workflow, host.turn_id)
+            logger.info("agent %r ended turn %s with an error for users", workflow, host.turn_id)
         except BaseException as error:
-            # Python closes the coroutines of a loop that is gone. No agent raised this, and no
-            # state of the hub may be touched any more.
+            # Python closes the coroutines of a closed loop. No agent raised this, and the state of
+            # the hub must not be changed any more.
             if isinstance(error, GeneratorExit) and _running_task() is not task:
                 raise
             # Everything else that an author's code raises, including KeyboardInterrupt and
@@ -406,7 +407,7 @@ class Runner:
             return
         host, usage = self._turns.get(live), None
         try:
-            # A turn that was ended by force is over; its agent may end long after it.
+            # `_force_end` may have ended this turn; its agent may return long after that.
             if host is not None and host.turn_id == turn_id and not host.is_over:
                 usage = host.end()
             effects: list[Effect] = []
@@ -464,7 +465,7 @@ class Runner:
         self._progress.set()
 
     def close(self) -> None:
-        """Stop the watch of the loop, after all agents have ended."""
+        """Stop watching the loop, after all agents have ended."""
         self._watch.close()
 
     def forget(self, live: LiveSession) -> None:
@@ -537,9 +538,9 @@ def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> Er
     )
     message = ErrorMessage(payload=payload, session_id=live.id, turn_id=turn_id)
 
-    def tell() -> None:
+    def send() -> None:
         for viewer in live.viewers.values():
             viewer.tell(message)
 
-    live.after_write(tell)
+    live.after_write(send)
     return payload

@@ -1,4 +1,4 @@
-"""Ids of surface transfers, which prove that the source session gives the surface away.
+"""Ids of surface transfers, which prove that the source session requested the transfer.
 
 Theory of operation. A renderer moves a surface from one server to another, and neither server
 trusts it. So the source server signs the id of the transfer with a key that both servers have. The

@@ -82,9 +82,9 @@ class Transfers:
         self._asking: dict[str, asyncio.Task[None]] = {}
         """Tasks that repeat the requests to a renderer, by viewer id."""
         self._awaited: set[tuple[str, str]] = set()
-        """Pairs of session and surface with a transfer that an author waits for.
+        """Session and surface of each transfer that an agent waits for.
 
-        No second request is sent for them."""
+        `_keep_asking` sends no second request for them."""
 
     def close(self) -> None:
         """Stop repeating requests."""
@@ -94,13 +94,13 @@ class Transfers:
     async def give(
         self, live: LiveSession, name: str, to_session: str, retain_content: bool
     ) -> None:
-        """Give a surface to another session, durably.
+        """Transfer a surface to another session, durably.
 
         Args:
             live: Session that has the surface.
             name: Name of the surface.
-            to_session: Target: a session of the same user in this server, or else of another agent
-                that one of the renderers is connected to.
+            to_session: Id of the target: a session of the same user in this server, or a session of
+                another agent that one of the renderers is connected to.
             retain_content: Whether the components of the surface are transferred too.
 
         Raises:
@@ -136,10 +136,10 @@ class Transfers:
     ) -> None:
         """Ask the renderers of a session, one after another, to move a surface."""
         if live.session.is_transient(name):
-            raise TransferDenied("only a toplevel can be given to another session", detail=name)
+            raise TransferDenied("only a toplevel can be transferred", detail=name)
         self._check_not_leaving(live, name, to_session)
         if (live.id, name) in self._awaited:
-            raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
+            raise TransferDenied(f"surface {name!r:.80} is being transferred already", detail=name)
         viewers = [one for one in live.viewers.values() if one.hand_over is not None]
         if not viewers:
             raise TransferDenied(
@@ -215,8 +215,9 @@ class Transfers:
             raise
         if not is_done:
             raise _OutcomeUnknown(
-                f"no renderer has said whether session {request.to_session!r:.80} has surface "
-                f"{name!r:.80} now; each that joins is asked again",
+                "the outcome of the transfer is unknown: no renderer has confirmed that session "
+                f"{request.to_session!r:.80} has surface {name!r:.80}; renderers that join are "
+                "asked again",
                 detail=name,
             )
 
@@ -226,8 +227,8 @@ class Transfers:
         known = live.session.leaving.get(name)
         if known is not None and known.to_session != to_session:
             raise TransferDenied(
-                f"surface {name!r:.80} is being given to session {known.to_session!r:.80}, which "
-                "may have it already; close it, or transfer it there",
+                f"surface {name!r:.80} is being transferred to session {known.to_session!r:.80}, "
+                "which may have it already; close it, or transfer it there",
                 detail=name,
             )
 
@@ -275,7 +276,7 @@ class Transfers:
         if transfer_id is None or source is None:
             logger.warning(
                 "a renderer brought a surface to session %r, and no transfer is open; servers that "
-                "give surfaces to each other need the same transfer key (--transfer-key)",
+                "transfer surfaces to each other need the same key (--transfer-key)",
                 live.id,
             )
             raise TransferDenied(

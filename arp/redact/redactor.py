@@ -41,8 +41,8 @@ _MOST_NESTED: Final = 4
 """Largest number of JSON texts inside each other that are parsed; deeper ones are read as text."""
 
 HELD_FROM: Final = 4
-"""Number of first characters of a known secret that are held at the end of a piece. Fewer
-characters are passed on."""
+"""Length of the shortest beginning of a known secret that is held at the end of a piece. A shorter
+beginning is passed on."""
 
 _UNFINISHED: Final = re.compile(UNFINISHED)
 
@@ -110,7 +110,7 @@ class Redactor:
         self._known_starts = tuple(
             secret[:count] for secret in self.known for count in range(1, HELD_FROM)
         )
-        """Beginnings of the known values that are passed on at the end of a piece."""
+        """Beginnings of known values that are shorter than `HELD_FROM` and therefore passed on."""
         self._leads = [re.compile(shape.lead) for shape in self._shapes]
         self._by_begin = _by_begin(self._shapes, self.known)
         self._begins = re.compile(_search_for(self._by_begin, self._shapes))
@@ -190,6 +190,7 @@ class Redactor:
         stop = _end(body.match(text, begin, begin + shape.window), begin)
         is_open = not is_whole and shape.may_continue(text, stop)
         is_cut = stop - begin == shape.window and stop < end
+        # The next character is unknown if more text may follow or the window has cut the run off.
         after = None if is_open or is_cut else text[stop : stop + 1]
         verdict = shape.decide(shape, lead.group(), text[begin:stop], after)
         # At most `window` characters are held. A longer undecided run is not a secret.
@@ -267,6 +268,7 @@ class Redactor:
         found: Found = {}
         if not self.is_on:
             return value, found
+        # `look_through` cleans for facts. In a value that users see, fewer names mean a secret.
         if self._precleaned and not shown and id(value) in self._precleaned:
             known = self._precleaned[id(value)]
             return known.cleaned, dict(known.found)

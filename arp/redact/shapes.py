@@ -46,6 +46,7 @@ _REST_OF_NAME: Final = "[A-Za-z_-]{0,16}"
 
 
 def _long_enough(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
+    """Accept a run of at least `least` characters."""
     if len(run) >= shape.least:
         return True
     return None if after is None else False
@@ -93,17 +94,21 @@ def _assigned(shape: Shape, lead: str, run: str, after: str | None) -> Verdict:
     """Accept an unquoted value. After `=` without spaces it may also be a word, otherwise not."""
     if after is None and len(run) < shape.window:
         return None
+    # A bracket follows the name of a function or a list in source code: `token = make_token(`.
     if len(run) < shape.least or _is_placeholder(run) or after in ("(", "["):
         return False
+    # An attribute such as `settings.api_key` only names a secret.
     if _DOTTED.match(run) and _NAMING.search(run):
         return False
     is_narrow = lead.endswith("=") and not lead[-2:-1].isspace()
+    # A short number after spaces may be a count.
     if _is_no_word(run):
         return is_narrow or not run.isdigit() or len(run) >= 8
     return is_narrow and len(run) >= 8 and run.isalpha() and not _NAMING.search(run)
 
 
 def _cookies(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
+    """Accept cookies: a long enough run with a `=`."""
     if len(run) >= shape.least and "=" in run:
         return True
     return None if after is None else False
@@ -111,6 +116,7 @@ def _cookies(shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
 
 def _key_block(_shape: Shape, _lead: str, run: str, after: str | None) -> Verdict:
     """Accept the text after the first line of a key, unless prose only mentions such a line."""
+    # In a JSON text, the line break before the key is written as a backslash and a letter.
     body = run.lstrip("\\nr \t\r\n")
     if _KEY_BODY.match(body):
         return True
@@ -118,6 +124,7 @@ def _key_block(_shape: Shape, _lead: str, run: str, after: str | None) -> Verdic
 
 
 def _is_placeholder(run: str) -> bool:
+    """Return whether a run begins like a placeholder or repeats one or two characters."""
     return run[:1] in _PLACEHOLDERS or len(set(run)) < 3
 
 

@@ -202,6 +202,7 @@ def _answered_form(component: Component | None, input_type: str) -> Component | 
         spec = CATALOG.get(component.type)
         if spec is not None and spec.answered_by == input_type:
             return component
+        # A renderer shows a `fallback` rather than a table, so rows need a component without one.
         as_table = _TABLES.get(component.type) if component.fallback is None else None
         if input_type == "selection" and as_table is not None:
             return msgspec.structs.replace(component, type="table", props=as_table(component.props))

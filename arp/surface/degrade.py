@@ -188,6 +188,7 @@ def _taken_apart(component: Component, profile: RendererSupport) -> list[Compone
             out.append(_label(component.id, number, part.label))
         shown = degrade(part.component, profile)
         became = [(one.id, one.type) for one in shown]
+        # A child that was a text before loses nothing, so it keeps its own id.
         lost = lost and became == [(part.component.id, "text")] and part.component.type != "text"
         out += shown
     return [_text(component.id, _contents(out))] if lost else out
@@ -220,7 +221,8 @@ def _with_ids(fallback: Component, component_id: str) -> Component:
 def _in_place_of(component: Component, fallback: Component) -> Component:
     """Return a fallback with the id and the question state of its component.
 
-    An answer that does not fit the type of the fallback was given to the component; it is left out.
+    The answer was given to the component. It is left out if it does not fit the type of the
+    fallback.
     """
     shown = _with_ids(fallback, component.id)
     state = {name: component.props[name] for name in _OF_QUESTIONS if name in component.props}

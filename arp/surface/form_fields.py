@@ -111,8 +111,8 @@ def _number(field: Field, value: Json) -> int | float:
         _refuse(field, f"expected a number, got {said(value)}")
     if not is_plain_json(number):
         _refuse(field, "the number is too large")
-    # Written out in digits, a number is meant exactly, and a double may have lost some of them. A
-    # number with an exponent is meant to be rounded.
+    # A number that is written out in digits is meant exactly, but a double may have lost some of
+    # them. A number with an exponent may be rounded.
     is_rough = isinstance(number, float) and not (isinstance(value, str) and _PLAIN(value.strip()))
     if not is_rough and abs(number) > MAX_EXACT:
         _refuse(field, f"the number is too large to stay exact; it goes up to {MAX_EXACT}")

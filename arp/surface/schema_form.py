@@ -284,6 +284,7 @@ class _Builder:
         if offers := offers_of(schema):
             return "choice", offers, {}
         match schema.get("type"):
+            # A checkbox has no third state for null.
             case "boolean":
                 return ("choice", _YES_OR_NO, {}) if is_nullable else ("boolean", (), {})
             case "string":

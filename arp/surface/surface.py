@@ -163,7 +163,7 @@ class Surface:
         if value is not op.value:
             op = msgspec.structs.replace(op, value=value)
         raw = _encoded(value, where)
-        _encoded(op.path, where)
+        _encoded(op.path, where)  # raises if the path is not valid text
         self.tree.patch(op, turn)
         node = self.tree.nodes[op.target]
         if op.target in self.tree.gone:  # an update of all children replaced the component
@@ -220,6 +220,7 @@ class Surface:
             ResourceLimit: The root is larger than a message may be.
         """
         root, most = node.root.id, self._limits.max_message_bytes
+        # A root without a known weight counts as full, so that it is measured.
         weight = self._new_weights.get(root, self._weights.get(root, most)) + written
         if weight > most:
             weight = len(msgspec.json.encode(self.tree.component(root)))

@@ -109,6 +109,7 @@ def _choices(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
     taken = [_taken(choices.options, text)]
     if taken == [None] and choices.multi_select:
         parts = [part for part in _LIST.split(text) if part.strip()]
+        # Without commas, the answers are separated by spaces, as in `1 3`.
         if len(parts) == 1:
             parts = text.split()
         taken = [_taken(choices.options, part) for part in parts]
@@ -123,6 +124,8 @@ def _taken(options: Sequence[str | Option], text: str) -> Scalar | None:
         if text.strip().casefold() == _folded(label_of(option)):
             return value_of(option)
     word = text.strip(_ENDS)
+    # The user sees numbers before the options. A number therefore means a position, even if another
+    # option has it as its value.
     if word.isdecimal() and by_number(options):
         number = int(word) if len(word) <= MAX_DIGITS else 0
         return value_of(options[number - 1]) if 0 < number <= len(options) else f"#{word}"
@@ -153,13 +156,16 @@ def _table(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
     fields = msgspec.convert(props, FormProps).fields
     typed = [field for field in fields if field.field_type not in UNTYPED]
+    # A required password or file cannot be typed, so no text can answer this form.
     if not typed or any(field.required for field in fields if field not in typed):
         return None
     given = _given(fields, text) if len(text) <= MAX_LONG else {}
+    # The instructions for a form with one field ask for its value alone, without its name.
     if given == {} and len(typed) == 1:
         given = {typed[0].name: text.strip()}
     if not given:
         return None
+    # A field that the text does not name keeps the value that the user sees.
     before = {field.name: field.value for field in typed if field.value is not None}
     return "form_submit", {"fields": {**before, **given}}
 

@@ -96,8 +96,8 @@ async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
         if not is_cut:
             held += rest
         if len(held) > MAX_LINE_BYTES:
-            # The receiver refuses this part because of its size. Without it, the client would get
-            # no answer; with the rest of the line, the queue could grow without limit.
+            # The receiver refuses this part because of its size, so the client gets an answer. The
+            # rest of the line is dropped: otherwise the buffer could grow without limit.
             yield bytes(held)
             held.clear()
             is_cut = True

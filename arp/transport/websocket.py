@@ -250,8 +250,8 @@ async def talk(
     await send({"type": "websocket.accept", "subprotocol": subprotocol})
     outbox = SocketOutbox(send, encoding, scope.get("extensions", {}).get(EXTENSION))
     peer = make_peer(outbox)
-    # Only what the conversation needs stays in memory while the connection is idle: not the
-    # function with all that it refers to, and below not the last message.
+    # An idle connection must not keep in memory what it no longer needs: the function with the
+    # objects that it refers to, and the last message (the other `del`).
     del make_peer
     outbox.viewer = peer.viewer
     peer.start()

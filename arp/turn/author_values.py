@@ -13,7 +13,7 @@ from arp.record.wording import encoded, plain, well_formed
 T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_UNWRITTEN = 16 << 10
-"""Characters of text that a turn may have unwritten before it waits for the ledger."""
+"""Number of unwritten characters of text above which a turn waits for the ledger."""
 
 MIN_TIMEOUT_MS = 100
 """Shortest time of an overlay, because a user would not see a shorter one."""

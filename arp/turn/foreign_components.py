@@ -37,7 +37,7 @@ def fitting_component(given: Component | Json, max_message_bytes: int) -> Fittin
         max_message_bytes: Largest message of the session, in bytes.
     """
     if not isinstance(given, Component | dict):
-        return FittingComponent(None, "what is shown is no component: it is no object")
+        return FittingComponent(None, "the value is not a component: it is not an object")
     try:
         one = (
             given
@@ -47,7 +47,7 @@ def fitting_component(given: Component | Json, max_message_bytes: int) -> Fittin
         checked = check_component(one, empty_ids=True)
         size = len(msgspec.json.encode(checked))
     except (TypeError, ValueError, ArpError) as wrong:
-        return FittingComponent(None, f"what is shown is no component: {wrong}")
+        return FittingComponent(None, f"the value is not a component: {wrong}")
     most = max_message_bytes // SHARE
     if size <= most:
         return FittingComponent(checked)

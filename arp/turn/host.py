@@ -100,7 +100,7 @@ class TurnHost:
         self.session = live.session
         self._user = live.session.input_log.users.get(turn_id)
         self.changed = live.mark
-        """Call after every change, to schedule a write of what was recorded."""
+        """Schedules a write of what was recorded; must be called after every change."""
         self.task: ServerTask[None] | None = None
         """Task that runs the agent."""
         self.end_cause: EndCause | None = None

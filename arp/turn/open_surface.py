@@ -225,8 +225,9 @@ class OpenSurface:
         Raises:
             TransferDenied: The session does not exist or has too many surfaces, no renderer moves
                 the surface, or the surface is a popup or an overlay. Nothing has changed. If the
-                message begins with "no renderer has said", the outcome is unknown: each renderer
-                that joins is asked again, and the surface is closed when one confirms the transfer.
+                message begins with "the outcome of the transfer is unknown", the other session may
+                have the surface. Each renderer that joins is then asked again, and this surface is
+                closed when one of them confirms the transfer.
             SurfaceDestroyed: The surface is closed, or the turn is over.
         """
         self._check_open()

@@ -135,7 +135,7 @@ class TurnThread:
             RuntimeError: The caller runs in the loop, which would wait for itself.
         """
         if threading.get_ident() == self._loop_thread:
-            raise RuntimeError("this turn is for threads; in async code take an async def agent")
+            raise RuntimeError("this turn is for threads; in async code use an async def agent")
         call = _Call(function)
         with self._lock:
             if self._is_over or self._is_cancelled:

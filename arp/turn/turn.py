@@ -339,7 +339,7 @@ class Turn:
             self._speak_as(author)
         host = self._host
         if host.pending or host.refused is not None or host.frames:
-            # Text cannot be part of a commit, but a frame has to be one: it becomes a component.
+            # A frame is one commit, and a commit has no text: the text becomes a component.
             if host.frames:
                 spoken = {"content": _text(text, "turn.say"), "format": "markdown"}
                 self.show(Component("", "text", spoken))
@@ -347,6 +347,7 @@ class Turn:
             host.settle()
         if self._session.turns.running != self.id:
             await host.recheck_running()
+        # This runs for every token, and ASCII text has no characters to check.
         if type(text) is not str or not text.isascii():
             text = _text(text, "turn.say")
         size = len(text)
@@ -483,7 +484,7 @@ class Turn:
         out: dict[str, str] = {}
         for viewer in self._host.live.viewers.values():
             kind = how_shown(component, supported(viewer.profile))[component_id]
-            # The fallback may apply to the whole root, so the component itself is not shown.
+            # A root above the size limit of a renderer is shown in another form as a whole.
             if not fits_in(root, viewer.profile):
                 (shown,) = shown_as(root, viewer.profile)[:1]
                 kind = kind if root.id == component_id and shown.type == root.type else shown.type

@@ -205,7 +205,7 @@ def _left_out(message: AgentMessage, size: int) -> ErrorMessage:
     kind = str(type(message).__struct_config__.tag)
     payload = ErrorPayload(
         f"a message of type {kind} with {size} bytes is left out; "
-        "this renderer takes no message so large",
+        "this renderer accepts no message of this size",
         int(ErrorCode.RESOURCE_LIMIT),
         "max_message_bytes",
     )

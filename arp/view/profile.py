@@ -19,7 +19,7 @@ from arp.view.fitting import fits, room, shrunk
 
 
 class Profile(Struct, frozen=True, cache_hash=True):
-    """Capabilities in a form that can be compared and hashed; the caches below look them up."""
+    """Capabilities of a renderer as a value that can be hashed: the key of the caches below."""
 
     versions: tuple[tuple[str, int], ...]
     features: frozenset[str]

@@ -91,6 +91,7 @@ def _for_profile(message: AgentMessage, profile: Profile) -> AgentMessage:
 
 
 def _takes_patches(message: Patch, profile: Profile) -> bool:
+    """Return whether the operations reached this profile unchanged, whatever the screen was."""
     if (
         not set(DRAFT.versions) <= set(profile.versions)
         or profile.limits.max_table_rows is not None

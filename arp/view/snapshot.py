@@ -276,8 +276,8 @@ def catch_up(
 
 def _is_in_order(tree: Tree, profile: Profile, since: int) -> bool:
     """Return whether all changes since a cursor can be made by removing, updating and appending."""
-    takes_parts = not shows(profile, "group", 1)
-    if tree.restructured > since or (takes_parts and tree.reshaped > since):
+    shows_parts = not shows(profile, "group", 1)
+    if tree.restructured > since or (shows_parts and tree.reshaped > since):
         return False
     removed = (gone.type for gone in tree.removed.values() if gone.seq > since >= gone.born)
     roots = (tree.nodes[root] for output in tree.outputs.values() for root in output)

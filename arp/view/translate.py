@@ -161,6 +161,7 @@ class _Translation:
         for root, passes in passes_by_root.items():
             node = self._tree.nodes.get(root)
             old_ids = self._ids_before(root, seq)
+            # The root was removed, or its id now belongs to a child of another root.
             if node is None or node.parent is not None:
                 stale += old_ids
                 continue
@@ -201,12 +202,13 @@ class _Translation:
             NeedsSnapshot: Renderers would show the marks in another position.
         """
         handed, gone = self._tree.marks.handed, self._tree.gone
-        # A renderer removes before it inserts. It would move the marks for an inserted root to the
-        # root before that one, and show the tool calls in the wrong position.
+        # In the tree, an inserted root received the marks of a removed one. A renderer removes
+        # before it inserts: it would give these marks to the root before the inserted one, and show
+        # the tool calls in the wrong position.
         if not handed.isdisjoint(inserted):
             raise NeedsSnapshot
-        # A root that was moved and then removed left its marks at its new position. A renderer has
-        # it in the old position.
+        # In the tree, a root that was moved and then removed left its marks at its new position. A
+        # renderer does not apply that move, so it would leave them at the old position.
         if handed and any(name in gone and gone[name].parent is None for name in moved):
             raise NeedsSnapshot
 
@@ -215,7 +217,8 @@ class _Translation:
 
         Raises:
             NeedsSnapshot: An operation before the replacement has moved marks to a root that is
-                shown again. A renderer removes both, so that it moves the marks to the beginning.
+                shown again. A renderer removes all roots first and would move the marks to the
+                beginning.
         """
         if self._tree.marks.handed - {None}:
             raise NeedsSnapshot

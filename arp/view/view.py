@@ -116,6 +116,7 @@ class View:
             made = translated(commit, self.profile, shown)
             if made is None:
                 self._translate(commit.fact, None)
+            # The recorded list itself means that nothing differs: the fact's messages are right.
             elif made is not recorded:
                 messages = commit_messages(commit.at, commit.surface, _isolated(made))
                 described = [one for one in commit.fact.messages if isinstance(one, SurfaceMessage)]
@@ -133,6 +134,7 @@ class View:
     def messages(self, fact: RecordedFact) -> list[AgentMessage] | None:
         """Return the messages of a fact; `None` if the renderers need a snapshot instead."""
         profile = self.profile
+        # Only a renderer with the feature `branches` replaces an input that it already shows.
         if fact.is_edit and profile.said_hello and not profile.takes("branches"):
             return None
         if fact.translated is not None:

@@ -498,7 +498,7 @@ async def test_unused_session_stays_if_the_ledger_cannot_remove_it(
         renderer.hello = Renderer(hub, "t").hello
         await renderer.join()
         assert list(hub.sessions) == ["t"]
-    assert "session s, which nobody used, stays in the ledger" in caplog.text
+    assert "unused session s is not removed from the ledger" in caplog.text
 
 
 async def test_input_to_another_session_than_that_of_the_hello_is_refused() -> None:
@@ -573,7 +573,7 @@ async def test_renderer_of_a_session_that_was_deleted_reaches_no_other_of_that_n
         for session_id in ("s", None):
             await renderer.say("two", session_id=session_id)
         refused = [one["payload"]["error"] for one in renderer.box.of("error")]
-        assert refused == ["session 's' left the memory; say hello again"] * 2
+        assert refused == ["session 's' left memory; send hello again"] * 2
         assert hub.sessions["s"].session.turn_count == 0
         await renderer.join()
         await renderer.say("three")

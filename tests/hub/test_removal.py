@@ -143,7 +143,7 @@ async def test_a_keeper_that_fails_does_not_keep_the_session() -> None:
 
     store = HeldStore()
     left = await deleted(store, Failing())
-    assert {one.reason for one in left} == {"it failed; the server's log says why"}
+    assert {one.reason for one in left} == {"the removal failed; the server's log has the reason"}
     await store.open()
     assert await store.facts() == []
 

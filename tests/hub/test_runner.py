@@ -214,7 +214,7 @@ async def test_agent_that_ignores_its_cancel_is_closed_over_its_head(
     assert refused == ["turn t1 is over; it can show nothing more"]
     assert renderer.box.said() == "I am next"
     assert len(ends(renderer)) == 1
-    assert "goes on after its cancel" in caplog.text
+    assert "did not stop after its cancel" in caplog.text
 
 
 async def test_cancel_reaches_an_agent_that_was_cancelled_by_itself_before() -> None:
@@ -484,7 +484,7 @@ async def test_stop_leaves_a_question_open_that_can_be_answered_later() -> None:
 async def test_stop_does_not_wait_for_an_agent_that_ignores_everything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is closed over its head, and can show nothing more."""
+    """Its turn ends without it, and it can show nothing more."""
     monkeypatch.setattr("arp.hub.runner.DEAF_S", 0.05)
     store = HeldStore()
     free = asyncio.Event()

@@ -170,7 +170,10 @@ async def test_a_renderer_that_goes_away_has_not_handed_the_surface_over() -> No
         assert await watcher.ended("t1") == "completed"
         assert live.session.tree("side") is not None
     (message,) = told
-    assert message.startswith("no renderer has said whether session 'elsewhere' has surface 'side'")
+    assert message == (
+        "the outcome of the transfer is unknown: no renderer has confirmed that session "
+        "'elsewhere' has surface 'side'; renderers that join are asked again"
+    )
 
 
 async def test_a_surface_that_is_closed_meanwhile_is_not_handed_over() -> None:
@@ -235,10 +238,10 @@ async def test_a_surface_that_another_session_may_have_goes_to_no_third_one() ->
         assert hub.sessions[name].session.leaving == {}
         assert await surfaces(hub, "here") == {}
     unclear, *denied, closed = told
-    assert unclear.startswith("no renderer has said whether session 'elsewhere' has surface 'side'")
+    assert unclear.startswith("the outcome of the transfer is unknown: no renderer has confirmed")
     wanted = (
-        "surface 'side' is being given to session 'elsewhere', which may have it already; close "
-        "it, or transfer it there"
+        "surface 'side' is being transferred to session 'elsewhere', which may have it already; "
+        "close it, or transfer it there"
     )
     assert (denied, closed) == ([wanted, wanted], "transferred")
 

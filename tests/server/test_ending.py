@@ -214,7 +214,7 @@ async def test_server_whose_writer_ends_again_and_again_ends_with_an_error(tmp_p
         await say(one, "again")
         code = await server.ended()
     assert code == 1
-    assert "the server cannot go on: task arp-writer was cancelled" in server.log
+    assert "the server must stop: task arp-writer was cancelled" in server.log
 
 
 async def test_agent_that_blocks_the_loop_is_named_while_it_does(tmp_path: Path) -> None:

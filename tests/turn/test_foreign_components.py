@@ -24,7 +24,7 @@ def test_component_that_fits_is_shown_as_it_is() -> None:
 def test_what_is_no_component_is_left_out(given: Any) -> None:
     component, warning = fitting_component(given, MOST)
     assert component is None
-    assert warning.startswith("what is shown is no component: ")
+    assert warning.startswith("the value is not a component: ")
 
 
 def test_large_table_has_its_first_rows() -> None:

@@ -218,7 +218,7 @@ async def test_turn_for_threads_is_refused_in_the_loop() -> None:
 
     async def agent(turn: Turn) -> None:
         sync = SyncTurn(turn, TurnThread("x"))
-        with pytest.raises(RuntimeError, match="this turn is for threads; in async code take"):
+        with pytest.raises(RuntimeError, match="this turn is for threads; in async code use"):
             sync.say("x")
         with pytest.raises(AttributeError, match="'Turn' object has no attribute '_host'"):
             _ = sync._host

@@ -176,7 +176,7 @@ def test_what_cannot_be_made_smaller_is_left_out_and_an_error_says_so() -> None:
     assert error.payload.detail == "max_message_bytes"
     assert error.payload.error == (
         f"a message of type patch with {len(encode_json(patch))} bytes is left out; "
-        "this renderer takes no message so large"
+        "this renderer accepts no message of this size"
     )
     assert error.turn_id == "t1"
 

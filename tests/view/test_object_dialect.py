@@ -515,7 +515,7 @@ def test_renderer_is_asked_behind_everything_that_the_surface_shows(has_conversa
     talk.renderer.displayed(talk.names["side"])
     talk.exchange()
     assert talk.got[-1] == SurfaceTransferRequest("other", True)
-    with pytest.raises(TransferDenied, match="is being handed over"):
+    with pytest.raises(TransferDenied, match="is being transferred already"):
         talk.dialect.hand_over("side", SurfaceTransferRequest("other", True))
     talk.renderer.hand_over(talk.names["side"])
     talk.exchange()

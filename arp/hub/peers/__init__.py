@@ -1,1 +1,4 @@
-"""Connections of renderers and servers, in both dialects."""
+"""Connections of renderers, in both dialects.
+
+Read `peer` (the session dialect), then `object_peer` (the object dialect).
+"""

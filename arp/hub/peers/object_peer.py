@@ -34,12 +34,12 @@ from arp.view.objects.dialect import ObjectDialect
 BEHIND_BYTES: Final = 1 << 40
 """Buffered bytes that are reported for a renderer that lags in the dialect.
 
-More than any limit, so that the hub lets it lag too. It gets one catch-up when it has displayed
-what it has, or is shown again after it was suspended."""
+More than any limit, so that the hub treats the renderer as lagging too. It then gets one catch-up:
+when it has displayed everything, or when a suspended surface is visible again or a turn ends."""
 
 
 HAND_OVER_S: Final = 10.0
-"""Seconds that a renderer may take to move a surface, because it does not ask a person."""
+"""Seconds that a renderer gets to move a surface. It asks no person, so that is enough."""
 
 
 class ObjectOutbox:
@@ -103,7 +103,7 @@ class ObjectPeer(Peer):
         self._dialect.owner = self
         self._frames = ObjectOutbox(outbox, self._dialect)
         self._transfers: dict[str, asyncio.Future[TransferDenied | bool]] = {}
-        """Outcomes of running transfers, by surface: true if moved, false if unknown, or denied."""
+        """Outcomes of running transfers, by surface: true = moved, false = unknown, or an error."""
         self._accepting: set[asyncio.Task[None]] = set()
         super().__init__(hub, self._frames, "json", workflow, principal, check_token)
         self.viewer.hand_over = self._request_transfer
@@ -122,7 +122,7 @@ class ObjectPeer(Peer):
             await self._receive_frame(frame, len(frame))
             return
         most = self._hub.settings.limits.max_message_bytes
-        # Too large: the dialect refuses it unparsed, so no thread is needed.
+        # The dialect refuses a frame above the limit without parsing it, so no thread is needed.
         if len(frame) > most:
             await self._receive_frame(frame, len(frame))
             return
@@ -164,14 +164,14 @@ class ObjectPeer(Peer):
         """Ask the renderer to move a surface to another of its agents; see `Viewer.hand_over`.
 
         Returns:
-            Whether it did; false if the outcome is unknown, also after `HAND_OVER_S`. A later
-            confirmation still closes the surface.
+            Whether the renderer moved it; false if the outcome is unknown, also after
+            `HAND_OVER_S`. A later confirmation still closes the surface.
 
         Raises:
             TransferDenied: The renderer refuses.
         """
         if name in self._transfers:
-            raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
+            raise TransferDenied(f"surface {name!r:.80} is being transferred already", detail=name)
         outcome: asyncio.Future[TransferDenied | bool] = asyncio.get_running_loop().create_future()
         self._transfers[name] = outcome
         try:
@@ -201,7 +201,8 @@ class ObjectPeer(Peer):
 
     async def _accept(self, live: LiveSession, surface_id: int) -> None:
         """Confirm an adopted surface to the renderer once it is durable."""
-        # If it cannot be written, the session closes this connection. The transfer is repeated.
+        # If the surface cannot be written, the session closes this connection without a
+        # confirmation, and the source session asks again.
         with suppress(ArpError):
             await live.written()
             self._dialect.accept(surface_id)

@@ -90,11 +90,11 @@ class Peer:
         self.viewer = Viewer(viewer_id, traced(outbox, viewer_id, encoding), encoding)
         self.principal = principal
         self.on_trusted: Callable[[], object] = lambda: None
-        """Called when the peer has shown a valid token, or is gone."""
+        """Called when the peer has sent a valid token, and when it has disconnected."""
         self.refusal: ArpError | None = None
         """Error that was sent last."""
         self.may_make = True
-        """Whether a missing session that it names is created; otherwise the session stays
+        """Whether a session that its `hello` creates is stored at once; otherwise the session stays
         provisional."""
         self.may_come_back = False
         """Whether this may be a draft client whose previous connection broke during a turn."""
@@ -199,7 +199,7 @@ class Peer:
                     pass  # only event streams are pinged by us, and their pong arrives by POST
                 case _:
                     input_id = event.id if isinstance(event, Input) else None
-                    self.refuse(Unauthenticated("say hello with a token first"), input_id)
+                    self.refuse(Unauthenticated("send hello with a token first"), input_id)
 
     def _send_pong(self, ping: Ping) -> None:
         """Answer a ping at once, before buffered frames; the session is not involved."""

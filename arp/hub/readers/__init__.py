@@ -1,1 +1,5 @@
-"""Readers of the log: missed messages, evicted turns, read models, hash chains, recordings."""
+"""Readers of the log.
+
+Read in any order: `replay` (missed messages), `history` (evicted turns), `models` (read models),
+`verification` (hash chains), `player` (playback of a recording).
+"""

@@ -107,8 +107,8 @@ class History:
     async def _by_number(self, live: LiveSession, wanted: set[int]) -> dict[int, PastTurn]:
         """Return the turns with these numbers, from memory, the archive or the log."""
         screen = live.session.screen
-        left = screen.departed or ()
-        here = [*left, *(screen.past(turn) for turn in screen.turns.values())]
+        departed = screen.departed or ()
+        here = [*departed, *(screen.past(turn) for turn in screen.turns.values())]
         found = {past.number: past for past in here if past.number in wanted}
         if wanted - found.keys() and live.session.branches is None:
             found |= await self._archive.read(live.session.head, wanted - found.keys())
@@ -137,7 +137,7 @@ class History:
     async def _read(
         self,
         live: LiveSession,
-        takes: Callable[[PastTurn], bool],
+        is_wanted: Callable[[PastTurn], bool],
         most: int,
         shown: list[str] | None = None,
     ) -> list[PastTurn]:
@@ -145,29 +145,29 @@ class History:
 
         Args:
             live: The session.
-            takes: Returns whether a turn is wanted.
+            is_wanted: Returns whether a turn is wanted.
             most: Number of wanted turns; reading stops when they are found.
             shown: Turns of the branch to read, which then includes turns that are not evicted;
                 `None` means the shown branch.
         """
         found: list[PastTurn] = []
-        left: list[PastTurn] = []
+        to_archive: list[PastTurn] = []
         branches, durable = live.session.branches, live.stored
         session = self._empty_branch(live, shown)
         async with aclosing(self._states.follow(session)) as pieces:
             async for _ in pieces:
-                newly = session.screen.take_departed()
-                found += filter(takes, newly)
+                departed = session.screen.take_departed()
+                found += filter(is_wanted, departed)
                 # Without branches the numbers are unambiguous, so these turns can be archived.
-                left += newly if branches is None else ()
-                if len(left) >= MANY_TURNS:
-                    await self._states.store_turns(session.head, durable, left)
-                    left.clear()
+                to_archive += departed if branches is None else ()
+                if len(to_archive) >= MANY_TURNS:
+                    await self._states.store_turns(session.head, durable, to_archive)
+                    to_archive.clear()
                 if len(found) >= most:
                     return found
         if shown is not None:
             screen = session.screen
-            found += filter(takes, [screen.past(turn) for turn in screen.turns.values()])
+            found += filter(is_wanted, [screen.past(turn) for turn in screen.turns.values()])
         return found
 
     def _empty_branch(self, live: LiveSession, shown: list[str] | None) -> Session:

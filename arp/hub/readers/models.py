@@ -64,12 +64,12 @@ class Models(Cache):
             del self._entries[next(iter(self._entries))]
         async with kept.lock:
             model = kept.model or await self._load(session_id)
-            # Removed during the fold: a fold that fails halfway must not leave this model in use.
+            # The entry is empty during the fold: a fold that fails halfway leaves a wrong model.
             began, kept.model = model.sequence, None
             try:
                 await self._fold(session_id, model)
             except UnreadableModel as error:
-                # Without a stored model there is nothing to ignore: the facts do not fit.
+                # This fold began without a stored model, so the facts themselves are wrong.
                 if not began:
                     raise
                 self._mark_unusable(session_id, str(error))

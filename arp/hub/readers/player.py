@@ -88,7 +88,7 @@ class Player:
             Whether it was committed. It is not if the recording does not begin with the session.
         """
         payload = dict(fact.payload)
-        # The session decides itself whether an id returns.
+        # The session itself determines whether the id of an evicted component is reused.
         payload.pop("anew", None)
         if fact.type != "artifact.changed" or "changes" not in payload:
             return False

@@ -65,7 +65,8 @@ class Replayer:
                         return
                     limit, after = min(CHUNK, 2 * (last - after)), last
                 else:
-                    # No await between the check of the cursor and this call.
+                    # No await may come between the check of the cursor and this call: a fact that
+                    # is delivered in between would be missed.
                     delivery.join_now(viewer)
                     return
         except StoreError:

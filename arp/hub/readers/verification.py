@@ -125,8 +125,8 @@ class Verifier:
         """Return what is known so far; broken sessions are named to their owner only."""
         named = [
             BrokenSession(session_id, found.sequence, found.through, found.reason)
-            for session_id, (whose, found) in self._broken.items()
-            if whose == owner
+            for session_id, (session_owner, found) in self._broken.items()
+            if session_owner == owner
         ]
         counts = self._sessions, self._unkept, len(self._broken)
         return LedgerVerification(self._state, *counts, named[:MOST_SESSIONS])
@@ -148,7 +148,7 @@ class Verifier:
             self._broken = {key: self._broken[key] for key in self._broken if key in seen}
             self._state = "done"
         except StoreError as error:
-            logger.warning("the ledger is not verified to its end: %s", error)
+            logger.warning("the verification of the ledger stopped before its end: %s", error)
             self._state = "stopped"
         now = loop.time()
         self._next_round_at, self._task = now + max(REST_S, RESTS * (now - began)), None

@@ -41,7 +41,7 @@ async def receive_files(intake: Intake, peer: Peer, received: ReceivedFrame) -> 
     try:
         principal = peer.principal
         if principal is None:
-            raise Unauthenticated("say hello with a token first")
+            raise Unauthenticated("send hello with a token first")
         async with copy_files(intake, keys_of(principal), received.descriptors) as files:
             await peer.receive_files(received.data, partial(with_references, files=files))
     except ArpError as error:

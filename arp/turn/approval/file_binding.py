@@ -49,7 +49,7 @@ class FileBinding:
 
         Cancel: Safe; nothing has changed.
         """
-        # The agent's own object may have changed since; it is what will run.
+        # The agent may have changed its input after it was shown, and would run the changed one.
         if not approval.edited and not approval.covers(self._input):
             return self._refused("the input changed after it was shown", SeenFiles({}))
         seen = await self._look_up(approval.args)

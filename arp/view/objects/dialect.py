@@ -503,6 +503,7 @@ class ObjectDialect:
         for name, surface_id in list(self._ids.items()):
             if surface_id in self.connection.objects.entries:
                 has_role = self.connection.objects.surface(surface_id).role != RoleState.NONE
+                # An acquired surface has no role before `accept`, so none was refused.
                 if not has_role and surface_id not in self._arrived:
                     with suppress(ArpError):  # the user has closed it
                         self.connection.get_toplevel(surface_id)
@@ -529,7 +530,7 @@ class ObjectDialect:
         if name == MAIN or name not in self._ids:
             raise TransferDenied(f"this renderer does not show {name!r:.80}", detail=name)
         if name in self._leaving or name in self._transfers:
-            raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
+            raise TransferDenied(f"surface {name!r:.80} is being transferred already", detail=name)
         self._leaving[name] = request
         self._send_queued()
 
@@ -561,6 +562,8 @@ class ObjectDialect:
         for name, number in self._transfers.items():
             if error.refused_seq == number:
                 del self._transfers[name]
+                # The connection to the other agent ended before its answer, so the surface may be
+                # there.
                 if error.code == ErrorCode.BUSY:
                     self.owner.unanswered(name)
                 else:
@@ -625,6 +628,7 @@ class ObjectDialect:
             return
         for frame in frames:
             for message in _AGENT_MESSAGES.decode(frame):
+                # Until the next `session`, the hub's messages are made for the old offer.
                 self._awaits_snapshot &= not isinstance(message, SessionReady)
                 if self._awaits_snapshot and not _is_kept(message):
                     continue
@@ -685,6 +689,7 @@ class ObjectDialect:
                 self.connection.send(self.connection.bound["ArpSession"], request)
             case SurfaceMessage():
                 self._surface(message)
+            # There is no conversation yet that could show the error.
             case ErrorMessage() if not self.is_open or not self._ids:
                 self._send_error(message.payload)
             case _:
@@ -713,8 +718,10 @@ class ObjectDialect:
     def _open_session(self, ready: SessionReady) -> None:
         self._pending.clear()
         self._gone.clear()
+        # A replay continues from what the renderer shows, and need not name every surface.
         if ready.resume != "replay":
             self._unseen = self._ids.keys() - {MAIN, *self._arrived.values()}
+        # For a new session no snapshot follows, so no later commit would remove the old surfaces.
         if ready.resume == "new":
             self._remove_unseen()
         if MAIN not in self._ids:
@@ -905,6 +912,7 @@ class ObjectDialect:
         """Commit the changes of the flat content, for each surface with room for a commit."""
         assert self._flat is not None
         for name in self._flat.changed():
+            # Otherwise a surface that was transferred away would be created again.
             if name in self._gone:
                 continue
             surface_id = self._surface_id(name)

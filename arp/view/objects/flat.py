@@ -297,6 +297,7 @@ class FlatContent:
         if len(stale) <= ops:
             shown.gone = {}
         ops -= len(stale)
+        # While stale roots remain, nothing is added: a new root may have the id of one of them.
         for root in list(shown.dirty) if ops >= 0 else ():
             change, weight = self._change(surface, shown, root)
             if weight > limits.max_components_per_commit:
