@@ -27,7 +27,7 @@ export const KeyValue = builtIn("key-value");
 /** Steps with their status. */
 export const Progress = builtIn("progress");
 
-/** Series of values; a scatter chart has its x values as labels. */
+/** Series of values; in a scatter chart, the labels are the x values. */
 export const Chart = builtIn("chart");
 
 /** An image and a description of it. */

@@ -431,14 +431,14 @@ export interface StateMessage {
   state: JsonObject;
 }
 
-/** Ask whether the peer still answers; it must have the feature `ping`. Never a fact. */
+/** Ask whether the peer still answers; it must have the feature `ping`. */
 export interface Ping {
   type: "ping";
   v?: number;
   id: string;
 }
 
-/** The answer to the `ping` with this id, sent at once. Never a fact. */
+/** The answer to the `ping` with this id, sent at once. Not recorded as a fact. */
 export interface Pong {
   type: "pong";
   v?: number;
@@ -497,7 +497,7 @@ export interface Input {
   session_id?: string | null;
   source_component?: string | null;
   surface?: string;
-  /** Idempotency key: the same id twice is one input. */
+  /** Idempotency key: inputs with the same id count as one input. */
   id?: string | null;
   /** Id of the turn with the input that it replaces. */
   edits?: string | null;
@@ -628,7 +628,7 @@ export interface KeyValueProps {
   title?: string | null;
 }
 
-/** One step of a progress. */
+/** One step of a `progress` component. */
 export interface Step {
   name: string;
   status: "active" | "done" | "failed" | "pending";
@@ -651,7 +651,7 @@ export interface Dataset {
   color?: string | null;
 }
 
-/** `chart`: series of values; a scatter chart has its x values as labels. */
+/** `chart`: series of values; in a scatter chart, the labels are the x values. */
 export interface ChartProps {
   type: "area" | "bar" | "line" | "pie" | "scatter";
   /** Names of the values; in a scatter chart their x values. */
