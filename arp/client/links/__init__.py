@@ -1,1 +1,1 @@
-"""Transports of the client, one file each, and the choice between them."""
+"""Transports of the client, one file each; `dial` opens the one that an address names."""
