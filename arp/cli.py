@@ -222,10 +222,10 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
             fail("--reload watches the files beside TARGET; give one")
         arguments = [argument for argument in sys.argv[1:] if argument != "--reload"]
         raise SystemExit(run_reloading(arguments, target))
-    from arp.commands.serve.serve_settings import read_settings
+    from arp.commands.serve.serve_settings import given_flags, read_settings
     from arp.commands.serve.serving import serve_target
 
-    serve_target(target, read_settings(config, flags))
+    serve_target(target, read_settings(config, given_flags(flags)))
 
 
 @main.command(context_settings=CONTEXT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -19,9 +20,9 @@ import arp.server.ports.grpc_port  # noqa: F401 - loads Protocol Buffers: a proc
 from arp.access.oidc import Oidc
 from arp.cli import main
 from arp.commands.serve import serving
-from arp.commands.serve.serving_ports import PortSettings, open_ports
+from arp.commands.serve.serve_settings import PORTS, ServeSettings, given_flags
+from arp.commands.serve.serving_ports import OPENERS, open_ports
 from arp.server.application import Application
-from arp.server.ports.unix_port import UnixPort
 
 GOOD = """
 from arp import App, Turn
@@ -51,8 +52,7 @@ class Served:
         self.application = application
         self.ports = [port.address for port in ports]
         for port in ports:
-            if isinstance(port, UnixPort):
-                port._listener.close()
+            asyncio.run(port.stop())
         self.address = listener.getsockname()[:2]
         ready()
         listener.close()
@@ -133,8 +133,13 @@ def test_without_grpc_the_extra_is_named(
     for name in ("arp.server.ports.grpc_port", "arp.net.grpc_library"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(SystemExit):
-        open_ports(state, PortSettings("127.0.0.1", grpc="0"))
+        open_ports(state, ServeSettings(grpc="0"))
     assert 'install it: pip install "agent-rendering-protocol[grpc]".' in capsys.readouterr().err
+
+
+def test_every_setting_of_a_port_opens_one() -> None:
+    """`--stdio` is refused with the same settings."""
+    assert list(OPENERS) == list(PORTS)
 
 
 def test_connect_finds_the_socket_and_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +197,9 @@ def test_connect_finds_the_socket_and_its_options(monkeypatch: pytest.MonkeyPatc
         (["app.py", "--grpc", "x"], "--grpc x: expected [HOST:]PORT, such as 7001"),
         (["app.py", "--grpc", "70000"], "--grpc 70000: expected [HOST:]PORT"),
         (["app.py", "--grpc", "1", "--grpc-key", "k"], "--grpc-cert and --grpc-key go together"),
-        (["app.py", "--stdio", "--grpc", "1"], "leave --unix, --dial and --grpc out"),
+        (["app.py", "--stdio", "--grpc", "1"], "one renderer; leave --grpc out"),
+        (["app.py", "--stdio", "--unix", "x", "--dial", "unix:x"], "leave --dial and --unix out"),
+        (["app.py", "--host", ""], "--host: expected an address, got ''"),
         (
             ["app.py", "--token", ""],
             "--token: expected a text without spaces and control characters",
@@ -432,6 +439,26 @@ def test_file_is_less_than_environment_is_less_than_flag(
     assert from_file == ("memory:", "file", ("https://a.example",))
     assert from_environment == ("sqlite:env.db", "env")
     assert from_flags == ("sqlite:flag.db", "flag")
+
+
+def test_flag_with_an_empty_value_is_given_and_a_default_is_not() -> None:
+    @click.command()
+    @click.option("--port", type=int)
+    @click.option("--token")
+    @click.option("--origin", multiple=True)
+    @click.option("--otel", is_flag=True)
+    @click.option("--no-redact", "redact", flag_value=False, default=None)
+    @click.option("--verbose", count=True)
+    def command(**flags: Any) -> None:
+        click.echo(json.dumps(given_flags(flags)))
+
+    def given(*arguments: str) -> Any:
+        return json.loads(CliRunner().invoke(command, arguments).output)
+
+    assert given() == {}
+    assert given("--port", "0", "--token", "") == {"port": 0, "token": ""}
+    assert given("--origin", "a", "--otel") == {"origin": ["a"], "otel": True}
+    assert given("--no-redact", "--verbose") == {"redact": False, "verbose": 1}
 
 
 TOKEN = (

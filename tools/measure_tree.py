@@ -189,7 +189,7 @@ def edit_rows(tree: Tree) -> Iterator[Row]:
     lists = catalogues.lists_of(components, files)
     on_web = [name for name in lists if name.startswith("web/")]
     yield Row("Python", "lists of all components kept by hand", str(len(lists)), lists)
-    transports = catalogues.lists_of(catalogues.TRANSPORTS, files)
+    transports = catalogues.lists_of(catalogues.transports(tree.arp), files)
     yield Row("Python", "files that name all transports", str(len(transports)), transports)
     edits = catalogues.edits_per_fact_type(catalogues.fact_types(tree.arp), tree.hand_written)
     yield Row("Python", "files that name a type of fact (median)", f"{edits:g}")

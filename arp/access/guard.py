@@ -151,8 +151,11 @@ class Guard:
         """Check the source of a connection without `Host` and `Origin`.
 
         Over a Unix socket, the other process must run as the user of this server or as a listed
-        user. Over gRPC, an app that serves only its own machine refuses other machines. No page can
-        make a browser open either kind of connection.
+        user. Over other transports, an app that serves only its own machine refuses other machines.
+        This check is only for transports that no page can make a browser use.
+
+        Args:
+            scope: Scope of the handshake, with `headers`, and with `uid` or `client` and `server`.
 
         Returns:
             The refusal, or `None` if the connection passes.

@@ -16,6 +16,9 @@ Kind: TypeAlias = Literal["websocket", "sse", "stdio", "unix", "grpc"]
 
 Transport: TypeAlias = Literal["auto", "websocket", "sse"]
 
+FileChannel: TypeAlias = Literal["post", "descriptors", "call"]
+"""How files are sent: in a POST request, as descriptors with their input, or in a gRPC call."""
+
 ENDPOINT = "/_arp/v1"
 """The path of the WebSocket; SSE and POST are below it (protocol.md 6)."""
 
@@ -42,6 +45,10 @@ class Address(Struct, frozen=True):
 
     kinds: tuple[Kind, ...]
     """Transports to try, in this order."""
+    token_in_hello: bool = False
+    """Whether the token is sent in `hello`, because the transport has no headers."""
+    file_channel: FileChannel | None = None
+    """How files are sent; `None` means that the transport carries no files."""
     websocket_url: str = ""
     events_url: str = ""
     input_url: str = ""
@@ -104,10 +111,11 @@ def parse_address(
 
     return Address(
         kinds,
-        url_of("ws"),
-        url_of("http", "/events"),
-        url_of("http", "/input"),
-        _is_loopback(parts.hostname or ""),
+        file_channel="post",
+        websocket_url=url_of("ws"),
+        events_url=url_of("http", "/events"),
+        input_url=url_of("http", "/input"),
+        is_loopback=_is_loopback(parts.hostname or ""),
     )
 
 
@@ -134,7 +142,13 @@ def _unix(url: str) -> Address:
         path = path.removeprefix("//")
     if not path:
         raise InvalidAddress("unix: needs a path, for example unix:/run/user/1000/arp.sock")
-    return Address(("unix",), is_loopback=True, socket_path=path)
+    return Address(
+        ("unix",),
+        token_in_hello=True,
+        file_channel="descriptors",
+        is_loopback=True,
+        socket_path=path,
+    )
 
 
 def _grpc(url: str) -> Address:
@@ -149,6 +163,7 @@ def _grpc(url: str) -> Address:
         raise InvalidAddress(f"{url}: not a host and a port; write {scheme}:HOST:PORT")
     return Address(
         ("grpc",),
+        file_channel="call",
         is_loopback=_is_loopback(parts.hostname),
         grpc_target=parts.netloc,
         is_encrypted=_GRPC[scheme],

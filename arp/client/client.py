@@ -78,7 +78,7 @@ class ArpClient:
             url, options["token"] = split_token(url, options.get("token"))
         dial = self._dial = dialer(url, options)
         dial.on_stderr = options.get("on_stderr")
-        hello = renderer_hello(options, dial.access.token if dial.address.socket_path else None)
+        hello = renderer_hello(options, dial.access.token if dial.address.token_in_hello else None)
         backoff = options.get("backoff") or Backoff()
         is_object = dial.access.dialect == "object"
         encoding = dial.access.encoding
@@ -363,7 +363,7 @@ class ArpClient:
         Raises:
             OSError: A path cannot be read. Nothing is sent.
             ResourceLimit: A file is too large, or there are too many files. Nothing is sent.
-            UploadUnavailable: The session is on a child process.
+            UploadUnavailable: The transport carries no files. Nothing is sent.
         """
         self._uploads.check(len(sources))
         files = await read_files(sources, most_bytes(self.agent, "max_upload_bytes"))

@@ -92,9 +92,11 @@ class Uploads:
             ResourceLimit: There are more files than one message can carry.
         """
         address = self._dialer.address
-        if not (address.input_url or address.socket_path or address.grpc_target):
-            raise UploadUnavailable("files cannot be sent to a child process; connect over HTTP")
-        if address.socket_path and count > MAX_DESCRIPTORS:
+        if address.file_channel is None:
+            raise UploadUnavailable(
+                f"files cannot be sent over {address.kinds[0]}; connect over HTTP"
+            )
+        if address.file_channel == "descriptors" and count > MAX_DESCRIPTORS:
             raise ResourceLimit(
                 f"{count} files; a Unix socket carries at most {MAX_DESCRIPTORS} with one message"
             )
@@ -116,7 +118,7 @@ class Uploads:
                 await self._not_empty.wait()
             input_id, upload = next(iter(self._pending.items()))
             message = replace(upload.message, id=input_id, session_id=session_id)
-            if self._dialer.address.socket_path:
+            if self._dialer.address.file_channel == "descriptors":
                 await self._send_over_socket(message, upload.files)
                 del self._pending[input_id]
                 continue
@@ -148,7 +150,7 @@ class Uploads:
 
     async def _upload(self, message: Input, files: Sequence[File]) -> bytes | None:
         """Send an upload over HTTP or gRPC, and return the answer."""
-        if not self._dialer.address.grpc_target:
+        if self._dialer.address.file_channel != "call":
             return await self._post(message, files)
         link = self._dialer.grpc_link
         assert link is not None  # uploads run only while a connection is ready

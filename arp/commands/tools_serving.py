@@ -12,7 +12,7 @@ import click
 
 from arp.app import App
 from arp.commands.output import cut, fail, printable
-from arp.commands.serve.serve_settings import read_settings
+from arp.commands.serve.serve_settings import given_flags, read_settings
 from arp.commands.serve.serving import check_reachable, in_address, serve_application
 from arp.commands.serve.serving_app import application_of
 from arp.hub.extension import AppExtension
@@ -179,8 +179,7 @@ def serve_tools(coder: str | None, flags: dict[str, Any]) -> None:
     from arp.tools.build.coding_log import log_to
 
     settings = service.settings.current
-    flags["port"] = settings.fastapi_port if flags["port"] is None else flags["port"]
-    serving = read_settings(None, flags)
+    serving = read_settings(None, {"port": settings.fastapi_port, **given_flags(flags)})
     mcp_listener, mcp_port = None, None
     # The main port serves MCP too, at `/mcp`, so a listener is needed only for a different port.
     if settings.mcp_port not in (settings.fastapi_port, serving.port or None):

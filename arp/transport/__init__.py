@@ -1,5 +1,5 @@
 """Transports: they send and receive frames, and do not know their content.
 
-Read in this order: `queue_outbox`, `wire`, `websocket`, `event_stream`, `stdio`, `unix_socket`,
-`grpc_stream`.
+Read `queue_outbox` and `wire` first. Then there is one file for each transport; `stdio` is the
+shortest.
 """

@@ -42,6 +42,25 @@ def test_grpc_is_a_host_and_a_port(
 
 
 @pytest.mark.parametrize(
+    ("url", "token_in_hello", "file_channel"),
+    [
+        ("http://h", False, "post"),
+        ("ws://h", False, "post"),
+        ("http+sse://h", False, "post"),
+        ("grpc:h:1", False, "call"),
+        ("unix:/s", True, "descriptors"),
+        ("stdio:agent", False, None),
+    ],
+)
+def test_an_address_says_where_the_token_goes_and_how_files_are_sent(
+    url: str, token_in_hello: bool, file_channel: str | None
+) -> None:
+    """Source: protocol.md 6."""
+    address = parse_address(url)
+    assert (address.token_in_hello, address.file_channel) == (token_in_hello, file_channel)
+
+
+@pytest.mark.parametrize(
     ("url", "says"),
     [
         ("unix:", "needs a path"),

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from arp.client.client import ArpClient, connect
 from arp.client.errors import (
@@ -115,8 +116,9 @@ async def test_files_go_by_http_beside_the_websocket() -> None:
 
     async with http_server(serve) as http, websocket_server(shout) as url, asyncio.timeout(30):
         client = ArpClient(url, token="tok", encoding="cbor")
-        client._uploads._dialer.address = client._uploads._dialer.address.__class__(
-            ("websocket",), url, "", f"{http}/_arp/v1/input", True
+        dialer = client._uploads._dialer
+        dialer.address = replace(
+            dialer.address, websocket_url=url, input_url=f"{http}/_arp/v1/input"
         )
         input_id = await client.send_files([("a.txt", b"A")], text="read this")
         async with client:

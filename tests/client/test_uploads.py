@@ -162,7 +162,7 @@ async def test_server_that_is_not_trusted_gets_no_second_try(
 
 
 def test_a_child_process_alone_takes_no_files() -> None:
-    with pytest.raises(UploadUnavailable, match="connect over HTTP"):
+    with pytest.raises(UploadUnavailable, match="sent over stdio; connect over HTTP"):
         Rig("stdio:", {"command": ["x"]}).uploads.check()
     for url in ("ws://h", "unix:/s", "grpc:h:1"):
         for dialect in ("session", "object"):

@@ -226,6 +226,13 @@ def test_files_that_name_nearly_all_components() -> None:
     assert catalogues.lists_of([], files) == []
 
 
+def test_transports_are_those_of_the_client() -> None:
+    table = python('Kind: TypeAlias = Literal["a", "b"]\nOther: TypeAlias = Literal["c"]\n')
+    assert catalogues.transports([table]) == []
+    file = python(table.text, "arp/client/address.py")
+    assert catalogues.transports([file]) == ["a", "b"]
+
+
 def test_files_that_name_a_type_of_fact() -> None:
     table = python('A = [FactType("tool.started", TOOL), FactType]\n', "arp/ledger/families/a.py")
     types = catalogues.fact_types([table])

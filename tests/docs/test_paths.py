@@ -26,7 +26,7 @@ OURS = [page for page in PAGES if "node_modules" not in page.parts]
 SHORT = sorted(path.parent.name for path in (ROOT / "arp").glob("*/__init__.py"))
 """Packages of `arp` that pages also name without it, as in `turn/tool.py`."""
 
-TO_WRITE = {"arp/transport/named_pipe.py"}
+TO_WRITE = {"arp/server/ports/tcp_port.py", "arp/client/links/tcp_link.py"}
 """Files of the examples in `docs/architecture.md`, which the reader is to write."""
 
 BUILT = ("web/elements/dist/",)

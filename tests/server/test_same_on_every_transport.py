@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,26 @@ from tests.support.serving import Serving, serving
 WAIT_S = 30.0
 
 
+def _unix(name: str, settings: UnixSettings, folder: Path, state: ServerState) -> Port:
+    return UnixPort(state, str(folder / name), settings)
+
+
+PORTS: dict[str, Callable[[Path, ServerState], Port]] = {
+    "unix json": partial(_unix, "json", UnixSettings("json")),
+    "unix msgpack": partial(_unix, "msgpack", UnixSettings()),
+    "object unix msgpack": partial(_unix, "objects", UnixSettings("msgpack", "object")),
+    "grpc": lambda folder, state: GrpcPort(state, GrpcSettings()),
+}
+"""Ports besides HTTP, by their names in `TRANSPORTS`; `grpc` is also the port of `object grpc`."""
+
+ENCODINGS: dict[str, dict[str, Any]] = {"unix json": {"encoding": "json"}}
+"""Options of the client that name the encoding of a port, if it is not the default."""
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder = tmp_path_factory.mktemp("ledger")
-    ports: list[Callable[[ServerState], Port]] = [
-        lambda state: UnixPort(state, str(folder / "json"), UnixSettings("json")),
-        lambda state: UnixPort(state, str(folder / "msgpack"), UnixSettings()),
-        lambda state: GrpcPort(state, GrpcSettings()),
-        lambda state: UnixPort(state, str(folder / "objects"), UnixSettings("msgpack", "object")),
-    ]
+    ports = [partial(make, folder) for make in PORTS.values()]
     with serving(app, ledger=f"sqlite:{folder / 'ledger.db'}", ports=ports) as running:
         yield running
 
@@ -40,21 +52,16 @@ def address(server: Serving, transport: str) -> tuple[str, dict[str, Any]]:
     if transport == "sse":
         return f"http+sse://127.0.0.1:{server.port}", {}
     dialect: dict[str, Any] = {"dialect": "object"} if transport.startswith("object ") else {}
-    transport = transport.removeprefix("object ")
-    if transport == "stdio":
+    name = transport.removeprefix("object ")
+    if name == "stdio":
         agent = str(Path(__file__).with_name("scripted.py"))
         command = [sys.executable, "-m", "arp.cli", "serve", agent, "--stdio"]
         return "stdio:", {"command": command + ["--dialect", "object"] * bool(dialect), **dialect}
-    unix_json, unix_msgpack, grpc, unix_objects = server.addresses
-    if dialect and transport == "unix msgpack":
-        return unix_objects, dialect
-    if transport == "unix json":
-        return unix_json, {"encoding": "json"}
-    if transport == "unix msgpack":
-        return unix_msgpack, {}
-    if transport == "grpc":
-        return grpc, dialect
-    return server.ws, {"encoding": transport, **dialect}
+    addresses = dict(zip(PORTS, server.addresses, strict=True))
+    url = addresses.get(transport) or addresses.get(name)
+    if url is not None:
+        return url, {**ENCODINGS.get(name, {}), **dialect}
+    return server.ws, {"encoding": name, **dialect}
 
 
 ORDER = [

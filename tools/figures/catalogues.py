@@ -17,9 +17,6 @@ from tools.figures.source import SourceFile
 NEARLY_ALL = 0.8
 """Share of the names above which a file counts as a list of them."""
 
-TRANSPORTS = ("websocket", "sse", "grpc", "unix", "stdio")
-"""Words for the transports, in lower case."""
-
 
 def component_names(files: Iterable[SourceFile]) -> list[str]:
     """Return the types of the core components, from the table in `protocol/catalog.py`."""
@@ -35,6 +32,21 @@ def component_names(files: Iterable[SourceFile]) -> list[str]:
                 and isinstance(node.args[0], ast.Constant)
             ]
     return []
+
+
+def transports(files: Iterable[SourceFile]) -> list[str]:
+    """Return the transports, from the type `Kind` in `client/address.py`."""
+    return [
+        str(part.value)
+        for file in files
+        if file.name == "arp/client/address.py"
+        for node in file.nodes
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and node.target.id == "Kind"
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant)
+    ]
 
 
 def fact_types(files: Iterable[SourceFile]) -> list[str]:

@@ -1,5 +1,5 @@
 """`arp serve` and `arp app-server`.
 
 Read `serve_settings` (file, environment and flags), `serving_app`, `serving`, `serving_ports`
-(Unix sockets and gRPC), `reload`.
+(all ports besides HTTP), `reload`.
 """

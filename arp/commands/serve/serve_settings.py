@@ -7,7 +7,9 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
+import click
 import msgspec
+from click.core import ParameterSource
 from msgspec import Meta, Struct, field
 from msgspec.structs import fields
 
@@ -29,6 +31,12 @@ SECRET = ("token", "oidc_client_secret", "transfer_key")
 
 REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
 """Settings that let other machines reach the server."""
+
+PORTS = ("grpc", "dial", "unix")
+"""Settings that open ports besides HTTP, in the order of opening.
+
+The Unix socket is last, because its file would remain if another port failed.
+"""
 
 RendererAddress: TypeAlias = Annotated[
     str, Meta(pattern=r"^unix:[^\x00]+\Z", description="unix:PATH")
@@ -134,6 +142,10 @@ class ServeSettings(Struct, frozen=True):
     verbose: Annotated[int, Meta(ge=0, description="0, 1 or 2")] = 0
     """Level of logging: 1 for connections, 2 for every frame."""
 
+    def ports(self) -> list[str]:
+        """Return the settings of `PORTS` that have a value."""
+        return [name for name in PORTS if getattr(self, name) not in (None, [])]
+
 
 SETTINGS = {one.name: one for one in fields(ServeSettings)}
 
@@ -143,6 +155,10 @@ def read_settings(config: Path | None, flags: dict[str, Any]) -> ServeSettings:
 
     An error names the place of the wrong value: the file and the key, the variable, or the flag.
     Click's `default_map` and `envvar` are not used, because their errors always name the flag.
+
+    Args:
+        config: The file; `None` means no file.
+        flags: Values of the flags that were given, as `given_flags` returns them.
     """
     found: dict[str, Any] = {}
     if config is not None:
@@ -152,16 +168,29 @@ def read_settings(config: Path | None, flags: dict[str, Any]) -> ServeSettings:
         if value:
             found[name] = parse_setting(name, value, f"ARP_{name.upper()}")
     for name, value in flags.items():
-        if _is_given(name, value):
-            plain = list(value) if isinstance(value, tuple) else value
-            found[name] = parse_setting(name, plain, f"--{SETTINGS[name].encode_name}")
+        plain = list(value) if isinstance(value, tuple) else value
+        found[name] = parse_setting(name, plain, flag_of(name))
     _check_debug(found)
     return ServeSettings(**found)
 
 
-def _is_given(name: str, value: Any) -> bool:
-    """Return whether a flag is on the command line, including `--port 0` and `--token ""`."""
-    return value is not None and (name in ("port", "redact", *SECRET) or bool(value))
+def given_flags(flags: dict[str, Any]) -> dict[str, Any]:
+    """Return the flags that are on the command line of the current command.
+
+    Their values do not show this: `--port 0` and `--token ""` are given, while a count or a list
+    without its flag has the value 0 or `()`.
+    """
+    source_of = click.get_current_context().get_parameter_source
+    return {
+        name: value
+        for name, value in flags.items()
+        if source_of(name) is ParameterSource.COMMANDLINE
+    }
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of a setting."""
+    return f"--{SETTINGS[name].encode_name}"
 
 
 def _check_debug(found: dict[str, Any]) -> None:
@@ -170,7 +199,7 @@ def _check_debug(found: dict[str, Any]) -> None:
         if found.get(name):
             fail(
                 "--debug shows tracebacks to every client, so it cannot be combined with "
-                f"--{SETTINGS[name].encode_name}; leave one of the two out"
+                f"{flag_of(name)}; leave one of the two out"
             )
 
 

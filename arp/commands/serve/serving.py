@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from arp.commands.output import fail
-from arp.commands.serve.serve_settings import ServeSettings, parse_setting
+from arp.commands.serve.serve_settings import ServeSettings, flag_of, parse_setting
 from arp.commands.serve.serving_app import EVERYWHERE, ledger_name_of, load_application
 from arp.protocol.framing.envelope import Dialect
 from arp.server.application import Application
@@ -51,8 +51,9 @@ def serve_target(target: str | None, serving: ServeSettings) -> None:
         )
     _configure_logging(serving.verbose)
     if serving.stdio:
-        if serving.unix or serving.dial or serving.grpc:
-            fail("--stdio serves one renderer; leave --unix, --dial and --grpc out")
+        if ports := serving.ports():
+            named = " and ".join(map(flag_of, ports))
+            fail(f"--stdio serves one renderer; leave {named} out")
         _serve_stdio(target, serving)
     else:
         _serve_http(target, serving)
@@ -106,7 +107,7 @@ def serve_application(application: Application, name: str, serving: ServeSetting
         serving: The settings.
     """
     # Imported here, so that --stdio starts without importing the HTTP server.
-    from arp.commands.serve.serving_ports import PortSettings, open_ports, ready_lines
+    from arp.commands.serve.serving_ports import open_ports, ready_lines
     from arp.server.serve import serve as run
 
     default_location = application.state.served.ledger if serving.ledger is None else ""
@@ -115,9 +116,8 @@ def serve_application(application: Application, name: str, serving: ServeSetting
     tokens = application.state.guard.tokens
     check_reachable(application, host)
     listener = bind_to(host, serving.port)
-    port_settings = {name: getattr(serving, name) for name in PortSettings.__struct_fields__}
     try:
-        ports = open_ports(application.state, PortSettings(**port_settings))
+        ports = open_ports(application.state, serving)
     except BaseException:
         listener.close()
         raise

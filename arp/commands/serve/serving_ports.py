@@ -1,15 +1,15 @@
-"""Other transports of `arp serve`: Unix sockets, gRPC, and connections to listening renderers."""
+"""The ports of `arp serve` besides HTTP, one function for each setting of `PORTS`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-from msgspec import Struct
 
 from arp.commands.output import fail
+from arp.commands.serve.serve_settings import ServeSettings
 from arp.protocol.codec import Encoding
 from arp.protocol.framing.envelope import Dialect
 from arp.runtime.remote.tls import TlsFiles
@@ -24,42 +24,36 @@ AUTO = "auto"
 """Used instead of a path: the default path of clients."""
 
 
-class PortSettings(Struct, frozen=True):
-    """The addresses of an app besides HTTP."""
-
-    host: str
-    """Host for gRPC, if `grpc` has none."""
-    unix: str | None = None
-    dial: Sequence[str] = ()
-    encoding: str = "msgpack"
-    dialect: str = "session"
-    grpc: str | None = None
-    grpc_cert: str = ""
-    grpc_key: str = ""
-
-
-def open_ports(state: ServerState, settings: PortSettings) -> list[Port]:
+def open_ports(state: ServerState, settings: ServeSettings) -> list[Port]:
     """Return the ports of the settings. A Unix socket listens when this returns.
 
     Raises:
         SocketRefused: A socket cannot be created at the path.
     """
-    ports: list[Port] = []
-    if settings.grpc is not None:
-        ports.append(_grpc(state, settings))
-    unix_settings = UnixSettings(
+    return [port for name in settings.ports() for port in OPENERS[name](state, settings)]
+
+
+def _unix(state: ServerState, settings: ServeSettings) -> list[Port]:
+    assert settings.unix is not None
+    path = default_path(os.environ) if settings.unix == AUTO else settings.unix
+    return [UnixPort(state, path.removeprefix("unix:"), _unix_settings(settings))]
+
+
+def _dial(state: ServerState, settings: ServeSettings) -> list[Port]:
+    unix_settings = _unix_settings(settings)
+    return [
+        UnixDialler(state, address.removeprefix("unix:"), unix_settings)
+        for address in settings.dial
+    ]
+
+
+def _unix_settings(settings: ServeSettings) -> UnixSettings:
+    return UnixSettings(
         msgspec.convert(settings.encoding, Encoding), msgspec.convert(settings.dialect, Dialect)
     )
-    for address in settings.dial:
-        ports += [UnixDialler(state, address.removeprefix("unix:"), unix_settings)]
-    # Last, because it creates a file that would remain if another port failed.
-    if settings.unix is not None:
-        path = default_path(os.environ) if settings.unix == AUTO else settings.unix
-        ports.append(UnixPort(state, path.removeprefix("unix:"), unix_settings))
-    return ports
 
 
-def _grpc(state: ServerState, settings: PortSettings) -> Port:
+def _grpc(state: ServerState, settings: ServeSettings) -> list[Port]:
     try:
         from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
     except ModuleNotFoundError as missing:
@@ -74,7 +68,15 @@ def _grpc(state: ServerState, settings: PortSettings) -> Port:
     if bool(settings.grpc_cert) != bool(settings.grpc_key):
         fail("--grpc-cert and --grpc-key go together: the certificate, and its key")
     tls = TlsFiles(settings.grpc_cert, settings.grpc_key) if settings.grpc_cert else None
-    return GrpcPort(state, GrpcSettings(host or settings.host, int(port), tls))
+    return [GrpcPort(state, GrpcSettings(host or settings.host, int(port), tls))]
+
+
+OPENERS: Final[dict[str, Callable[[ServerState, ServeSettings], list[Port]]]] = {
+    "grpc": _grpc,
+    "dial": _dial,
+    "unix": _unix,
+}
+"""Function that makes the ports of each setting of `PORTS`."""
 
 
 def ready_lines(ports: Sequence[Port]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Connections of renderers and programs, one file for each transport.
 
-HTTP: `sockets` (WebSocket) with `socket_protocol`, `streams` (server-sent events). Others:
-`unix_port` with `descriptor_uploads`, `grpc_port` with `grpc_uploads`, `pipes` (standard input
-and output).
+HTTP: `sockets` (WebSocket) with `socket_protocol`, `streams` (server-sent events). The files
+`…_port` have listeners of their own; a file `…_uploads` receives the files of a transport. `pipes`
+serves standard input and output.
 """
