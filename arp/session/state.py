@@ -34,7 +34,7 @@ from arp.session.tracking.input_log import GivenAnswer, InputLog
 from arp.session.tracking.threads import KeptThreads
 from arp.session.tracking.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 14
+STATE_VERSION = 15
 """Version of the stored state. Increase it when the bytes change, or the effect of a fact on them.
 """
 

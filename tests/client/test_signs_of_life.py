@@ -231,7 +231,7 @@ async def test_network_that_holds_all_bytes_is_noticed_by_each_transport(
     """After 0.3 s of silence, and another second for the answer."""
     monkeypatch.setattr("arp.client.driver.ASK_AFTER_S", 0.3)
     monkeypatch.setattr("arp.client.driver.ANSWER_WITHIN_S", 1.0)
-    assert await longest_silence() > 1
+    assert 1 < await longest_silence() < 12
 
 
 @pytest.mark.slow

@@ -147,7 +147,6 @@ async def test_code_without_the_token_gets_in_nowhere_and_the_payment_stays_open
         assert server.is_paid()
 
 
-@pytest.mark.slow
 async def test_the_same_code_gets_in_everywhere_without_a_token_and_a_warning_says_so(
     folder: Path,
 ) -> None:
@@ -224,7 +223,6 @@ async def test_terminal_and_reader_take_the_address_as_it_was_printed(folder: Pa
         assert listing.returncode == 0, out
 
 
-@pytest.mark.slow
 async def test_app_that_runs_nothing_has_no_token(folder: Path) -> None:
     (folder / "plain").mkdir()
     async with own_server(folder) as server:

@@ -130,6 +130,45 @@ def test_turns_that_wait_since_a_failure_go_along_to_another_version() -> None:
     assert again.screen.canonical() == talk.session.screen.canonical()
 
 
+def test_queued_turn_before_the_edited_one_is_cancelled_on_the_screen_too() -> None:
+    """It moves behind the new version, and no screen shows it as queued any more."""
+    talk = talked("a")
+    watched(talk.session, LETS_GO_ON)
+    for said in ("b", "c", "d"):
+        user(talk.session, said)
+    talk.answer("failed")
+    end_turn(talk.session, "t4", "cancelled")
+    assert list(talk.session.queue) == ["t3"]
+    talk.edit("t4", "D")
+    talk.recorded()
+    assert talk.session.status_of("t3") == "cancelled"
+    assert list(talk.session.queue) == ["t6"]
+    read = restore(talk.session.head, talk.facts, Limits())
+    assert encode_state(read) == encode_state(talk.session)
+    assert read.screen.canonical() == talk.session.screen.canonical()
+
+
+@pytest.mark.parametrize("action", ["edit", REGENERATE])
+def test_new_version_of_a_hidden_turn_shows_its_branch(action: str) -> None:
+    """Live and after a restart, the turns before it are shown again."""
+    talk = talked("one", "two")
+    talk.edit("t1", "uno")
+    talk.answer()
+    talk.say("more")
+    assert list(talk.shown) == ["t3", "t4"]
+    if action == "edit":
+        talk.edit("t2", "dos")
+    else:
+        talk.act(REGENERATE, "t2")
+    talk.answer()
+    assert list(talk.shown) == ["t1", "t5"]
+    *_, completed = (one for one in talk.facts if one.type == "history.rollback.completed")
+    assert completed.payload["removedTurns"] == ["t3", "t4"]
+    assert completed.payload["restoredTurns"] == ["t1"]
+    read = restore(talk.session.head, talk.facts, Limits())
+    assert read.screen.canonical() == talk.session.screen.canonical()
+
+
 def test_branches_come_back_from_a_state_and_from_the_log() -> None:
     talk = talked("a", "b", "c")
     talk.edit("t2", "B")

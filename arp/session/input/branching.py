@@ -114,43 +114,51 @@ def turn_back(
         origin = survey.origins.get(target)
     kept = survey.branches.before(target)
     gone = [turn_id for turn_id in before if turn_id not in kept]
-    # The queued turns are cancelled before the switch: their ends belong to the old branch.
-    queued = _cancel_queue(session)
+    back = [turn_id for turn_id in kept if turn_id not in before]
+    moving = list(session.queue)
+    queued = [_queued_input(session, turn_id) for turn_id in moving]
+    # A queued turn ends while the branch that it is on is shown. Otherwise its end would be missing
+    # on the screen: a turn before the edited one would stay queued there, beside its new copy.
+    _cancel(session, [turn_id for turn_id in moving if turn_id not in kept])
     session.switch_to(branch)
+    _cancel(session, [turn_id for turn_id in moving if turn_id in kept])
     thread = survey.threads.of(target)
     removed: JsonObject = {"removedTurns": gone}
+    if back:  # the version belongs to a branch that was not shown
+        removed["restoredTurns"] = back
     _record_rollback(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
     version = NewTurnOptions(edits=target, traceparent=traceparent, thread=thread, origin=origin)
     effects = new_turn(session, message, sender, version)
     # The new version is running by now, so these turns only join the queue.
-    for moved, its_sender, particulars in queued:
+    for moved, its_sender, options in queued:
         turn_id = next_turn_id(session)
-        session.record_step([turn_submitted(session, turn_id, moved, its_sender, particulars)])
+        session.record_step([turn_submitted(session, turn_id, moved, its_sender, options)])
     if queued:
         record_queue(session)
     _show_versions(session)
     return effects
 
 
-def _cancel_queue(session: Session) -> list[tuple[Input, InputSender, NewTurnOptions]]:
-    """Cancel all queued turns; return the input, sender and options of each, in order."""
-    queued: list[tuple[Input, InputSender, NewTurnOptions]] = []
-    for turn_id in list(session.queue):
-        # The echo on the screen is redacted; `typed` has the data with its secrets, for the agent.
-        echo, seen = session.screen.turns[turn_id].inputs[0], session.input_log
-        message = input_of(
-            {
-                "input_type": echo.input_type,
-                "data": seen.typed.get(turn_id, echo.data),
-                "source_component": echo.source_component,
-                "surface": echo.surface,
-            }
-        )
-        particulars = NewTurnOptions(thread=session.threads.of(turn_id), origin=echo.origin)
-        sender = InputSender(seen.renderers.get(turn_id, UNKNOWN), seen.users.get(turn_id))
-        queued.append((message, sender, particulars))
+def _queued_input(session: Session, turn_id: str) -> tuple[Input, InputSender, NewTurnOptions]:
+    """Return the input of a queued turn, its sender, and the options of the turn."""
+    # The echo on the screen is redacted; `typed` has the data with its secrets, for the agent.
+    echo, seen = session.screen.turns[turn_id].inputs[0], session.input_log
+    message = input_of(
+        {
+            "input_type": echo.input_type,
+            "data": seen.typed.get(turn_id, echo.data),
+            "source_component": echo.source_component,
+            "surface": echo.surface,
+        }
+    )
+    options = NewTurnOptions(thread=session.threads.of(turn_id), origin=echo.origin)
+    sender = InputSender(seen.renderers.get(turn_id, UNKNOWN), seen.users.get(turn_id))
+    return message, sender, options
+
+
+def _cancel(session: Session, queued: list[str]) -> None:
+    for turn_id in queued:
         end_turn(session, turn_id, "cancelled")
-    return queued
 
 
 def _target(message: Input, branches: Branches) -> str:

@@ -147,9 +147,14 @@ class Branches:
             edits = payload.get("edits")
             # The rollback facts directly before this one removed the old turns. A renderer that has
             # received those needs only this fact, and no snapshot.
-            if edits is not None:
-                self.changed_at = sequence - 1
-            self.add(turn_id, self.last if edits is None else self._before.get(edits, self.last))
+            if edits is None:
+                self.add(turn_id, self.last)
+                return
+            # An edit of a turn on a hidden branch shows turns again, which only a snapshot does.
+            is_shown = edits not in self._before or edits in self.shown
+            self.changed_at = sequence - 1 if is_shown else sequence
+            self.add(turn_id, self._before.get(edits, self.last))
+            self.show(turn_id)
         elif type_name == "session.updated" and payload.get("branch") in self._before:
             self.changed_at = sequence
             self.show(payload["branch"])
