@@ -1,1 +1,1 @@
-"""Transports of the client, one file each; `dial` opens the one that an address names."""
+"""Transports of the client, one file each; `dial` opens the transport for an address."""
