@@ -29,15 +29,21 @@ function ask(component: string, permission: object = {}): void {
   );
 }
 
-beforeEach(async () => {
-  FakeSocket.reset();
-  client = new ArpClient({
+function connected(): ArpClient {
+  const made = new ArpClient({
     url: "http://agent.example",
+    sessionId: "s",
     storage: null,
     WebSocket: FakeSocket as never,
     schedule: (flush) => flush(),
   });
-  client.connect();
+  made.connect();
+  return made;
+}
+
+beforeEach(async () => {
+  FakeSocket.reset();
+  client = connected();
   await Promise.resolve();
   FakeSocket.last.welcome();
   refused = vi.fn();
@@ -119,6 +125,32 @@ test("what was written and answered belongs to its session", () => {
   client.setSessionId("other");
   requests.update();
   expect([pending(), requests.editOf("a")]).toEqual([[], undefined]);
+});
+
+test("what was written and announced is kept when another client of the same session replaces the client", async () => {
+  ask("a", { editable: true });
+  requests.update();
+  requests.edit("a", "ls");
+  requests.grant(first(), "once");
+  requests.announced.add("a");
+  const listener = vi.fn();
+  requests.client = connected();
+  requests.subscribe(listener);
+  requests.update();
+  await Promise.resolve();
+  FakeSocket.last.welcome();
+  ask("a", { editable: true });
+  expect(listener).toHaveBeenCalled();
+  expect([requests.update(), pending(), requests.editOf("a"), requests.faultOf("a")]).toEqual([
+    true,
+    ["a"],
+    "ls",
+    "input",
+  ]);
+  expect(requests.announced).toEqual(new Set(["a"]));
+  requests.client.setSessionId("other");
+  requests.update();
+  expect([requests.editOf("a"), requests.announced.size]).toEqual([undefined, 0]);
 });
 
 test("a recording asks for nothing", () => {

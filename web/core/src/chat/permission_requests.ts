@@ -26,12 +26,18 @@ export class PermissionRequests {
   readonly #faults = new Map<string, PermissionFault>();
   /** Refusals of answers to permissions that are still open, by component. */
   readonly #refusals = new Map<string, ErrorPayload>();
-  readonly #client: ArpClient;
+  /** Ids of components that the user interface has announced. It adds and deletes them; another session begins empty. */
+  readonly announced = new Set<string>();
+  /**
+   * Client whose permissions are listed. It may be replaced, as after a new token: what belongs to the session is kept
+   * if the new client has the same session. A listener must then subscribe again and call `update`.
+   */
+  client: ArpClient;
   readonly #refused: (error: ErrorPayload) => void;
 
   /** @param refused Called with the refusal of an answer whose permission is closed. */
   constructor(client: ArpClient, refused: (error: ErrorPayload) => void = () => undefined) {
-    this.#client = client;
+    this.client = client;
     this.#refused = refused;
     this.#session = client.sessionId;
   }
@@ -43,14 +49,14 @@ export class PermissionRequests {
 
   /** Call a listener when the state may have changed, so that it calls `update`. Returns a function that stops this. */
   subscribe(listener: () => void): () => void {
-    const { permissions, outgoing, status } = this.#client.store;
+    const { permissions, outgoing, status } = this.client.store;
     const stops = [permissions, outgoing, status].map((cell) => cell.subscribe(listener));
     return () => stops.forEach((stop) => stop());
   }
 
   /** Read the state of the client again. Returns whether something changed. */
   update(): boolean {
-    const { sessionId, store, capabilities } = this.#client;
+    const { sessionId, store, capabilities } = this.client;
     if (sessionId !== this.#session) this.#forget(sessionId);
     this.#receiveRefusals();
     const open = offered(capabilities).input ? store.permissions.get() : [];
@@ -96,13 +102,13 @@ export class PermissionRequests {
       this.#faults.set(component.id, "input");
       return false;
     }
-    this.#answer(component.id, this.#client.grant(component, scope, permission, edited));
+    this.#answer(component.id, this.client.grant(component, scope, permission, edited));
     return true;
   }
 
   /** Deny the call. */
   deny({ component, permission }: OpenPermission, reason = ""): void {
-    this.#answer(component.id, this.#client.deny(component, reason, permission));
+    this.#answer(component.id, this.client.deny(component, reason, permission));
   }
 
   #answer(component: string, input: string): void {
@@ -112,19 +118,19 @@ export class PermissionRequests {
   }
 
   #receiveRefusals(): void {
-    for (const { id, error } of this.#client.store.outgoing.get()) {
+    for (const { id, error } of this.client.store.outgoing.get()) {
       const component = error && [...this.#answered].find(([, input]) => input === id)?.[0];
       if (!component) continue;
       this.#answered.delete(component);
       this.#faults.set(component, error);
       this.#refusals.set(component, error);
-      this.#client.discard(id);
+      this.client.discard(id);
     }
   }
 
   /** Forget everything: components of another session may have the same ids, and would inherit answers and edits. */
   #forget(sessionId: string | null): void {
-    for (const kept of [this.#answered, this.#edits, this.#faults, this.#refusals]) kept.clear();
+    for (const kept of [this.#answered, this.#edits, this.#faults, this.#refusals, this.announced]) kept.clear();
     this.#session = sessionId;
   }
 }

@@ -52,7 +52,8 @@ export class Appearance {
 
   /** Return English words with the host's own texts. They need no loading. */
   #englishWords(): Translator {
-    const tag = this.#host.locale ?? navigator.language;
+    // Node 20 has no `navigator`, and a DOM shim may not add one. Creating a chat must not fail there.
+    const tag = this.#host.locale ?? globalThis.navigator?.language ?? "en";
     return translator(/^en/i.test(tag) ? tag : "en", this.#host.strings ?? {});
   }
 

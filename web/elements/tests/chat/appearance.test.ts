@@ -2,6 +2,7 @@
 
 import type { Strings } from "@agent-rendering/core/strings";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ArpChat } from "../../src/chat/chat.js";
 import { Appearance, type AppearanceHost } from "../../src/chat/appearance.js";
 
 let prefersDark: boolean;
@@ -67,6 +68,14 @@ test("English is shown until another language is loaded, and the host's own text
     "Stoppen",
   ]);
   expect(changed).toHaveBeenCalledTimes(2);
+});
+
+test("a chat can be created without a `navigator`, as on Node 20 with a DOM shim, and is English", () => {
+  vi.stubGlobal("navigator", undefined);
+  expect(new ArpChat().context.t.locale).toBe("en");
+  Reflect.deleteProperty(globalThis, "navigator");
+  expect("navigator" in globalThis).toBe(false);
+  expect(new ArpChat().context.t.locale).toBe("en");
 });
 
 test("the language that was set last is shown, whichever is loaded first", async () => {

@@ -54,10 +54,14 @@ export class ArpPermissions extends ArpElement {
 
   protected override willUpdate(changed: PropertyValues): void {
     if (!changed.has("client")) return;
+    const { client } = this;
     const refused = (detail: ErrorPayload) => this.dispatchEvent(new CustomEvent("arp-refused", { detail }));
-    this.#requests = this.client && new PermissionRequests(this.client, refused);
-    this.#cells.observe(...(this.#requests === null ? [] : [this.#requests]));
-    this.#update();
+    this.#cells.observe(); // the same requests are observed again below, with the cells of another client
+    // A new token makes a new client of the same session. A new object would lose the input that is being edited.
+    if (client && this.#requests) this.#requests.client = client;
+    else this.#requests = client && new PermissionRequests(client, refused);
+    if (this.#requests) this.#cells.observe(this.#requests);
+    this.#update(true);
     this.#runClock(); // the requests of the client before may have had a deadline: its clock must stop
   }
 
@@ -65,12 +69,18 @@ export class ArpPermissions extends ArpElement {
     return this.#requests?.pending ?? [];
   }
 
-  #update(): void {
+  /** @param isNewClient Whether the client has changed: it may still be loading the requests that were shown before. */
+  #update(isNewClient = false): void {
     const before = this.#pending;
     if (!this.#requests?.update()) return;
+    const { announced } = this.#requests;
     this.requestUpdate();
     this.#runClock();
-    const isNew = this.#pending.some(({ component: { id } }) => !before.some(({ component }) => component.id === id));
+    const ids = this.#pending.map(({ component }) => component.id);
+    const isNew = ids.some((id) => !announced.has(id));
+    // A request that was closed and comes back, as after a refused answer, is announced again.
+    if (!isNewClient) for (const { component } of before) announced.delete(component.id);
+    for (const id of ids) announced.add(id);
     if (isNew) void this.updateComplete.then(() => this.#offer());
   }
 
