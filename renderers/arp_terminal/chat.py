@@ -41,6 +41,7 @@ from arp_terminal.programs.conversation import CONFIRM_LEAVE_S, Client, Conversa
 from arp_terminal.programs.line_mode import line_chat
 from arp_terminal.programs.status import TURNS_PER_S, Status, spinner
 from arp_terminal.programs.terminal import is_dumb, is_terminal, options_for
+from arp_terminal.prompt import Prompt
 
 FRAME_S = 0.05
 """Minimum time between two frames: 20 per second."""
@@ -249,7 +250,8 @@ class ScreenChat:
         lines += self._notes()
         self._show(scroll.live)
         question = conversation.question_id
-        composer.ask(conversation.prompt, changed=question != self._question)
+        changed = question != self._question
+        composer.ask(conversation.prompt, changed=changed, question=conversation.asking)
         self._question = question
         return lines
 
@@ -271,6 +273,7 @@ class ScreenChat:
         self._composer.show(list(tail.lines))
 
     def _record_drawn(self) -> None:
+        self._composer.record_drawn()
         if self._tail.lines != self._on_screen.lines:
             self._drawn_at = self._clock()
         self._on_screen = self._tail
@@ -315,9 +318,23 @@ class ScreenChat:
     # -- keys ------------------------------------------------------------------------------------
 
     def _enter(self) -> None:
-        self._run_in_background(self._handle_line(self._composer.take()))
+        composer = self._composer
+        prompt, shown = composer.prompt, composer.shown
+        self._run_in_background(self._handle_line(composer.take(), prompt, shown))
 
-    async def _handle_line(self, typed: str) -> None:
+    async def _handle_line(self, typed: str, prompt: Prompt, shown: object | None) -> None:
+        """Handle a line.
+
+        Args:
+            typed: The line.
+            prompt: The prompt at which it was typed.
+            shown: The question that was on the screen when the key was pressed.
+        """
+        if self._conversation.is_stale(typed, shown):
+            # The next frame shows another question or none. The line was not meant for that.
+            self._composer.keep(typed, prompt)
+            self._dirty.set()
+            return
         self._composer.flash = []
         command = await self._conversation.enter(typed)
         if command is not None and command.name == "/copy":

@@ -15,7 +15,7 @@ from arp.protocol.catalog import asks
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Permission
-from arp_terminal.drawing.permission import permission_options
+from arp_terminal.drawing.permission import REASON_HINT, permission_options
 from arp_terminal.drawing.props import items, line, number, objects
 from arp_terminal.drawing.questions import confirm_options, field_label, option_of
 from arp_terminal.prompt import (
@@ -111,7 +111,7 @@ class PermissionDialogue:
         self._shown = shown
         self._edited: str | None = None
         """Text of the input that is being edited; `None` while nothing is edited."""
-        notes = ["n REASON says why"]
+        notes = [REASON_HINT]
         if permission.expires_at:
             notes.append(f"until {line(permission.expires_at)[:19]}Z")
         self._question = Prompt(
@@ -137,7 +137,7 @@ class PermissionDialogue:
         option = self._question.option(word)
         # Only a no has more words after it, its reason. "yes, but …" must not allow anything.
         if option is None or (rest and not option.is_denial):
-            return Problem(self._question.error)
+            return Problem(f"{self._question.error}; {REASON_HINT}")
         if option.reply is None:
             self._edited = self._laid_out()
             return None

@@ -16,6 +16,10 @@ from arp_terminal.drawing.tool_run import whole_arguments
 from arp_terminal.options import Options
 from arp_terminal.prompt import ActionReply, Option
 
+REASON_HINT = "N REASON says why"
+"""How to give the reason of a no. The letter is a capital: where a single key answers, a small `n`
+would answer before the reason is typed."""
+
 
 def input_of(turn: TurnScreen, permission: Permission) -> str:
     """Return the input to be approved, as JSON; empty if the screen has none."""
@@ -71,4 +75,4 @@ def _answer(option: Option) -> RenderableType:
     """Draw one answer: `2 [s] for this session`; a no also says how to give the reason."""
     number = "" if option.number is None else str(option.number)
     text = Text(f"{number:<2}").append(option_text(option))
-    return text.append("   n REASON says why", style=DIM) if option.is_denial else text
+    return text.append(f"   {REASON_HINT}", style=DIM) if option.is_denial else text

@@ -14,7 +14,7 @@ from rich.text import Text
 from arp.protocol.connection.screen import ToolRun
 from arp.protocol.errors import sentence
 from arp.protocol.framing.program_output import printed
-from arp.protocol.json_value import Json
+from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import ToolProgressPayload
 from arp_terminal.drawing.blocks import HangingBlock, cut, indented, stack
 from arp_terminal.drawing.markdown import shown_address
@@ -101,32 +101,88 @@ def draw_tool(
 
 
 def whole_arguments(args: str, style: Style) -> list[RenderableType]:
-    """Draw every character of the arguments of a call, each argument below the one before.
+    """Draw all arguments of a call, each below the one before, without loss.
+
+    A text that could be taken for another JSON value has quotes. Tabs are drawn as spaces, control
+    characters as signs.
 
     Args:
-        args: The arguments as JSON; a text that is not a JSON object is drawn as it is.
+        args: The arguments as JSON. A text that is not a JSON object is drawn as it is, and so is
+            an object that decoding would change: a name that occurs twice, a number such as `1e3`.
         style: Style of the values.
     """
     named: list[tuple[str, str]] | None = None
     try:
-        decoded: Json = json.loads(args)
+        decoded: Json = json.loads(
+            args, object_pairs_hook=_once, parse_int=_plain_int, parse_float=_plain_float
+        )
         if isinstance(decoded, dict):
-            named = [
-                (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-                for name, value in decoded.items()
-            ]
-    except (ValueError, RecursionError):  # not JSON, or nested too deep to be read or written
+            named = [(_distinct_name(name), _distinct(value)) for name, value in decoded.items()]
+    except (ValueError, RecursionError):  # not JSON, changed by decoding, or nested too deep
         pass
     if named is None:
         return [paragraph(args, style)] if args.strip() else []
     drawn: list[RenderableType] = []
     for name, text in named:
-        head = label(f"{line(name)}:", DIM)
+        head = label(f"{name}:", DIM)
         if "\n" in text:
-            drawn += [head, indented(paragraph(text.rstrip("\n"), style), INDENT)]
+            drawn += [head, indented(paragraph(text, style), INDENT)]
         else:
             drawn.append(head.append(" ").append(lines(text), style=style))
     return drawn
+
+
+def _once(pairs: list[tuple[str, Json]]) -> JsonObject:
+    """Return an object; raise `ValueError` if a name occurs twice, as decoding would drop one."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def _plain_int(text: str) -> int:
+    """Return an integer; raise `ValueError` if it would be printed otherwise, such as `-0`."""
+    if str(int(text)) != text:
+        raise ValueError("not written as it would be printed")
+    return int(text)
+
+
+def _plain_float(text: str) -> float:
+    """Return a number; raise `ValueError` if it would be printed otherwise, such as `1e3`."""
+    if repr(float(text)) != text:
+        raise ValueError("not written as it would be printed")
+    return float(text)
+
+
+def _distinct(value: Json) -> str:
+    """Return a value as text that no other value has: a text has quotes where it needs them."""
+    if isinstance(value, str) and not _needs_quotes(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _needs_quotes(text: str) -> bool:
+    """Return whether a text could be taken for another JSON value, or its end is not visible.
+
+    A text of several lines never needs them: no other value is drawn below its name.
+    """
+    if "\n" in text:
+        return False
+    if text != text.strip():
+        return True
+    try:
+        json.loads(text)
+    except RecursionError:  # it begins as JSON
+        return True
+    except ValueError:
+        return text.startswith('"')
+    return True
+
+
+def _distinct_name(name: str) -> str:
+    """Return the name of an argument; it has quotes if its end is not plain to see."""
+    is_plain = bool(name) and not any(sign.isspace() or sign in ':"' for sign in name)
+    return name if is_plain else json.dumps(name, ensure_ascii=False)
 
 
 def _sign(run: ToolRun, options: Options, spinner: str) -> tuple[str, Style]:

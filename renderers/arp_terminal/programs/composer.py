@@ -2,7 +2,8 @@
 
 Theory of operation. No key answers a question by accident. When another question appears, the typed
 text is set aside as a draft, so that none of it can be the answer. Keys that answer without Enter
-work only after `READING_S`, only in an empty line, and not at all if the user was typing.
+work only after `READING_S`, only in an empty line, and not at all if the user was typing. The
+composer knows which question the terminal shows, which may be an older one than the current one.
 """
 
 from __future__ import annotations
@@ -91,6 +92,10 @@ class Composer:
         self._sign = PROMPT_SIGN if unicode else ">"
         self._draft = ""
         self._clock = clock
+        self._question: object | None = None
+        """The question of the prompt, compared by identity; `None` if any text may be typed."""
+        self.shown: object | None = None
+        """The question that the terminal shows; it is older than the prompt's until a frame."""
         self._keys_from = float("inf")
         """Time from which the keys of the question answer without Enter."""
 
@@ -104,17 +109,23 @@ class Composer:
         hint = min(MAX_HINT_LINES, cell_len(self.hint) // columns + 1)
         return 3 + len(self.flash) + hint + typed
 
-    def ask(self, prompt: Prompt, *, changed: bool) -> None:
+    def record_drawn(self) -> None:
+        """Record that the terminal shows the prompt."""
+        self.shown = self._question
+
+    def ask(self, prompt: Prompt, *, changed: bool, question: object | None = None) -> None:
         """Show another prompt.
 
         Args:
             prompt: The prompt.
+            question: The question of the prompt; `None` if it has none.
             changed: Whether it is another question. Text in the line was not meant for it, so it is
                 set aside and comes back at the prompt for any text.
         """
         was_free = self._is_free()
         begins = prompt.initial != self.prompt.initial
         self.prompt = prompt
+        self._question = question
         if prompt.initial and begins:
             self.buffer.reset()
             self.buffer.insert_text(prompt.initial)
@@ -142,6 +153,24 @@ class Composer:
             self.buffer.append_to_history()
         self.buffer.reset()
         return text
+
+    def keep(self, text: str, prompt: Prompt) -> None:
+        """Keep a line that was not used, for the next prompt for any text.
+
+        A key or a word that only selects an answer is dropped, and so is a secret.
+
+        Args:
+            text: The line.
+            prompt: The prompt at which it was typed.
+        """
+        if prompt.secret or not text.strip() or prompt.option(text) is not None:
+            return
+        if self._is_free():
+            rest = self.buffer.text
+            self.buffer.reset()
+            self.buffer.insert_text(f"{text}\n{rest}" if rest else text)
+        else:
+            self._draft = f"{self._draft}\n{text}" if self._draft else text
 
     def layout(self) -> Layout:
         """Return the layout for an application."""

@@ -56,6 +56,9 @@ from arp_terminal.prompt import (
 FREE = Prompt("")
 """Prompt for any text."""
 
+QUESTION_COMMANDS = ("/back", "/decline", "/skip")
+"""Commands that concern the current question."""
+
 MAX_COMPLETIONS = 20
 """Maximum number of completions that are listed at the prompt."""
 
@@ -184,6 +187,23 @@ class Conversation:
     def question_id(self) -> str | None:
         """Id of the current question; `None` if there is none."""
         return self._asking.id if self._asking is not None else None
+
+    @property
+    def asking(self) -> CurrentQuestion | None:
+        """The current question; a new object whenever another question or dialogue begins."""
+        return self._asking
+
+    def is_stale(self, typed: str, shown: object | None) -> bool:
+        """Return whether a line was meant for a question that is not the current one any more.
+
+        Args:
+            typed: The line. Commands that do not concern the question are never stale.
+            shown: `asking` as the user saw it when the line was typed.
+        """
+        command = parse_command(typed)
+        if command is not None and command.name not in QUESTION_COMMANDS:
+            return False
+        return shown is not self._asking
 
     # -- events ----------------------------------------------------------------------------------
 

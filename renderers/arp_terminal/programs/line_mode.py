@@ -53,7 +53,10 @@ class LineChat:
         self._scroll = Scroll(conversation.transcript, options)
         self._source = source
         self._out = out
-        self._lines: deque[str] = deque()
+        self._lines: deque[tuple[str, object | None]] = deque()
+        """Lines to use, each with the question that was printed last when it arrived."""
+        self._printed: object | None = None
+        """The question that was printed last; `None` if any text may be typed."""
         self._is_ended = False
         self._changed = asyncio.Event()
         self._line_requests = threading.Semaphore(1)
@@ -70,7 +73,7 @@ class LineChat:
                 self._changed.clear()
                 if self._lines and self._is_line_due():
                     self._show()
-                    await self._enter(self._lines.popleft())
+                    await self._enter(*self._lines.popleft())
                 elif self._is_ended and not self._lines and (why := self._is_over()):
                     return why
                 else:
@@ -116,7 +119,7 @@ class LineChat:
         if line is None:
             self._is_ended = True
         else:
-            self._lines.append(line)
+            self._lines.append((line, self._printed))
         self._changed.set()
 
     async def _listen(self, events: AsyncIterator[Event]) -> None:
@@ -130,9 +133,15 @@ class LineChat:
         await self._conversation.interrupt(time.monotonic())
         self._changed.set()
 
-    async def _enter(self, line: str) -> None:
+    async def _enter(self, line: str, printed: object | None) -> None:
         self._line_requests.release()
         self._last_prompt = None
+        # A pipe is written in advance, so each of its lines is meant for the next question.
+        if is_terminal(self._source) and self._conversation.is_stale(line, printed):
+            note = Note("warning", "The line was not used: the question had changed.")
+            self._conversation.notes.append(note)
+            self._show()
+            return
         command = await self._conversation.enter(line)
         if command is not None:
             note = Note("bad", f"{command.name} needs a terminal with a cursor.")
@@ -171,4 +180,5 @@ class LineChat:
             hint = f"  ({prompt.hint})" if prompt.hint else ""
             lines += self._scroll.note(self._scroll.paint(Text(f"? {prompt.label}{hint}")))
         self._last_prompt = prompt
+        self._printed = self._conversation.asking
         write_lines(self._out, lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prompt_toolkit.history import InMemoryHistory
 
 from arp_terminal.programs.composer import Composer
-from arp_terminal.prompt import Prompt
+from arp_terminal.prompt import Option, Prompt
 
 FREE = Prompt("")
 OFFERED = Prompt("Next? [1–2]", offered=True)
@@ -80,3 +80,16 @@ async def test_it_knows_how_many_lines_it_takes() -> None:
     made.flash = ["a note"]
     made.ask(Prompt("Kind", "x" * 100), changed=False)
     assert made.height(80) == 8
+
+
+async def test_a_line_that_was_not_used_comes_back_where_any_text_may_be_typed() -> None:
+    made = composer("draft")
+    made.ask(QUESTION, changed=True)
+    made.keep("n not now", QUESTION)
+    made.keep("1234", Prompt("Pin", secret=True))
+    made.keep("y", Prompt("Sure?", options=(Option("y", "Yes"),)))
+    assert made.buffer.text == ""
+    made.ask(FREE, changed=True)
+    assert made.buffer.text == "draft\nn not now"
+    made.keep("first", FREE)
+    assert made.buffer.text == "first\ndraft\nn not now"

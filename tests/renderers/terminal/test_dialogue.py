@@ -88,6 +88,7 @@ ALL: dict[str, Any] = {"scopes": ["once", "session"], "session_rule": "ls *", "e
         (" YES ", "confirm", {"scope": "once"}),
         ("s", "confirm", {"scope": "session"}),
         ("n", "deny", {"reason": ""}),
+        ("N not now", "deny", {"reason": "not now"}),
         ("no not in  /tmp", "deny", {"reason": "not in  /tmp"}),
     ],
 )
@@ -109,6 +110,13 @@ def test_the_prompt_of_a_permission_says_what_is_offered() -> None:
     assert permission().prompt.label == "Run it? [y/n]"
 
 
+def test_the_letter_that_the_hint_names_for_a_reason_does_not_answer_by_itself() -> None:
+    asked = permission(**ALL).prompt
+    assert "N REASON says why" in asked.hint
+    assert "n REASON" not in asked.hint
+    assert "N" not in asked.keys
+
+
 def test_numbers_of_a_permission_are_those_of_the_page() -> None:
     """The page numbers its buttons: once, for the session if that is offered, no."""
     numbers = [(one.number, one.letter) for one in permission(**ALL).prompt.options]
@@ -121,11 +129,11 @@ def test_numbers_of_a_permission_are_those_of_the_page() -> None:
     "typed", ["", "s", "e", "session", "yes please", "ls", "0", "3", "12", "1,2", "y1", "1 please"]
 )
 def test_what_a_permission_does_not_offer_is_no_answer(typed: str) -> None:
-    assert permission().take(typed) == Problem("type y or n")
+    assert permission().take(typed) == Problem("type y or n; N REASON says why")
 
 
 def test_a_permission_refuses_a_wrong_line_with_all_that_it_offers() -> None:
-    assert permission(**ALL).take("ok") == Problem("type y, s, n or e")
+    assert permission(**ALL).take("ok") == Problem("type y, s, n or e; N REASON says why")
 
 
 def test_a_prompt_says_how_many_questions_are_open() -> None:

@@ -140,6 +140,52 @@ def test_a_whole_call_that_is_nested_too_deep_is_drawn_as_it_came(levels: int) -
     assert "[" in whole(ToolRun("c", "query", f'{{"a": {nested}}}', ok=True, result=nested))
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        '{"path": "/tmp/a", "path": "/etc/passwd"}',
+        '{"o": {"n": 1, "n": 2}}',
+        '{"n": 1e3}',
+        '{"n": 0.10000000000000000001}',
+        '{"n": -0}',
+    ],
+)
+def test_a_whole_call_that_decoding_would_change_is_drawn_as_it_came(args: str) -> None:
+    assert args in whole(ToolRun("c", "query", args), 100)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('{"n": 1}', '{"n": "1"}'),
+        ('{"n": "1"}', json.dumps({"n": '"1"'})),
+        ('{"n": null}', '{"n": "null"}'),
+        ('{"n": [1]}', '{"n": ["1"]}'),
+        ('{"n": [1]}', '{"n": "[1]"}'),
+        ('{"n": ""}', '{"n": " "}'),
+        ('{"n": "a"}', '{"n": "a "}'),
+        (json.dumps({"n": "a\nb"}), json.dumps({"n": "a\nb\n"})),
+        ('{"n: a": "b"}', '{"n": "a: b"}'),
+    ],
+)
+def test_different_arguments_of_a_whole_call_look_different(one: str, other: str) -> None:
+    assert whole(ToolRun("c", "query", one)) != whole(ToolRun("c", "query", other))
+
+
+def test_quotes_are_only_where_they_are_needed() -> None:
+    args = {"sql": "SELECT 1", "name": "é", "limit": 3, "share": 0.5, "id": "3", "json": "{\n}"}
+    assert whole(run(args)).split("\n")[1:] == [
+        "    sql: SELECT 1",
+        "    name: é",
+        "    limit: 3",
+        "    share: 0.5",
+        '    id: "3"',
+        "    json:",
+        "      {",
+        "      }",
+    ]
+
+
 def test_ascii_has_signs_of_its_own() -> None:
     one = run({"n": 1}, progress=ToolProgressPayload("c", "reading", 1, 2))
     assert drawn(one, unicode=False) == "  * query  n: 1\n    reading  ######...... 1 of 2"
