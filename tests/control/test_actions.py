@@ -192,7 +192,7 @@ async def test_permission_for_the_session_and_a_reason_against_it() -> None:
 @pytest.mark.parametrize(
     ("terms", "why"),
     [
-        ({"digest": "0" * 64}, "payload.digest: the question is about another input"),
+        ({"digest": "0" * 64}, "payload.digest: the answer is for another input"),
         ({"updated_input": {"command": "rm"}}, "offers no change of the input"),
         ({"scope": "session"}, "offers once only"),
     ],

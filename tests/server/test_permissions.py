@@ -119,7 +119,7 @@ async def test_the_same_words_run_and_another_digest_is_refused() -> None:
             source = permission.component
             wrong = {"scope": "once", "digest": sha256(b'{"words":["rm"]}').hexdigest()}
             input_id = await two.send_action("confirm", wrong, source=source)
-            with pytest.raises(ArpError, match=r"payload\.digest: the question is about another"):
+            with pytest.raises(ArpError, match=r"payload\.digest: the answer is for another"):
                 await two.acknowledged(input_id)
             assert state_of(two, permission) == "open"
             await two.send_permission(permission, True)

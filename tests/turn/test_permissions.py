@@ -289,7 +289,7 @@ async def test_an_answer_about_another_input_is_refused_and_the_question_stays()
         await one.say("go")
         await asked(one, "t1")
         await answer(one, "t1-1", "confirm", digest="0" * 64)
-        assert (await refusal(one)).startswith("payload.digest: the question is about another")
+        assert (await refusal(one)).startswith("payload.digest: the answer is for another")
         assert state_of(one) == "open"
         await answer(one, "t1-1", "deny", reason="wrong")
         await one.ended("t1")
