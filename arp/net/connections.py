@@ -126,6 +126,8 @@ class ConnectionWatch:
     def refusal(self, address: str, descriptor: int) -> bytes | None:
         """Return the answer that refuses a new connection; `None` if the limits allow it.
 
+        Called before the connection is counted by `joined`.
+
         Args:
             address: Address of the client; empty for a trusted proxy.
             descriptor: Descriptor of the connection.
@@ -135,7 +137,7 @@ class ConnectionWatch:
         most, bound = self._most, self.bounds.max_connections_per_address
         if most is not None:
             bound = min(bound, most * 3 // 4)
-        if address and self.connections[address] > bound:
+        if address and self.connections[address] >= bound:
             self._warn(f"{address} has {bound} connections, as many as it may have")
             return TOO_MANY
         return None
@@ -284,9 +286,9 @@ class WatchedHttp(HttpBase):
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple) and peer[0] not in self.watch.proxies:
             self.address = counted_address(peer[0])
-        self.watch.joined(self.address)
         descriptor = transport.get_extra_info("socket").fileno()
         refusal = self.watch.refusal(self.address, descriptor)
+        self.watch.joined(self.address)
         if refusal is not None:
             transport.write(refusal)
             transport.close()
