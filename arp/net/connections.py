@@ -133,7 +133,7 @@ class ConnectionWatch:
         if self.is_full(descriptor):
             return FULL
         most, bound = self._most, self.bounds.max_connections_per_address
-        if most is not None:
+        if most is not None:  # a single address must not occupy all descriptors
             bound = min(bound, most * 3 // 4)
         if address and self.connections[address] > bound:
             self._warn(f"{address} has {bound} connections, as many as it may have")
@@ -141,7 +141,7 @@ class ConnectionWatch:
         return None
 
     def is_full(self, descriptor: int) -> bool:
-        """Return whether the descriptor of a new connection is one of those kept free."""
+        """Return whether the descriptor of a new connection belongs to those that are kept free."""
         if self._most is None or descriptor < self._most:
             return False
         self._warn(f"{descriptor} descriptors are in use; raise the limit (ulimit -n)")
@@ -181,7 +181,7 @@ class ConnectionWatch:
         self._timer = asyncio.get_running_loop().call_later(self._tick_s, self._check)
 
     def _check(self) -> None:
-        """Close late connections, and surplus ones of an address with too many."""
+        """Close late connections; if an address has too many, close its surplus connections too."""
         now = asyncio.get_running_loop().time()
         for address, mine in list(self.unfinished.items()):
             for connection in list(mine):
@@ -268,7 +268,7 @@ class MessageProgress:
 
 
 class WatchedHttp(HttpBase):
-    """uvicorn's HTTP protocol with a `ConnectionWatch`; a mixin for each of its two parsers."""
+    """uvicorn's HTTP protocol with a `ConnectionWatch`; a mixin for both parsers of uvicorn."""
 
     watch: ConnectionWatch
     address = ""
@@ -322,6 +322,7 @@ class WatchedHttp(HttpBase):
 
     def _note(self, size: int) -> None:
         cycle = self.cycle
+        # uvicorn makes a new cycle when the headers of a request are complete.
         if cycle is not self._known:
             self._known, self._header_bytes = cycle, 0
         elif self._phase in ("header", "done"):
@@ -385,6 +386,8 @@ class WatchedHttp(HttpBase):
         cycle = self.cycle
         if answer and (cycle is None or cycle.response_complete or not cycle.response_started):
             self.transport.write(answer)
+        # A client that does not read the answer would keep the connection open: `close` waits until
+        # everything is sent. So the next check of the deadline aborts it.
         self._deadline = 0.0
         self.transport.close()
 

@@ -62,7 +62,7 @@ VOLATILE: Final = frozenset(
 BEGINNING: Final = frozenset(
     ("task.started", "task.retrying", "task.attempt.started", "job.item.started")
 )
-"""Types of the facts with which a caller starts the attempt of a task around its turn."""
+"""Types of the facts that a caller of a turn records when it begins an attempt of a task."""
 
 INTERRUPTED: Final = "interrupted"
 """`statusReason` of a turn that the server could not finish."""
@@ -273,7 +273,7 @@ class CaseMaker:
             )
 
     def _is_from_caller(self, fact: Fact, turn_id: str) -> bool:
-        """Return whether the caller that submitted the turn recorded a fact.
+        """Return whether a fact was recorded by the caller that submitted the turn.
 
         The agent will not record this fact in a replay.
         """

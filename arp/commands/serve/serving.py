@@ -43,7 +43,7 @@ def _configure_logging(verbose: int) -> None:
 
 
 def serve_target(target: str | None, serving: ServeSettings) -> None:
-    """Serve the app of a target, or a runtime, over HTTP, or to one renderer over pipes."""
+    """Serve a target, a runtime or a model, over HTTP or to one renderer over pipes."""
     if [target, serving.runtime, serving.model].count(None) != 2:
         fail(
             "give exactly one of TARGET, --runtime and --model: arp serve app.py, "

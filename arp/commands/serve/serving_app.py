@@ -147,7 +147,7 @@ def _oidc(serving: ServeSettings, of_app: Oidc | None) -> Oidc | None:
 
 
 def _telemetry(serving: ServeSettings) -> bool:
-    """Return whether telemetry is on; end with an error if `--otel` needs what is not installed."""
+    """Return whether telemetry is on; end with an error if `--otel` lacks OpenTelemetry."""
     if serving.otel and not telemetry.is_installed():
         fail(f'--otel needs OpenTelemetry; install it: pip install "{telemetry.EXTRA}"')
     return serving.otel or (telemetry.is_configured(os.environ) and telemetry.is_installed())
