@@ -15,7 +15,8 @@ of their backend into `Host`; Apache does so by default. Therefore a request wit
 proxies add is refused too. So is a request of HTTP/1.0, which only proxies still use (nginx does by
 default).
 
-An app that runs commands of agents always has a token of its own; see `own_code`.
+An app that runs commands of agents gets a token at each start, unless its access is controlled in
+another way or the token was switched off; see `own_code`.
 
 The user of a request is determined in this order: a token from `arp token create`, a login at a
 provider, then the hook; without a hook, the single token of the app. Access may end during a

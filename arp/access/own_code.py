@@ -3,11 +3,11 @@
 Theory of operation. A command that an agent runs can connect to the server like every program on
 this machine, and could answer the permission question about itself. Two measures prevent that.
 
-An app that runs commands always has a token. If its author set none, each start creates a new
-token, which is printed once, as part of the address. A file next to the ledger has the hashes of
-the newest tokens, so that open pages stay valid after a restart, but reading the file gives no
-access. The file is read only at the start, so a hash added later has no effect until the next
-start.
+Each start of an app that runs commands creates a new token, unless the access to the app is
+controlled in another way or the token was switched off. The token is shown once, in the output or
+the log. A file next to the ledger has the hashes of the newest tokens, so that open pages stay
+valid after a restart, but reading the file gives no access. The file is read only at the start, so
+a hash added later has no effect until the next start.
 
 If the server runs as root, tools run as separate users. The kernel reports the user of a connection
 from this machine, and the users of tools are refused even with a token. A connection that its

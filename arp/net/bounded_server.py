@@ -1,4 +1,4 @@
-"""The HTTP server of all listeners in this package, with the limits of `Access`.
+"""The server of all HTTP listeners of ARP, with the limits in `Access.bounds`.
 
 `arp serve` adds WebSockets, signals and a page to it. `InnerServer` runs in the event loop of
 another server: the MCP port of the Tool Agent, the tools of a coding agent, `arp ari serve`.

@@ -10,8 +10,8 @@ descriptors the whole process uses. Above a limit, a new connection is answered 
 remaining descriptors stay free for the ledger, for files and for agents.
 
 A WebSocket with an incomplete message and a Unix socket with an incomplete frame are unfinished
-too. All of this applies where the package itself listens. Under another ASGI server, that server is
-responsible.
+too. All of this applies where ARP itself listens. If another ASGI server serves the application,
+that server is responsible for such limits.
 
 A renderer that stops reading keeps its connection open, and TCP never times out. A graceful close
 would wait until the renderer reads, so the connection is aborted. A slow renderer is not affected,
@@ -321,8 +321,7 @@ class WatchedHttp(HttpBase):
             self._note(0)
 
     def _note(self, size: int) -> None:
-        cycle = self.cycle
-        # uvicorn makes a new cycle when the headers of a request are complete.
+        cycle = self.cycle  # uvicorn makes a new cycle when the headers of a request are complete
         if cycle is not self._known:
             self._known, self._header_bytes = cycle, 0
         elif self._phase in ("header", "done"):
@@ -386,9 +385,7 @@ class WatchedHttp(HttpBase):
         cycle = self.cycle
         if answer and (cycle is None or cycle.response_complete or not cycle.response_started):
             self.transport.write(answer)
-        # A client that does not read the answer would keep the connection open: `close` waits until
-        # everything is sent. So the next check of the deadline aborts it.
-        self._deadline = 0.0
+        self._deadline = 0.0  # the next check aborts the connection if `close` is still waiting
         self.transport.close()
 
 

@@ -327,7 +327,7 @@ class ServerState:
             self._loop = None
 
     def ends_with(self, task: _LoopEnd) -> bool:
-        """Return whether a task is the current `_LoopEnd`; an older one must not close the server."""
+        """Return whether a task is the current `_LoopEnd`; an old one must not close the server."""
         return self._loop_end is task
 
     async def _close_parts(self) -> None:

@@ -1,8 +1,8 @@
 """A replay case: the inputs of a session, and the facts that a replay must produce again.
 
 Theory of operation. A case is made from the facts of a recording, and a replay is compared by its
-facts. Both are reduced in the same way: values that differ from run to run (times, process ids,
-packet sizes) are removed, each id is replaced by its kind and its order of appearance, and adjacent
+facts. Both are reduced in the same way: values that differ from run to run (such as durations and
+process ids) are removed, each id is replaced by its kind and its order of appearance, and adjacent
 pieces of text are joined. Two runs with the same behaviour then give equal lists, turn by turn.
 """
 

@@ -297,7 +297,7 @@ class RecordUpdate:
 
     @cached_property
     def change(self) -> Callable[[JsonObject, Fact, JsonObject], None]:
-        """Function of the steps. It applies a fact and a payload to a record."""
+        """Compiled function of the steps; it changes a record by a fact and a payload."""
         lines = [
             _ASSIGNMENTS[how].format(name=name, value=value)
             for name, value, how in self._assignments
@@ -420,7 +420,7 @@ class EntityKind:
         return record
 
     def add(self, records: Records, record: JsonObject) -> None:
-        """Add a record that `made` returned to the ended records; no further fact changes it."""
+        """Add a record that `made` returned to the ended records."""
         window = records.windows.get(self.name) or records.window(self.name)
         window.add_closed(str(record["firstSequence"]), record, self.most[1])
 

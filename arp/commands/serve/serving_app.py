@@ -114,7 +114,7 @@ def _hub_settings(app: App, serving: ServeSettings) -> HubSettings:
 
 
 def _flag_behind(error: ValueError, host: str) -> str:
-    """Return the flag that has the value that `Access` refuses."""
+    """Return the flag with the value that `Access` refuses."""
     if "oidc" in str(error).lower():
         return "--oidc-issuer"
     return "--trust-proxy" if "trusted_proxies" in str(error) else f"--host {host}"

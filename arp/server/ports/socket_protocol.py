@@ -146,7 +146,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._watch = self._progress = None
 
     def data_received(self, data: bytes) -> None:
-        """Process received bytes, and report whether a message is incomplete to the watch."""
+        """Process received bytes, and report to the watch whether a message is incomplete."""
         super().data_received(data)
         self._note_progress()
 
