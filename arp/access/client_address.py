@@ -82,8 +82,8 @@ class TrustedProxies:
     def is_elsewhere(self, scope: Scope) -> bool:
         """Return whether a request comes from another machine.
 
-        Behind trusted proxies, a request without a known address counts as coming from another
-        machine. Without proxies, it came over a Unix socket or from this process.
+        A request without a known address counts as coming from another machine if there are trusted
+        proxies. Without them, it came over a Unix socket or from this process.
         """
         address = self.client(scope)
         return bool(self._networks) if address is None else not address.is_loopback

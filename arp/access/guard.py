@@ -15,7 +15,8 @@ of their backend into `Host`; Apache does so by default. Therefore a request wit
 proxies add is refused too. So is a request of HTTP/1.0, which only proxies still use (nginx does by
 default).
 
-An app that runs commands of agents always has a token of its own; see `own_code`.
+An app that runs commands of agents gets a token at each start, unless its access is controlled in
+another way or the token was switched off; see `own_code`.
 
 The user of a request is determined in this order: a token from `arp token create`, a login at a
 provider, then the hook; without a hook, the single token of the app. Access may end during a
@@ -59,7 +60,7 @@ BEHIND_PROXY = (
 )
 
 ADMIN: Final = "admin"
-"""Role of issued tokens and of logins that may read the sessions of all users."""
+"""Role that lets an issued token or a login read the sessions of all users."""
 
 TOKEN: Final = "token:"
 """Prefix of the credential of an issued token."""
@@ -152,7 +153,7 @@ class Guard:
 
         Over a Unix socket, the other process must run as the user of this server or as a listed
         user. Over other transports, an app that serves only its own machine refuses other machines.
-        This check is only for transports that no page can make a browser use.
+        Use this check only for transports that no page can use through a browser.
 
         Args:
             scope: Scope of the handshake, with `headers`, and with `uid` or `client` and `server`.
@@ -286,6 +287,7 @@ class Guard:
         if self._own_code is not None and self._own_code.has_shown(token):
             return Principal()
         if self._token is None:
+            # An app with a start token admits no client without a token.
             has_start_token = self._own_code is not None and bool(self._own_code.token)
             if has_start_token or not self.is_open():
                 return None

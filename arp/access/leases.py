@@ -30,7 +30,7 @@ ENDED: Final = "the token or the login has ended"
 """Reason with which a connection is closed (1008)."""
 
 GRACE_S: Final = 300.0
-"""Time in seconds that a connection stays open while its hook only fails, as for a login."""
+"""Time in seconds that a connection stays open while its hook fails; logins have the same limit."""
 
 ANSWER_S: Final = 30.0
 """Time limit of a hook in seconds; a slower hook counts as failed."""
@@ -98,7 +98,7 @@ class Leases:
             self._timer = asyncio.get_running_loop().call_later(self._pause_s(), self._run_check)
 
     def _pause_s(self) -> float:
-        """Return the seconds until the next check, which is exactly at the next known expiry."""
+        """Return the seconds until the next check: `CHECK_S`, or less if an access ends earlier."""
         now = time.time()
         ends = (until - now for _, until in self._held if until is not None)
         return max(0.0, min((CHECK_S, *ends)))
@@ -137,11 +137,11 @@ class Lease:
         """Loop time of the first failure since the hook last succeeded."""
 
     def begin(self, principal: Principal | None, ask: Ask | None = None) -> None:
-        """Start the lease of a principal. It has no end if nothing limits the access.
+        """Start the lease of a principal. If nothing limits the access, no check ends the lease.
 
         Args:
             principal: Admitted principal; `None` if there is none yet.
-            ask: Calls the hook again, if a hook admitted the principal.
+            ask: Calls the hook again; `None` if no hook admitted the principal.
         """
         self.release()
         if principal is not None and can_end(principal):
@@ -170,7 +170,9 @@ class Lease:
             found = principal if self._is_within_grace() else None
         else:
             self._failing_since = None
+        # `begin` and `end` call `release`, which would otherwise cancel this task.
         self._asking = None
+        # A connection keeps its user and rights to its end, so it must end if either has changed.
         if found is None or (found.name, found.is_admin) != (principal.name, principal.is_admin):
             self.end()
         else:

@@ -1,13 +1,13 @@
 """Prevent commands of a server's own agents and tools from using that server.
 
 Theory of operation. A command that an agent runs can connect to the server like every program on
-this machine, and could answer the question whether it may run. Two measures prevent that.
+this machine, and could answer the permission question about itself. Two measures prevent that.
 
-An app that runs commands always has a token. If its author set none, each start creates a new
-token, which is printed once, as part of the address. A file next to the ledger has the hashes of
-the newest tokens, so that open pages stay valid after a restart, but reading the file gives no
-access. The file is read only at the start, so a hash added later has no effect until the next
-start.
+Each start of an app that runs commands creates a new token, unless the access to the app is
+controlled in another way or the token was switched off. The token is shown once, in the output or
+the log. A file next to the ledger has the hashes of the newest tokens, so that open pages stay
+valid after a restart, but reading the file gives no access. The file is read only at the start, so
+a hash added later has no effect until the next start.
 
 If the server runs as root, tools run as separate users. The kernel reports the user of a connection
 from this machine, and the users of tools are refused even with a token. A connection that its
@@ -54,6 +54,7 @@ LISTENING: Final = "0A"
 _FLAGS: Final = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC")
 )
+"""Flags to open the file: a link is refused, and a named pipe does not block."""
 
 
 class StartToken(Struct, frozen=True):
@@ -150,6 +151,7 @@ def uid_of(host: str, port: int, own_port: int | None) -> int | None:
             if is_source and own_port in (None, row.remote_port):
                 found.append(row.uid if row.inode else -1)
     if found:
+        # Several rows can match. A connection that is open takes precedence over a closed one (-1).
         return max(found)
     # Test clients call an application without a socket and invent both addresses. They must not be
     # refused as closed connections.

@@ -71,7 +71,7 @@ class User(Struct, frozen=True):
 
 
 class Principal(Struct, frozen=True):
-    """The authenticated peer of a connection; each session belongs to one."""
+    """The authenticated peer of a connection; each session belongs to one principal."""
 
     name: str = ""
     address: str = ""

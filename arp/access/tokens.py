@@ -3,8 +3,8 @@
 Theory of operation. A token is `arp_ID_SECRET`. The file has the id and the SHA-256 of the secret.
 The secret has 256 random bits, so a slow hash would add no protection. The commands write the file;
 the server only reads it. Before each use, the server asks SQLite whether another process has
-changed the file, which reads one page from memory. So every change by a command takes effect at
-once.
+changed the file. That question is cheap: it reads one page from memory. So every change by a
+command takes effect at once.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ class TokenFile:
         """Write a token; return its text, which cannot be shown again."""
         secret = secrets.token_urlsafe(32)
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        # SQLite would create the file with permissions that depend on the umask.
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         with closing(sqlite3.connect(self._path)) as db, db:
             db.execute(_SCHEMA)
@@ -186,6 +187,7 @@ class Tokens:
             self.close()
             self._rows = {}
             return
+        # If the file was replaced, the open connection would still read the old one.
         if self._version is None or self._version[:2] != (stat.st_dev, stat.st_ino):
             self.close()
             self._db = _open_read_only(self._path)

@@ -59,7 +59,7 @@ class UsageCounter:
 
 
 class Slot:
-    """Count of one request or connection for its address, and for its user if that is known.
+    """One counted request or connection; it counts for its address, and for its user if known.
 
     Raises:
         RateLimited: A limit of the counter is reached; nothing is counted.

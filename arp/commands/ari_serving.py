@@ -116,7 +116,7 @@ def serve_runtime(settings: AriSettings) -> None:
     access = _access(settings, [one for one in (grpc, http) if one is not None])
     tls = _tls(settings)
     runtime = runtime_of(settings.runtime, settings.cwd, settings.passed)
-    # mypy cannot see it, but `__getattr__` gives it every method of the runtime.
+    # `__getattr__` gives the object every method of the runtime, which mypy cannot see.
     service = cast(RuntimeService, SessionDefaults(runtime, settings.mode, settings.model))
     redact_logs(Redaction())
     own_code = _own_code(settings, runtime)

@@ -1,4 +1,4 @@
-"""The runtime that `--runtime`, `--cwd` and `--pass-env` name."""
+"""The runtime of `--runtime`, with the directory of `--cwd` and the variables of `--pass-env`."""
 
 from __future__ import annotations
 

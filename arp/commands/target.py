@@ -25,8 +25,8 @@ def find(target: str, kind: type[A]) -> A:
         kind: Class of the object.
 
     Raises:
-        TargetError: There is no such file, module or object; or there are several objects and the
-            target has no name.
+        TargetError: There is no such file, module or object; or the target has no name, and there
+            are several objects, none of them called `app`.
         Exception: The file itself raises it.
     """
     place, _, name = target.partition(":") if not _is_drive(target) else (target, "", "")

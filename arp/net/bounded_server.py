@@ -1,4 +1,4 @@
-"""The HTTP server of all listeners in this package, with the limits of `Access`.
+"""The server of all HTTP listeners of ARP, with the limits in `Access.bounds`.
 
 `arp serve` adds WebSockets, signals and a page to it. `InnerServer` runs in the event loop of
 another server: the MCP port of the Tool Agent, the tools of a coding agent, `arp ari serve`.
@@ -64,8 +64,8 @@ class BoundedServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""
-        # uvicorn has no setting for the time of a TLS handshake. It gets no socket, and the
-        # sockets are opened below with a timeout.
+        # uvicorn has no setting for the time of a TLS handshake. So it gets no sockets here, and
+        # the loop below serves them with a timeout.
         await super().startup(sockets=[])
         if not self.started:
             return
@@ -95,7 +95,7 @@ class BoundedServer(uvicorn.Server):
 
 
 class InnerServer(BoundedServer):
-    """Serves an ASGI application over HTTP, without WebSockets and handlers of signals.
+    """Serves an ASGI application over HTTP, without WebSockets and without signal handlers.
 
     Args:
         application: Application that gets HTTP requests only; WebSockets are refused.

@@ -10,8 +10,8 @@ descriptors the whole process uses. Above a limit, a new connection is answered 
 remaining descriptors stay free for the ledger, for files and for agents.
 
 A WebSocket with an incomplete message and a Unix socket with an incomplete frame are unfinished
-too. All of this applies where the package itself listens. Under another ASGI server, that server is
-responsible.
+too. All of this applies where ARP itself listens. If another ASGI server serves the application,
+that server is responsible for such limits.
 
 A renderer that stops reading keeps its connection open, and TCP never times out. A graceful close
 would wait until the renderer reads, so the connection is aborted. A slow renderer is not affected,
@@ -135,7 +135,7 @@ class ConnectionWatch:
         if self.is_full(descriptor):
             return FULL
         most, bound = self._most, self.bounds.max_connections_per_address
-        if most is not None:
+        if most is not None:  # a single address must not occupy all descriptors
             bound = min(bound, most * 3 // 4)
         if address and self.connections[address] >= bound:
             self._warn(f"{address} has {bound} connections, as many as it may have")
@@ -143,7 +143,7 @@ class ConnectionWatch:
         return None
 
     def is_full(self, descriptor: int) -> bool:
-        """Return whether the descriptor of a new connection is one of those kept free."""
+        """Return whether the descriptor of a new connection belongs to those that are kept free."""
         if self._most is None or descriptor < self._most:
             return False
         self._warn(f"{descriptor} descriptors are in use; raise the limit (ulimit -n)")
@@ -183,7 +183,7 @@ class ConnectionWatch:
         self._timer = asyncio.get_running_loop().call_later(self._tick_s, self._check)
 
     def _check(self) -> None:
-        """Close late connections, and surplus ones of an address with too many."""
+        """Close late connections; if an address has too many, close its surplus connections too."""
         now = asyncio.get_running_loop().time()
         for address, mine in list(self.unfinished.items()):
             for connection in list(mine):
@@ -270,7 +270,7 @@ class MessageProgress:
 
 
 class WatchedHttp(HttpBase):
-    """uvicorn's HTTP protocol with a `ConnectionWatch`; a mixin for each of its two parsers."""
+    """uvicorn's HTTP protocol with a `ConnectionWatch`; a mixin for both parsers of uvicorn."""
 
     watch: ConnectionWatch
     address = ""
@@ -323,7 +323,7 @@ class WatchedHttp(HttpBase):
             self._note(0)
 
     def _note(self, size: int) -> None:
-        cycle = self.cycle
+        cycle = self.cycle  # uvicorn makes a new cycle when the headers of a request are complete
         if cycle is not self._known:
             self._known, self._header_bytes = cycle, 0
         elif self._phase in ("header", "done"):
@@ -387,7 +387,7 @@ class WatchedHttp(HttpBase):
         cycle = self.cycle
         if answer and (cycle is None or cycle.response_complete or not cycle.response_started):
             self.transport.write(answer)
-        self._deadline = 0.0
+        self._deadline = 0.0  # the next check aborts the connection if `close` is still waiting
         self.transport.close()
 
 

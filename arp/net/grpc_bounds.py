@@ -45,7 +45,7 @@ class GrpcBounds(Struct, frozen=True):
 
 
 def bounded_options(bounds: Bounds, grpc: GrpcBounds) -> list[tuple[str, int]]:
-    """Return the options of a server."""
+    """Return the options of gRPC that apply these limits to a server."""
     usable = usable_descriptors(bounds, descriptor_limit())
     most = grpc.max_connections if usable is None else min(grpc.max_connections, usable * 3 // 4)
     return [
@@ -57,7 +57,8 @@ def bounded_options(bounds: Bounds, grpc: GrpcBounds) -> list[tuple[str, int]]:
         ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.server_handshake_timeout_ms", int(bounds.header_s * 1000)),
         ("grpc.max_concurrent_streams", grpc.max_calls_per_connection),
-        # With this option on, a second server would take half of the calls.
+        # With this option on, a second server could use the same port and would get half of the
+        # calls.
         ("grpc.so_reuseport", 0),
         ("grpc.http2.bdp_probe", 0),
         ("grpc.http2.lookahead_bytes", WINDOW_BYTES),

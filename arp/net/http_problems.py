@@ -23,7 +23,7 @@ BROKE: Final = "it ended before the answer did"
 MAX_CAUSES: Final = 10
 _HIDDEN: Final = frozenset(("script", "style", "template"))
 _UNMARKED: Final = frozenset(("", "text/plain", "application/octet-stream"))
-"""Media types that some servers also use for streams of events."""
+"""Media types that some servers use for event streams too."""
 _NAMES: Final = ("error", "message", "detail", "msg", "reason", "title", "error_description")
 """Fields of a JSON error that may hold its description; the first non-empty one is used."""
 
@@ -71,7 +71,7 @@ def answer_problem(
 
 
 def not_a_stream(headers: Mapping[str, str]) -> str:
-    """Return the media type of an answer that is no stream of events; empty if it may be one."""
+    """Return the media type of an answer that is not an event stream; empty if it may be one."""
     kind = type_of(headers)
     return "" if kind == EVENT_STREAM or kind in _UNMARKED else kind
 

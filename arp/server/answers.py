@@ -40,7 +40,7 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 
 
 def shown_response(value: Any) -> Response:
-    """Return a response with output of an agent as JSON, with integers that no reader rounds."""
+    """Return a response with output of an agent as JSON, without integers that readers round."""
     return Response(encode_shown(value), media_type="application/json")
 
 

@@ -250,7 +250,8 @@ class Application:
         except Exception as error:  # noqa: BLE001
             # The server prints the text and stops; nothing has been served yet.
             reason = str(error)
-        # Outside the handler: some servers raise from `send`, and would print the first error too.
+        # Not sent in the `except` block: some servers raise from `send`, and their traceback would
+        # then include the first error.
         if reason is not None:
             await send({"type": "lifespan.startup.failed", "message": reason})
             return

@@ -83,7 +83,7 @@ def _run(
 class Deadline:
     """Ends the process if a stop takes too long.
 
-    The thread that does this is started with the object, and waits for `begin`.
+    Its thread starts when the object is created, and waits for `begin`.
     """
 
     def __init__(self, seconds: float) -> None:

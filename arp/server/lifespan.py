@@ -2,8 +2,8 @@
 
 Theory of operation. A process may have several servers of one app, and may serve the app in
 different event loops, one after the other. The first server opens the parts of the app (lifespan,
-MCP servers, runtimes, the Tool Agent) in the order of adding them. The last server closes them in
-reverse order. After that they can be opened again.
+MCP servers, runtimes, the Tool Agent) in the order of the calls of `add`. The last server closes
+them in reverse order. After that they can be opened again.
 
 The context manager of `App(lifespan=…)` is entered and left in a task of its own, because many
 clients (those based on anyio) must be closed in the task that opened them. The task waits in
@@ -214,6 +214,7 @@ class AppLifespan:
             if entered.done():
                 raise
             entered.set_exception(error)
+            # If `open` was cancelled, it does not read the exception, and asyncio would log it.
             with contextlib.suppress(Exception):
                 entered.exception()
         finally:

@@ -243,8 +243,8 @@ def frame_policy(origin: str) -> str:
 
 async def _frame(request: Request) -> Response:
     """Return a frame with the picture that `src` names; `fit=cover` fills it."""
-    # Browsers say which page sent a request, so other sites are refused here. On plain HTTP they do
-    # not say it; then `frame-ancestors` in the policy refuses other sites.
+    # Browsers report in these headers which page sent a request, so other sites are refused here.
+    # On plain HTTP they send no such headers; then `frame-ancestors` in the policy refuses others.
     came = (request.headers.get("sec-fetch-dest"), request.headers.get("sec-fetch-site"))
     if came not in ((None, None), ("iframe", "same-origin")):
         return PlainTextResponse("only a page of this server may show this", 403, HEADERS)

@@ -4,10 +4,10 @@ Theory of operation. The hub starts with the ASGI lifespan. If a parent applicat
 lifespan of a mounted application, the hub starts with the first request. `Application` puts a
 `Requester` into `scope["arp"]` before a route runs; routes find this state in it.
 
-After the hub has ended it can start again, also in another event loop. If nothing else reports that
-the server stops, the end of the event loop does: asyncio cancels all tasks then, and one of them,
-`_LoopEnd`, closes the app. It interrupts the running turns first, so that no turn mistakes this
-cancellation for a cancel by its user.
+After the hub has ended it can start again, also in another event loop. If nothing else closes the
+app, the end of the event loop does: asyncio then cancels all tasks, and the task `_LoopEnd` closes
+the app when it is cancelled. It interrupts the running turns first, so that no turn mistakes the
+cancellation of its task for a cancel request of its user.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ class ServerState:
             self._loop = None
 
     def ends_with(self, task: _LoopEnd) -> bool:
-        """Return whether a task is the current task that closes the server with its event loop."""
+        """Return whether a task is the current `_LoopEnd`; an old one must not close the server."""
         return self._loop_end is task
 
     async def _close_parts(self) -> None:
@@ -389,7 +389,7 @@ def _path_beside(path_of: Callable[[str], Path | None], ledger: str) -> Path | N
 
 
 class Requester(Struct, frozen=True):
-    """Sender of a request and state of the server; routes find it in `scope["arp"]`."""
+    """The sender of a request, with the state of the server; routes find it in `scope["arp"]`."""
 
     state: ServerState
     slot: Slot
@@ -450,6 +450,7 @@ class StreamRoute(Route):
     def __init__(self, path: str, serve: ASGIApp, method: str | None = "GET") -> None:
         super().__init__(path, serve, methods=None if method is None else [method])
         self.app = serve
+        # For a function without methods, Starlette accepts GET only.
         self.methods = None if method is None else self.methods
 
 

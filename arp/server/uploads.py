@@ -47,7 +47,7 @@ class UploadedFile(Struct, frozen=True):
     """A file in a form that does not belong to a session yet."""
 
     part: str
-    """Name of its part."""
+    """Name of the part of the form that holds the file."""
     ref: FileRef
     body: UploadFile
 

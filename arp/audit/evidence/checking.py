@@ -1,6 +1,6 @@
 """Verify that a pack is unchanged since its export, and find the first bad fact if it is not.
 
-Theory of operation. There are three checks, and each one needs the one before it to pass:
+Theory of operation. There are three checks. The last one runs only if the others find no defect:
 
 1. The facts match the hash chain.
 2. Each part has the size and the SHA-256 that the manifest lists.

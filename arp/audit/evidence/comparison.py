@@ -2,7 +2,7 @@
 
 Theory of operation. A comparison is valid if both sides ran the same tasks of the same dataset and
 differ in one variable. If that does not hold, or if evidence is incomplete, the recommendation is
-`hold`, with the reason. A P0 regression is decided before any reward is considered.
+`hold`, with the reason. A P0 regression comes first: it leads to `revert`, whatever else is found.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ class EvidenceExport:
     def _include(self, output: Output, read: Callable[[str], bytes]) -> Output:
         if output.state == "not_applicable":
             return output
-        if self._writer.count >= MOST_PARTS - 1:
+        if self._writer.count >= MOST_PARTS - 1:  # the manifest needs an entry too
             return msgspec.structs.replace(output, reason=f"a pack has at most {MOST_PARTS} parts")
         try:
             data = read(output.output_ref)
@@ -269,7 +269,7 @@ class CaseExport:
             is_in_scope = is_of(fact, self._scope, self._turns)
             if is_in_scope:
                 self.spine.add(fact)
-            # The fact names the workflow, which the case needs whatever its scope is.
+            # `session.created` names the workflow, which a case of any scope needs.
             if is_in_scope or fact.type == "session.created":
                 self._maker.add(fact)
 

@@ -19,7 +19,7 @@ parts may have another meaning there."""
 DERIVATION: Final = 1
 """Version of the rules that derive the parts of a pack from its facts.
 
-Increment it with every change of the bytes that `derived.Derived` makes from the same facts. A
+Increment it with every change of the bytes that `derived.DerivedParts` makes from the same facts. A
 check derives a pack again only if the pack has this number.
 """
 

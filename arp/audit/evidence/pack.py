@@ -47,8 +47,8 @@ STEP: Final = 16 << 10
 """Number of compressed bytes that are decompressed in one step."""
 
 MOST_DIRECTORY: Final = MOST_PARTS * 200
-"""Maximum size of a zip's central directory in bytes. The entry of an output takes 46 bytes, its
-name 72, and a large output some more."""
+"""Maximum size of a zip's central directory in bytes. An entry takes 46 bytes and its name, which
+has 72 bytes for an output; an entry for a very large output takes some more."""
 
 _END: Final = struct.Struct("<4s4H2LH")
 """End of central directory: signature, four counts, size and offset of the directory, length of the

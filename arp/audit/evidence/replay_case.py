@@ -1,8 +1,8 @@
 """A replay case: the inputs of a session, and the facts that a replay must produce again.
 
 Theory of operation. A case is made from the facts of a recording, and a replay is compared by its
-facts. Both are reduced in the same way: values that differ from run to run (times, process ids,
-packet sizes) are removed, each id is replaced by its kind and its order of appearance, and adjacent
+facts. Both are reduced in the same way: values that differ from run to run (such as durations and
+process ids) are removed, each id is replaced by its kind and its order of appearance, and adjacent
 pieces of text are joined. Two runs with the same behaviour then give equal lists, turn by turn.
 """
 
@@ -62,7 +62,7 @@ VOLATILE: Final = frozenset(
 BEGINNING: Final = frozenset(
     ("task.started", "task.retrying", "task.attempt.started", "job.item.started")
 )
-"""Types of the facts with which a caller starts the attempt of a task around its turn."""
+"""Types of the facts that a caller of a turn records when it begins an attempt of a task."""
 
 INTERRUPTED: Final = "interrupted"
 """`statusReason` of a turn that the server could not finish."""
@@ -273,7 +273,7 @@ class CaseMaker:
             )
 
     def _is_from_caller(self, fact: Fact, turn_id: str) -> bool:
-        """Return whether the caller that submitted the turn recorded a fact.
+        """Return whether a fact was recorded by the caller that submitted the turn.
 
         The agent will not record this fact in a replay.
         """

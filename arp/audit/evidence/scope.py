@@ -79,6 +79,7 @@ class Range:
         self._spans: dict[str, tuple[int, int]] = {}
         """First and last fact of each turn, not counting facts that name a task. They are kept for
         all turns, because a turn may be assigned to the task after some of its facts."""
+        # JSON may escape other characters, so the bytes are searched only for alphanumeric ids.
         named = (scope.thread_id, scope.turn_id)
         self._marks = [one.encode() for one in named if one is not None and one.isalnum()]
 

@@ -155,7 +155,7 @@ class PackSection:
 
 
 class Totals:
-    """Sums of the recorded costs. Estimates are excluded, because a cost may follow each one."""
+    """Sums of the recorded costs. Estimates are left out, because a recorded cost may follow."""
 
     def __init__(self) -> None:
         self._amounts: dict[str, float] = {}

@@ -21,7 +21,7 @@ from arp.protocol.json_value import Json, JsonObject
 VERSION: Final = "ATIF-v1.8"
 
 TRAJECTORY: Final = "trajectory.json"
-"""Name of its part in a pack."""
+"""Name of the part of a pack that holds the trajectory."""
 
 _TOKENS: Final = {
     "inputTokens": "prompt_tokens",

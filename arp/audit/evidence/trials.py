@@ -29,7 +29,7 @@ from arp.protocol.errors import LocalError
 from arp.protocol.json_value import Json, JsonObject
 
 TRIAL: Final = "trial.json"
-"""Name of its part in a pack."""
+"""Name of the part of a pack that holds the trial."""
 
 TIMEOUT: Final = "timeout"
 """`reason` of a trial that failed because it exceeded its time limit."""
@@ -85,7 +85,7 @@ class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
     @property
     def missing(self) -> list[str]:
-        """Names of what its evidence lacks; empty if the evidence is complete."""
+        """Names of what the evidence of the trial lacks; empty if it is complete."""
         lacking = [] if self.status != "running" else ["end"]
         if self.reward is None:
             lacking.append("reward")

@@ -22,7 +22,7 @@ MOST_TURNS: Final = 50
 """Number of recent turns with costs of their own."""
 
 _PRECISION: Final = Decimal("0.000001")
-"""Precision of amounts. A token costs less than a cent, and more than a millionth of a unit."""
+"""Precision of amounts: a millionth of the currency unit. A request may cost less than a cent."""
 
 
 class Cost(Struct, rename="camel", omit_defaults=True):

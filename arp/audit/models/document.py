@@ -404,7 +404,7 @@ def _applicable(fields: JsonObject, zeros: tuple[str, ...] = ("candidateCount",)
 
     Args:
         fields: Fields of a summary.
-        zeros: Names of fields that are not empty if they are zero.
+        zeros: Names of fields that count as not empty even if they are zero.
     """
 
     def says(name: str, value: Json) -> bool:

@@ -1,8 +1,8 @@
 """All kinds of records: id, fields and limits of each kind, and the rules that need logic.
 
-Most facts change their records by the steps in their rows (`arp.ledger.families`); `effect_rule`
-returns the rule of such an effect. The tables here, from fact type to function, have the rules of
-effects that steps cannot express.
+Most facts change their records by steps that are listed in their rows (`arp.ledger.families`);
+`effect_rule` turns such steps into a rule. For effects that steps cannot express, the tables here
+have a function by fact type.
 """
 
 from __future__ import annotations
@@ -790,7 +790,7 @@ def _compaction(records: Records, fact: Fact) -> None:
 
 
 def _boundary(records: Records, fact: Fact) -> None:
-    """Record the newest point of a rollback, of loading, or of reconstructing a history."""
+    """Record the newest rollback, load or reconstruction of the history."""
     records.newest["boundary"] = _BOUNDARY.made(fact)
     if fact.type == "history.rollback.completed":
         records.count("history", "rollbacks")

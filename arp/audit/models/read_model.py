@@ -2,8 +2,8 @@
 
 Theory of operation. `fold` applies the facts in order, each once. Its cost does not grow with the
 number of earlier facts. `encode` returns the whole state as bytes, and a model decoded from them
-continues as if it had folded all facts itself. So a stored model and the facts after it are equal
-to the whole log, and the same facts always give the same bytes.
+continues as if it had folded all facts itself. So a stored model together with the facts after it
+replaces the whole log, and the same facts always give the same bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ReadModel:
 
     @classmethod
     def behind(cls, session_id: str, sequence: int) -> ReadModel:
-        """Return a model of only the facts after a sequence number.
+        """Return an empty model that folds only the facts after a sequence number.
 
         Args:
             session_id: Id of the session.

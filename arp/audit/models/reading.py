@@ -1,4 +1,4 @@
-"""Reads payloads of facts that any program may have written: an unexpected value counts as absent.
+"""Read payloads of facts from any program: an unexpected value counts as absent.
 
 A read model must be computable from any log in the store. So nothing here raises because of a
 payload, and every kept value has a limit: long texts and lists are cut.
@@ -23,8 +23,8 @@ VALUE_BYTES: Final = 1024
 """Maximum size of a kept JSON value; of a larger value the beginning of its JSON text is kept."""
 
 VALUE_BRACKETS: Final = 64
-"""Maximum number of arrays and objects in such a value. It also limits the nesting, which encoders
-do not support without limit."""
+"""Maximum number of arrays and objects in a kept JSON value. It also limits the nesting, because
+encoders refuse values that are nested too deeply."""
 
 MOST: Final = 2**53
 """Maximum of every count: the largest integer that every JSON reader represents exactly."""

@@ -7,7 +7,8 @@ is full, its oldest record is evicted and counted.
 
 What a fact changes in a record is a sequence of steps (`arp.ledger.record_steps`), which
 `RecordUpdate` compiles into one function. The rows of fact types in `arp.ledger.families` contain
-the steps of most facts; `entities` adds those that begin records, and those of rules with logic.
+the steps of most facts. `entities` adds the steps that begin records, and the steps of rules with
+logic.
 """
 
 from __future__ import annotations
@@ -216,7 +217,8 @@ _EXPRESSIONS: Final[dict[Reader, str]] = {
 _SHORT_TEXT: Final = (
     "found[:TEXT_CHARACTERS] if (found := payload.get({})) and isinstance(found, str) else None"
 )
-"""Expression for a text with one name. It is `text` without a call, since most fields are texts."""
+"""Expression for a text that has one possible name: `text` without the call, because most fields
+are such texts and a call would take longer."""
 
 _READERS: Final[dict[Any, Reader]] = {
     Count: "count",
@@ -295,7 +297,7 @@ class RecordUpdate:
 
     @cached_property
     def change(self) -> Callable[[JsonObject, Fact, JsonObject], None]:
-        """Function of the steps. It applies a fact and a payload to a record."""
+        """Compiled function of the steps; it changes a record by a fact and a payload."""
         lines = [
             _ASSIGNMENTS[how].format(name=name, value=value)
             for name, value, how in self._assignments
@@ -364,8 +366,8 @@ class EntityKind:
         name: Name of its window in `Records`.
         fields: Fields of a record, in the order of the documents.
         most: Maximum number of open records, and of ended ones.
-        key: Id that joins the facts about one entity. Without a key, each fact is about another
-            entity.
+        key: Id that joins the facts about one entity. Without a key, each fact describes an entity
+            of its own.
         begin: Steps that the first fact of a record applies.
     """
 
@@ -418,7 +420,7 @@ class EntityKind:
         return record
 
     def add(self, records: Records, record: JsonObject) -> None:
-        """Add a record that `made` returned to the ended ones. Its one fact is also its last."""
+        """Add a record that `made` returned to the ended records."""
         window = records.windows.get(self.name) or records.window(self.name)
         window.add_closed(str(record["firstSequence"]), record, self.most[1])
 

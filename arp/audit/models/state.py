@@ -33,8 +33,8 @@ class HeadModel(Struct, rename="camel", omit_defaults=True):
     title: str | None = None
     created_at: str | None = None
     title_was_given: bool = False
-    """Whether the title is a name that was given. Otherwise it is the beginning of the first input.
-    Clients of the model can read this field."""
+    """Whether `session.created` or `session.updated` set the title. Otherwise the title is the
+    beginning of the first input. No document has this field; readers of the model can use it."""
 
 
 class State(Struct, rename="camel", omit_defaults=True):
@@ -49,7 +49,7 @@ class State(Struct, rename="camel", omit_defaults=True):
     facts: dict[str, int] = {}
     """Number of facts by type; `other` counts the types that this version does not know."""
     trace_ids: list[str] = []
-    """Trace ids that facts named last."""
+    """The newest trace ids in facts, oldest first."""
     head: HeadModel = field(default_factory=HeadModel)
     threads: turns.ThreadsModel = field(default_factory=turns.ThreadsModel)
     tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
@@ -74,7 +74,7 @@ def _titled(head: HeadModel, fact: Fact) -> None:
 
 
 def _title_from_input(head: HeadModel, fact: Fact) -> None:
-    """Use the beginning of the first input as the title, while there is none."""
+    """Use the beginning of the first input as the title, if the session has no title yet."""
     if head.title is None:
         typed = text(part(part(fact.payload, "input"), "data"), "text")
         head.title = " ".join(typed.split())[:80] or None if typed is not None else None
@@ -99,8 +99,8 @@ TABLES: Final[dict[RuleTable, tuple[str, dict[str, Rule]]]] = {
     "benchmarks": ("records", entities.BENCHMARK_RULES),
     "history": ("records", entities.HISTORY_RULES),
 }
-"""Name of a table in the rows of fact types → part of `State` that its rules change, and its rules
-by fact type."""
+"""Name of a table, as used in the rows of fact types → the part of `State` that its rules change,
+and these rules by fact type."""
 
 
 def _rule(fact_type: str, effect: Effect) -> tuple[str, Rule]:

@@ -1,10 +1,10 @@
 """Tasks: objective, status, attempts, and relations to other tasks.
 
-Theory of operation. The type of a fact determines the status of its task, with two exceptions. A
-failed attempt does not change the status: the task continues until another fact ends it. A fact
-about an ended task does not change the status either, except for the facts that start it again:
-`task.retrying`, `task.started`, `task.resumed`, `task.attempt.started`. A retry keeps the task and
-its earlier attempts.
+Theory of operation. The type of a fact determines the status of its task; only `run.status` and
+`task.updated` name a status in a field. A failed attempt does not change the status: the task
+continues until another fact ends it. A fact about an ended task does not change the status either,
+except `task.archived` and the facts that start the task again: `task.retrying`, `task.started`,
+`task.resumed`, `task.attempt.started`. A retry keeps the task and its earlier attempts.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def _completed(tasks: Tasks, fact: Fact) -> None:
 
 
 def _run_status(tasks: Tasks, fact: Fact) -> None:
-    """Set the status that a fact names, if it is about a task and is a status of tasks."""
+    """Set the status that the fact names, if it names a task and a valid status of tasks."""
     if fact.task_id is not None and fact.status in STATUSES:
         _becomes(fact.status)(tasks, fact)
 

@@ -1,9 +1,9 @@
 """Threads and their turns: the running turn, the queued turns, the last outcome.
 
 Theory of operation. A turn is *open* from its submission to its end. The `turn.*` facts determine
-the running turn and the order of the queue. A `queue.changed` states the order again, and takes
-precedence. Whether a running turn is blocked is not decided here: it depends on pending requests,
-and `document` combines the two.
+the running turn and the order of the queue. A `queue.changed` fact lists the whole queue and
+replaces that order. Whether a running turn is blocked is not decided here: it depends on pending
+requests, and `document` combines the two.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ThreadsModel(Struct, rename="camel", omit_defaults=True):
 
 
 def _thread_to_evict(threads: dict[str, Thread]) -> str:
-    """Return the thread without a fact for the longest time; busy threads only if all are busy."""
+    """Return the thread that has had no fact for the longest time; busy threads come last."""
     return min(threads, key=lambda name: (_is_busy(threads[name]), threads[name].last_sequence))
 
 

@@ -33,7 +33,7 @@ from arp.store.directory import sync_directory
 TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 
 QUIET_S: Final = 45.0
-"""Silence after which a stream is dead: three times the interval at which the server sends."""
+"""Silence in seconds after which a stream counts as dead: three keep-alive intervals."""
 
 RETRY_S: Final = 1.0
 """Pause before a lost stream is opened again."""

@@ -1,9 +1,9 @@
 """`arp replay CASE --agent`: run a recorded case again, and print the first difference.
 
 Theory of operation. The turns of a case run one after another in a new session. Each turn gets its
-recorded input, and its questions get their recorded answers. A turn that was stopped is stopped
-again, after everything that happened before the stop has happened again. The new facts are reduced
-in the same way as those of the case, and compared turn by turn.
+recorded input, and its questions get their recorded answers. A turn that was stopped in the
+recording is stopped again at the same point: after the facts that were recorded before the stop.
+The new facts are reduced in the same way as those of the case, and compared turn by turn.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Rerun:
         """Run the turns of the case until one differs.
 
         Args:
-            advance: Called with each turn that was the same.
+            advance: Called with each turn that does not differ.
 
         Returns:
             The first difference, or `None`.

@@ -43,7 +43,7 @@ def _configure_logging(verbose: int) -> None:
 
 
 def serve_target(target: str | None, serving: ServeSettings) -> None:
-    """Serve the app of a target, or a runtime, over HTTP, or to one renderer over pipes."""
+    """Serve a target, a runtime or a model, over HTTP or to one renderer over pipes."""
     if [target, serving.runtime, serving.model].count(None) != 2:
         fail(
             "give exactly one of TARGET, --runtime and --model: arp serve app.py, "
@@ -148,7 +148,7 @@ def serve_application(application: Application, name: str, serving: ServeSetting
         if default_location != f"sqlite:{SHARED}":
             fail(str(error))
         own = ledger_of(name)
-        # After the file `own` was created, it is the default ledger of this app.
+        # Once the file `own` exists, it is the default ledger of this app.
         fail(
             f"another server uses {SHARED}, where this app has sessions too; stop that one, or "
             f"give this one a ledger of its own, now and later: --ledger sqlite:{own}"

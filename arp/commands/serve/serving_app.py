@@ -114,7 +114,7 @@ def _hub_settings(app: App, serving: ServeSettings) -> HubSettings:
 
 
 def _flag_behind(error: ValueError, host: str) -> str:
-    """Return the flag that has the value that `Access` refuses."""
+    """Return the flag with the value that `Access` refuses."""
     if "oidc" in str(error).lower():
         return "--oidc-issuer"
     return "--trust-proxy" if "trusted_proxies" in str(error) else f"--host {host}"
@@ -147,7 +147,7 @@ def _oidc(serving: ServeSettings, of_app: Oidc | None) -> Oidc | None:
 
 
 def _telemetry(serving: ServeSettings) -> bool:
-    """Return whether telemetry is on; end with an error if `--otel` needs what is not installed."""
+    """Return whether telemetry is on; end with an error if `--otel` lacks OpenTelemetry."""
     if serving.otel and not telemetry.is_installed():
         fail(f'--otel needs OpenTelemetry; install it: pip install "{telemetry.EXTRA}"')
     return serving.otel or (telemetry.is_configured(os.environ) and telemetry.is_installed())

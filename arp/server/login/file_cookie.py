@@ -3,8 +3,8 @@
 The cookie is accepted only for `GET /_api/blobs/…`, and gives access to the files of the user who
 requested it. It is valid for an hour, and ends earlier if the credential of the user ends. It works
 only on pages of this server (`SameSite=Strict`; files have `Cross-Origin-Resource-Policy:
-same-origin`). The key exists as long as the process. Each server has its own cookie name, because
-browsers send cookies to all ports of a host.
+same-origin`). The signing key lives as long as the process. Each server has its own cookie name,
+because browsers send cookies to all ports of a host.
 """
 
 from __future__ import annotations

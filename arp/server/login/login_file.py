@@ -151,9 +151,10 @@ class LoginFile:
     def _open(self, *, is_new: bool = False) -> sqlite3.Connection | None:
         if self._db is None and self._path is not None and (is_new or self._path.exists()):
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            # SQLite would create the file with permissions that depend on the umask.
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-            # Only the thread of the event loop uses the connection, but tests make a server in
-            # another thread.
+            # Only the thread of the event loop uses the connection. SQLite's check is off because
+            # tests create a server in one thread and run it in another.
             db = sqlite3.connect(self._path, check_same_thread=False)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")

@@ -120,7 +120,7 @@ class LoginBook:
         self._by_hash: dict[bytes, Login] = {}
         self._by_id: dict[str, Login] = {}
         self._used: dict[str, float] = {}
-        """States of completed attempts, with the time at which the attempt expires."""
+        """When each used attempt expires, by its state; a used attempt is refused until then."""
 
     async def aclose(self) -> None:
         """Cancel the running renewals; close the file and the connections to the provider."""
@@ -138,8 +138,8 @@ class LoginBook:
 
         Args:
             scope: Scope of the request.
-            after: Path that the browser opens after the login; the page, if it is not a path of
-                this server.
+            after: Path that the browser opens after the login. If it is not a path of this server,
+                the browser opens the page.
 
         Returns:
             Address of the provider to sign in at, and the `Set-Cookie` header of the attempt.
@@ -294,8 +294,8 @@ class LoginBook:
     def is_valid(self, credential: str) -> bool:
         """Return whether the login of a credential is still valid.
 
-        A login that is due is renewed in the background. It stays valid until then, at most for
-        `GRACE_S`.
+        A login that is due for renewal is renewed in the background. It stays valid meanwhile, for
+        at most `GRACE_S`.
         """
         login, now = self._by_id.get(credential.removeprefix(CREDENTIAL)), time.time()
         if login is None or login.until <= now:
@@ -337,7 +337,7 @@ class LoginBook:
             if failed.is_final:
                 logger.info("the login of %r has ended: %s", login.identity.user.name, failed)
                 login.until = 0.0
-                self._write(login)
+                self._write(login)  # otherwise the file would restore the login
             else:
                 logger.warning("the login provider: %s", failed)
                 login.unreached_at = time.time()

@@ -33,7 +33,7 @@ ALGORITHMS: Final = frozenset(
 )
 """Accepted signature algorithms of ID tokens, all asymmetric.
 
-With `none` or a shared secret, not only the provider could make a token.
+With `none` or a shared secret, others than the provider could make a token too.
 """
 
 LEEWAY_S: Final = 60

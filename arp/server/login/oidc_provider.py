@@ -247,7 +247,7 @@ class Provider:
         refresh_token: str | None,
     ) -> Identity:
         oidc, name = self._oidc, _name(claims, self._oidc.user_claim)
-        _name(claims, "sub")
+        _name(claims, "sub")  # must exist, because a renewal compares it
         verified = VERIFIED.get(oidc.user_claim)
         if verified is not None and claims.get(verified) is not True:
             # Otherwise a user could enter the address of another user and get their sessions.
@@ -323,7 +323,7 @@ def _name(claims: Mapping[str, Any], claim: str) -> str:
     """Return a claim that names a user.
 
     Raises:
-        ProviderFailed: The claim is missing, or it is a name that looks like another one.
+        ProviderFailed: The claim is missing, or it is not a valid user name (`is_name`).
     """
     name = claims.get(claim)
     if not isinstance(name, str) or not name:

@@ -75,7 +75,7 @@ async def copy_files(
                 size += wanted
                 body = cast(BinaryIO, SpooledTemporaryFile(max_size=READ_BYTES))  # noqa: SIM115
                 # Registered before the thread starts: otherwise a task that is cancelled while it
-                # waits would never close the file. The next write of the thread then fails.
+                # waits would never close the file. A thread that still writes then gets an error.
                 stack.callback(body.close)
                 await asyncio.to_thread(_copy, descriptor, body, intake.max_upload_bytes)
                 upload = UploadFile(body, filename="file", headers=Headers())

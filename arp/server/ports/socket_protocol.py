@@ -5,7 +5,7 @@ complete data frames, which many sockets share, are written directly to the tran
 that no extension (such as compression) is negotiated.
 
 Pings are answered only while the client reads. Otherwise a client that does not read could make the
-server queue a pong for each of its pings. RFC 6455, 5.5.3, permits to omit pongs.
+server queue a pong for each of its pings. RFC 6455, 5.5.3, allows an endpoint to skip older pings.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Gate:
         return self.is_open
 
     def set(self) -> None:
-        """Open the gate and wake all that wait for it."""
+        """Open the gate and wake all waiters."""
         self.is_open = True
         for waiter in self._waiters:
             if not waiter.done():
@@ -76,9 +76,9 @@ class Gate:
 
 
 class ReceivedEvents:
-    """The part of `asyncio.Queue` that uvicorn's protocol needs, without its four deques.
+    """The part of `asyncio.Queue` that uvicorn's protocol needs, without the deques of a queue.
 
-    They take three kilobytes, a tenth of the memory of an idle connection with its session.
+    Its four deques take three kilobytes, a tenth of the memory of an idle connection and session.
     """
 
     __slots__ = ("_events", "_has_events")
@@ -164,7 +164,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def start_keepalive(self) -> None:
         """Begin to send pings; called when the handshake is complete."""
         super().start_keepalive()
-        self.response.headers.clear()  # they are sent, and would be kept like those of the request
+        self.response.headers.clear()  # already sent; they would stay in memory
 
     async def run_asgi(self) -> None:
         """Serve the application."""

@@ -48,6 +48,7 @@ async def accept_socket(
     is_served = path in (PATH, RPC_PATH) and (not offered or chosen is not None)
     asker: Requester = scope["arp"]
     principal, waiting = asker.known, state.unknown_peers
+    # Clients without a token must not occupy all connections while they wait.
     is_full = principal is None and len(waiting) >= MAX_UNKNOWN_PEERS
     if not is_served or workflow is None or is_full:
         await refuse_socket(receive, send)

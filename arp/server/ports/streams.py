@@ -67,7 +67,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
         with asker.streaming(outbox):
             await peer.receive(encode_json(hello))
             if peer.refusal is not None:
-                # A stream cannot send a second hello: it would stay silent.
+                # The client cannot send a second hello, so the stream would stay silent.
                 raise peer.refusal
             pulse = None
             if peer.viewer.profile.takes(PING):

@@ -2,8 +2,8 @@
 
 Theory of operation. The kernel reports the user of the other process, and the guard checks this
 user before anything is sent. After that the connection is like any other: if the app has a token,
-the `hello` must contain it. The server connects to a renderer that listens again and again, with
-growing pauses.
+the `hello` must contain it. If the renderer is the side that listens, the server connects to it. It
+repeats failed attempts, and reconnects after each end, with growing pauses.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ RESTARTING = (1012, "restarting")
 LATE = Farewell(1008, "the rest of a frame did not come in time")
 
 MAX_HELD_DESCRIPTORS = 256
-"""Largest number of descriptors in frames that are not yet processed; one user may have half of it.
+"""Largest number of descriptors in frames that are not yet processed; one user may hold half.
 
-The limit is lower if an eighth of the descriptors that the process may open is less.
+If an eighth of the descriptors that the process may open is less, that is the limit.
 """
 
 

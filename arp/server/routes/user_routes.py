@@ -1,8 +1,8 @@
 """Routes for settings of a session and for feedback on answers.
 
-Settings are not a surface. A surface would have to belong to a turn, and clients of the draft would
-draw the form but could not send its answer. All settings are saved together, because a validator
-may read several fields.
+Settings are not a surface. A surface would have to belong to a turn, and clients of the v0.1 draft
+would draw the form but could not send its answer. All settings are saved together, because a
+validator may read several fields.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HTTP of the draft: `POST /{workflow}` begins a turn, and runs can be read or streamed again.
+"""HTTP interface of the v0.1 draft: `POST /{workflow}` begins a turn; runs can be read again.
 
 The body is JSON or multipart/form-data. `message` (or `text`) is the input of the user,
 `session_id` names the session, and all other fields reach the agent as `data.params`. With
@@ -465,7 +465,7 @@ class WorkflowWriter(ReadyEvents):
             if node is not None and node.id in tree.nodes:
                 roots[node.id] = None
             elif node is not None:
-                # The draft's stream cannot delete. Its clients ignore this event.
+                # The draft has no event for a deletion. Its clients ignore this additional event.
                 out.append(_named("tool_remove", {"id": node.id}))
         return out + [_shown(tree.component(root), tool) for root in roots]
 
