@@ -46,10 +46,10 @@ from arp.store.store import Page
 logger = logging.getLogger(__name__)
 
 MOST_BYTES: Final = 4 << 30
-"""Bytes of a pack."""
+"""Largest exported file, in bytes."""
 
 MOST_DOCUMENT: Final = 1 << 20
-"""Bytes of a document in the answer itself; a larger document must be fetched."""
+"""Largest document in the answer itself, in bytes; a larger document must be fetched."""
 
 _CHUNK: Final = 1 << 20
 
@@ -77,7 +77,7 @@ class ExportEvidence(ScopeParams, frozen=True, kw_only=True):
 
     thread_id: Id | None = None
     outputs: bool = True
-    """Whether the pack contains large outputs; if not, it names them, and a gap records that."""
+    """Whether the pack contains large outputs. If not, it names them, and its `gaps` say so."""
 
 
 class ExportReplay(ScopeParams, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ LOOK_BACK = 5000
 """Number of facts at the end of a session that are searched for the start of a running turn."""
 
 MOST_EVICTED = 50_000
-"""Limit of the evicted sessions with a remembered position."""
+"""Largest number of evicted sessions with a remembered position."""
 
 
 class SpanSink(Protocol):
@@ -61,7 +61,7 @@ _head_decoder = msgspec.json.Decoder(_FactHead)
 
 
 class _Followed:
-    """A followed session with the positions of its newest folded and its newest sent fact."""
+    """A followed session, with the positions up to which its facts were folded and sent."""
 
     __slots__ = ("epoch", "fold", "sent", "sequence")
 
@@ -70,7 +70,7 @@ class _Followed:
         self.epoch = head.epoch
         self.fold = SpanFold(head.session_id, head.epoch, head.workflow)
         self.sent = sent
-        """Sequence number of the newest fact that was sent before."""
+        """Sequence number of the newest fact sent before an eviction; 0 if there is none."""
         self.sequence = max(0, min(sent or stored, stored) - LOOK_BACK)
         """Sequence number of the newest folded fact."""
 
@@ -89,7 +89,7 @@ class Follower:
         self._hub = hub
         self._sink = sink
         hub.runner.services.spans.is_sampled = sink.is_sampled
-        self._began_ns = began_ns // 1000 * 1000  # facts have microseconds
+        self._began_ns = began_ns // 1000 * 1000  # times of facts have microseconds
         self._followed: dict[str, _Followed] = {}
         self._left: dict[tuple[str, str], int] = {}
         """Newest sent fact of evicted sessions, by session id and epoch: a session that was deleted
@@ -146,6 +146,7 @@ class Follower:
                     await asyncio.sleep(0)
         except StoreError as error:
             logger.warning("session %s is not followed further: %s", session_id, error)
+            # Skip what is stored: reading it again would fail in each round.
             followed.sequence = max(followed.sequence, self._stored(session_id))
 
     def _stored(self, session_id: str) -> int:
