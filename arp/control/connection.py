@@ -165,7 +165,7 @@ class Connection:
 
     async def receive(self, data: bytes | str) -> None:
         """Process one frame when the client has room for answers. Never raise for its content."""
-        # Nothing is read from a client that does not read, because its answers would pile up.
+        # Nothing is read from a client that does not read its answers: they would pile up.
         await self._room.wait()
         await self._free.acquire()
         hub = self._plane.hub

@@ -43,7 +43,7 @@ class Plane:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def lock(self, session_id: str) -> asyncio.Lock:
-        """Return the lock of a session. Under it, tasks and trials are read and then changed.
+        """Return the lock of a session; hold it to read and then change tasks or trials.
 
         `Exports` adds a suffix to the id and so has a lock of its own.
         """

@@ -61,7 +61,7 @@ _head_decoder = msgspec.json.Decoder(_FactHead)
 
 
 class _Followed:
-    """A followed session, with the positions up to which its facts were folded and sent."""
+    """A followed session, with the positions of its newest folded fact and its newest sent one."""
 
     __slots__ = ("epoch", "fold", "sent", "sequence")
 

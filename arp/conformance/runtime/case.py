@@ -255,7 +255,7 @@ def refused(*errors: type[AriError], names: str = "") -> Iterator[None]:
         yield
     except errors as failed:
         expect(names in failed.message, f"the message should name {names!r}: {failed.message!r}")
-    except Unimplemented:  # not a failure: `run_case` makes it the outcome of the case
+    except Unimplemented:  # `run_case` decides whether the service may be missing
         raise
     except AriError as failed:
         raise CaseFailed(f"expected {expected}, got {failed.code}: {failed.message}") from failed

@@ -24,7 +24,7 @@ NotShown = CaseUnreachable
 
 
 class Prompts(msgspec.Struct, frozen=True):
-    """Prompts that each make the agent do one thing; an empty prompt means that none can.
+    """Prompts that each make the agent do one thing; empty if the agent cannot do it.
 
     `{command}` is a shell command that the agent runs as a tool call, after asking for permission.
     """
@@ -74,7 +74,7 @@ class RuntimeUnderTest(Protocol):
     case_s: float = 50.0
     """Time limit of a case in seconds; higher for an agent that starts slowly."""
     not_shown: Mapping[str, str] = {}
-    """Cases that are not run, because this agent cannot show them: reason by case name."""
+    """Cases that cannot be checked with this agent and are not run: reason by case name."""
 
     def make(self) -> RuntimeService:
         """Return a new runtime object; all of them share one storage, as several processes do."""

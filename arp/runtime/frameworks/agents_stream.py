@@ -74,7 +74,7 @@ class AgentsStream:
         """Whether the SDK keeps the newest answer for later requests; it drops incomplete ones."""
 
     def marked(self) -> Sequence[JsonObject]:
-        """Return a message for the model that marks an incomplete answer; otherwise nothing."""
+        """Return a message that marks an incomplete answer for the model, or an empty sequence."""
         if self.cut is None:
             return ()
         mark = mark_of(CUT_OFF_WORDS[self.cut])

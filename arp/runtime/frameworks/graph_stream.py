@@ -41,8 +41,8 @@ class GraphStream:
         self._streamed: set[str | None] = set()
         """Ids of messages with text that was streamed, at least in part."""
         self.spoken = SpokenMessages()
-        """Emits one message after the other, because nodes that run at the same time stream their
-        messages at the same time."""
+        """Emits one message after the other. The chunks of nodes that run at the same time arrive
+        mixed."""
         self.holds_output = False
         """Whether the graph has an output with a schema. Models write this output as JSON text."""
         self._held: dict[str | None, str] = {}
@@ -202,7 +202,7 @@ class GraphStream:
 
 
 def _cut_off(message: AIMessage) -> CutOffReason | None:
-    """Return why a model's message is incomplete; `None` without a sign that it is."""
+    """Return why a model's message is incomplete; `None` if nothing shows that it is."""
     if message.tool_calls or message.invalid_tool_calls:
         return None
     about = message.response_metadata
@@ -241,7 +241,7 @@ def messages_in(state: Any) -> Iterator[BaseMessage]:
 
 
 def _line(data: Any) -> str:
-    """Return data of a graph as text: its first text field of a known name, or all of it."""
+    """Return data of a graph as text: `message`, `status`, `text` or `progress`, or all of it."""
     if isinstance(data, Mapping):
         for name in ("message", "status", "text", "progress"):
             if isinstance(data.get(name), str):

@@ -179,7 +179,7 @@ class LangGraphRuntime(TaskRuntime):
             await graph.aupdate_state(config, None, as_node=END)  # else the first node would run
 
     async def _ask_interrupts(self, turn: TaskTurn, config: RunnableConfig) -> Command[Any] | None:
-        """Ask the open interrupts and return their answers; `None` if there are none."""
+        """Ask the questions of the open interrupts; return the answers, or `None` without any."""
         waiting = (await self._state(config)).interrupts
         if not waiting:
             return None
@@ -235,7 +235,7 @@ def _all_messages(state: StateSnapshot) -> Iterator[BaseMessage]:
 
 
 async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:
-    """Ask an interrupt, and return the value that `interrupt()` returns in the graph."""
+    """Ask the question of an interrupt; return the value that `interrupt()` then returns."""
     schema = getattr(interrupt, "response_schema", None)  # missing in older supported versions
     decided = await decided_by_person(turn, interrupt.id, interrupt.value, schema)
     if decided is not None:

@@ -2,7 +2,7 @@
 
 Theory of operation. The connection runs in a task of its own, because the MCP client must be exited
 by the task that entered it. It uses the handshake of the protocol versions before 2026. In newer
-versions a server cannot ask the user during a call, but most servers that ask do so.
+versions a server cannot ask the user during a call, and most servers that ask do it then.
 
 Over HTTP a question arrives on the stream of its call, so its call is known. Over pipes a question
 does not name its call. If several calls run, it may belong to any of them; it is asked in their
@@ -58,8 +58,7 @@ PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp
 NOTHING_TO_FILL_IN: Final[JsonObject] = {"type": "object", "properties": {}}
 """Schema of a question that is answered by yes or no."""
 MAX_COUNTED: Final = 1_000
-"""Number of turns for which questions are counted; the turn without a question for longest is
-forgotten first."""
+"""Number of turns with counted questions. The turn that asked least recently is forgotten first."""
 
 
 class SessionGone(Exception):

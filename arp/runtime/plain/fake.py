@@ -82,8 +82,8 @@ class FakeRuntime(FunctionRuntime):
     """A runtime for tests.
 
     Args:
-        script: Steps of a turn, by the text of its message. A turn with any other text says
-            `You said: TEXT`.
+        script: Steps of a turn, by the text of its message. For any other text, the agent repeats
+            the text.
         cwd: Directory of the runtime, as in `DrivenRuntime`.
         directory: Directory that stores sessions so that another `FakeRuntime` finds them.
     """

@@ -112,7 +112,7 @@ class GrpcRuntime(RemoteRuntime):
         except grpc.aio.AioRpcError as failed:
             raise error_in(failed, method) from failed
         except asyncio.CancelledError:
-            # `close` cancels the calls of the channel, but not the task that waits for one.
+            # If this task itself was not cancelled, `close` has cancelled the call.
             if self._is_closed and not _is_cancelled():
                 raise closed() from None
             raise

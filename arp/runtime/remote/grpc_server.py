@@ -60,8 +60,8 @@ class GrpcServer:
     Args:
         runtime: Runtime that does the work; it is not closed with the server.
         access: Who may call; without a token only this machine. Its hosts and origins are not used.
-        own_code: Detects callers that are commands of the runtime itself, which are refused; `None`
-            if the runtime runs no commands.
+        own_code: Detects commands that the runtime itself runs; their calls are refused. `None` if
+            the runtime runs no commands.
     """
 
     def __init__(
@@ -262,7 +262,7 @@ async def _stream(runtime: RuntimeService, data: bytes, context: Context) -> Non
     request = _request("session_events", ari.SessionEventsRequest, data)
     subscription = await runtime.session_events(request)
     try:
-        # The metadata tells the client that it has subscribed.
+        # The metadata confirms the subscription to the client.
         await context.send_initial_metadata(((CURSOR_KEY, str(subscription.cursor)),))
         async for event in subscription:
             await context.write(encode(event))

@@ -62,8 +62,8 @@ class HttpGateway:
     Args:
         runtime: Runtime that does the work; it is not closed with the gateway.
         access: Who may call; without a token only this machine.
-        own_code: Detects callers that are commands of the runtime itself, which are refused; `None`
-            if the runtime runs no commands.
+        own_code: Detects commands that the runtime itself runs; their calls are refused. `None` if
+            the runtime runs no commands.
 
     Raises:
         ValueError: Others can reach the gateway by a name although no token is required.

@@ -3,7 +3,7 @@
 `proto_numbers.json` has the numbers, which never change. `tools/gen_proto.py` adds new numbers to
 it and writes `schemas/ari/runtime/v1/api.proto` from the same tables. A field is `optional` if it
 can be `None` or its default is not the zero of its type: in both cases a reader must be able to
-tell an absent field from a zero.
+distinguish an absent field from a zero.
 """
 
 from __future__ import annotations
