@@ -145,7 +145,7 @@ class Exports:
 
     @method("evidence/export")
     async def evidence(self, request: ExportEvidence) -> ExportState:
-        """Export a pack of evidence, a zip file, and check it."""
+        """Export an evidence pack as a zip file, and check it."""
         scope = Scope(request.thread_id, request.turn_id, request.task_id)
         return await self.export(request, "evidence", scope, outputs=request.outputs)
 
@@ -240,7 +240,7 @@ class Exports:
         """Pass all facts up to `through` to an export, in a thread, once per pass.
 
         Raises:
-            ChainBroken: A fact differs from the hash that the ledger kept of it.
+            ChainBroken: A fact does not match the hash that the ledger keeps of it.
         """
         store = self._context.hub.store
         heads, passes = await store.heads(order.session_id), run.passes()

@@ -86,8 +86,8 @@ def parse(frame: bytes | str) -> Frame:
     for one in value:
         entries.append(entry := _entry(one, count))
         # The requests of a batch run concurrently, so the limit holds for all of them together. A
-        # frame with fewer bytes than the limit cannot exceed it.
-        if isinstance(entry, RpcRequest) and len(frame) > MAX_VALUES:  # a value has at least 1 byte
+        # value has at least 1 byte, so a short frame cannot exceed the limit and is not counted.
+        if isinstance(entry, RpcRequest) and len(frame) > MAX_VALUES:
             count += count_values(entry.params)
     return Frame(entries, is_batch=True)
 

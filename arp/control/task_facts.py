@@ -57,7 +57,8 @@ async def find_task(
 ) -> StoredTask | None:
     """Return a task of a session; `None` if there is none with that id.
 
-    A task that the read model has evicted is folded from the log, by the rules of the read model.
+    A task that the read model has evicted, or keeps only in part, is folded from the log by the
+    rules of the read model.
     """
     model, store = await context.model(session_id), context.hub.store
     tasks, sequence = model.state.tasks.tasks, model.sequence

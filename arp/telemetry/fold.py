@@ -42,7 +42,7 @@ class MeasuredSpan(Struct, frozen=True, kw_only=True):
     """Trace of the turn; `trace.span_id` is the id of the turn's span."""
     span_id: str
     parent_id: str | None
-    """Id of the parent span; `None` if only `trace.caller` can be its parent."""
+    """Id of the parent span; `None` means the span of `trace.caller`, if there is one."""
     start_ns: int
     """Start in nanoseconds since 1970, UTC."""
     end_ns: int

@@ -1,10 +1,10 @@
-"""Follows the logs of all sessions in memory, after their commits.
+"""Follows the logs of all sessions that are in memory, after their commits.
 
-Theory of operation. Every `ROUND_S` the follower checks how far each log is durable, and reads the
-new facts from the store. Nothing waits for it, and no write knows about it: it costs the hub one
-number per session and round. A session that is new to the follower is read from `LOOK_BACK` facts
-before its end, so that a turn that a crash interrupted is sent with its beginning. A span that
-ended before this process began, or that was already sent, is not sent.
+Theory of operation. Every `ROUND_S` seconds the follower checks how far each log is durable, and
+reads the new facts from the store. Nothing waits for the follower, and writes do not know about it:
+it costs the hub one comparison per session and round. When the follower first sees a session, it
+starts `LOOK_BACK` facts before the end, so that a turn that a crash interrupted is sent with its
+beginning. A span that ended before the hub began to start, or that was already sent, is not sent.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Follower:
     Args:
         hub: Hub that has started.
         sink: Receiver of the spans and figures; it is called in the thread of the event loop.
-        began_ns: Start of this process, in nanoseconds since 1970, UTC. Spans that ended
-            before it are not sent.
+        began_ns: Time when the hub began to start, in nanoseconds since 1970, UTC. Spans that ended
+            earlier are not sent.
     """
 
     def __init__(self, hub: Hub, sink: SpanSink, began_ns: int) -> None:

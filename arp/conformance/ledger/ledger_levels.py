@@ -52,7 +52,7 @@ class LedgerReport(Struct, rename="camel"):
     """Level of a ledger, with counts and faults."""
 
     level: Level | None = None
-    """Highest level that is reached; `None` if no level is."""
+    """Highest level that the ledger reaches; `None` if it reaches none."""
     facts: int = 0
     snapshots: int = 0
     types: dict[str, int] = field(default_factory=lambda: dict[str, int]())

@@ -35,7 +35,7 @@ class AgUiRuntime(TaskRuntime):
 
     Args:
         agent: Address of the agent, a function that receives a `RunAgentInput` and returns events,
-            or an object with such a method `run`.
+            or an object with a method `run` that does this.
         headers: Headers of requests to an address, such as `Authorization`.
         cwd: Directory of the runtime, as in `DrivenRuntime`.
         directory: Directory that stores sessions so that other processes find them; `None` means in

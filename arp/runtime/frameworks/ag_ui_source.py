@@ -36,7 +36,7 @@ class AgUiSource:
 
     Args:
         agent: Address of the agent, a function that receives a `RunAgentInput` and returns events,
-            or an object with such a method `run`.
+            or an object with a method `run` that does this.
         headers: Headers of requests to an address.
     """
 

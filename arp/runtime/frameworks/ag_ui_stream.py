@@ -446,7 +446,7 @@ class AgUiStream:
     # -- implementation --------------------------------------------------------------------------
 
     def _warn(self, message: str) -> None:
-        """Emit a warning, once per run."""
+        """Emit a warning once per run, until the run has `MAX_WARNINGS`."""
         if message not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(message)
             self.turn.tell(ari.Lifecycle.WARNING, message)
@@ -555,7 +555,7 @@ def _patched(value: Json, patch: Json) -> Json:
     """
     try:
         changed: Json = jsonpatch.apply_patch(value, patch)
-    except Exception as wrong:  # the library raises many types, and others for an invalid patch
+    except Exception as wrong:  # the library raises many types of exceptions
         raise ValueError(f"{type(wrong).__name__}: {wrong!s:.200}") from wrong
     return changed
 

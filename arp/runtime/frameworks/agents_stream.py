@@ -21,7 +21,7 @@ HOSTED = frozenset(
     f"{name}_call"
     for name in ("web_search", "file_search", "code_interpreter", "image_generation", "mcp")
 )
-"""Calls that the model's provider carries out; they have no result."""
+"""Types of the calls that the model's provider carries out; these calls have no result."""
 
 
 class RunRequests(RunHooks[Any]):

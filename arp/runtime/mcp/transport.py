@@ -1,10 +1,10 @@
 """Transports to an MCP server: a command over pipes, or an address over streamable HTTP.
 
-Theory of operation. The transports are those of the SDK. Two functions are added between them and
-the SDK's client. First, an unreadable answer becomes an error for its request: the client drops
-unreadable messages, and the request would wait for ever. Second, the end of the connection is
-noticed at once, not by the next call. The standard error of a command is read and logged as lines
-without secrets; otherwise it would be written to our terminal.
+Theory of operation. The transports are those of the SDK. `_Incoming` and `_Outgoing` are between
+them and the SDK's client, for two reasons. First, an unreadable answer becomes an error for its
+request: the client drops unreadable messages, and the request would wait for ever. Second, the end
+of the connection is noticed at once, not only at the next call. The standard error of a command is
+read and logged as lines without secrets; otherwise it would be written to our terminal.
 """
 
 from __future__ import annotations
