@@ -94,7 +94,7 @@ class Actions:
     async def answer(
         self, session_id: str, action_id: str, input_type: InputType, data: JsonObject
     ) -> ActionState:
-        """Answer an open action with the input that a renderer would send; it may also decline.
+        """Answer or decline an open action, with the input that a renderer would send.
 
         Raises:
             UnknownObject: The action is not open. Nothing has changed.
@@ -177,7 +177,7 @@ class Actions:
 
 
 def as_input(component: Component, response: Json) -> tuple[InputType, JsonObject]:
-    """Return the input that a plain answer to a component means.
+    """Return type and data of the input for a plain answer to a component.
 
     Raises:
         InvalidMessage: The component expects another kind of value.
@@ -259,7 +259,7 @@ def _is_same(required: Fact, resolved: JsonObject, request: Respond, live: LiveS
 
 
 def _approval_terms(payload: JsonObject) -> JsonObject:
-    """Return the terms that two answers to a permission can differ in."""
+    """Return the terms of an answer to a permission, to compare two answers."""
     return {
         "scope": payload.get("scope", "once"),
         "input": payload.get("updated_input"),

@@ -42,7 +42,7 @@ class BenchmarkParams(SessionParams, frozen=True, kw_only=True):
 
     @classmethod
     def check_names(cls, method: str, params: JsonObject) -> None:
-        """Refuse renamed fields in `benchmark` and `refs`; they would be ignored otherwise.
+        """Refuse old names of fields in `benchmark` and `refs`; they would be ignored otherwise.
 
         Raises:
             InvalidMessage: A field has its old name. The text names the new one.

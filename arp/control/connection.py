@@ -52,10 +52,10 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.store.store import Store
 
 MOST_REQUESTS = 64
-"""Concurrent requests of one client; the next one is read when one of them is answered."""
+"""Largest number of concurrent requests of one client; further requests are not read yet."""
 
 MOST_SUBSCRIPTIONS = 64
-"""Subscriptions of one client."""
+"""Largest number of subscriptions of one client."""
 
 TOKEN_DEADLINE_S = 10.0
 """Time within which a new connection must show a valid token, in seconds."""
@@ -82,7 +82,7 @@ class Subscribe(SessionParams, frozen=True, kw_only=True):
     after: Sequence | None = None
     """Sequence number of the last fact that the caller has; `None` requests a snapshot first."""
     epoch: Id | None = None
-    """Epoch of the log that `after` refers to; with another epoch the caller gets a snapshot."""
+    """Epoch of the log that `after` refers to. If it has changed, the caller gets a snapshot."""
     types: Kinds = ()
 
 
@@ -128,7 +128,7 @@ class Connection:
 
     @property
     def viewer(self) -> Room:
-        """The `Room` of the outbox, which calls its `drained` when the queue is almost empty."""
+        """Backpressure; the outbox calls its `drained` when the queue is almost empty."""
         return self._room
 
     def start(self) -> None:
@@ -165,7 +165,7 @@ class Connection:
 
     async def receive(self, data: bytes | str) -> None:
         """Process one frame when the client has room for answers. Never raise for its content."""
-        # A client that sends but does not read is not read either; else its answers would pile up.
+        # Nothing is read from a client that does not read its answers: they would pile up.
         await self._room.wait()
         await self._free.acquire()
         hub = self._plane.hub
@@ -294,7 +294,8 @@ class Subscriptions:
         context = await context.reader(request.session_id)
         live = await context.live(request.session_id)
         epoch, after, snapshot = live.session.epoch, request.after, None
-        # Facts of another epoch, or facts that are not stored, are not a prefix of this log.
+        # A client with facts of another epoch, or with facts that are not stored, does not have a
+        # prefix of this log, so it starts again from a snapshot.
         if request.epoch not in (None, epoch) or after is None or after > live.stored:
             model = await context.model(request.session_id)
             after, snapshot = model.sequence, model.snapshot(context.now())
@@ -333,7 +334,7 @@ class Subscriptions:
         try:
             async with aclosing(follow(self._store, live, after, choice)) as facts:
                 async for _, fact in facts:
-                    # The facts of a client that does not read must stay in the store.
+                    # If the client does not read, its facts wait in the store, not in the outbox.
                     await self._room.wait()
                     self._outbox.send([event_frame(name, fact)])
         except ArpError as error:

@@ -43,7 +43,10 @@ class Plane:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def lock(self, session_id: str) -> asyncio.Lock:
-        """Return the lock that makes reading and then changing a session's tasks one step."""
+        """Return the lock of a session; hold it to read and then change tasks or trials.
+
+        `Exports` adds a suffix to the id and so has a lock of its own.
+        """
         lock = self._locks.get(session_id)
         if lock is None:
             lock = self._locks[session_id] = asyncio.Lock()
@@ -51,14 +54,14 @@ class Plane:
 
 
 class ControlContext:
-    """A plane and the calling principal. Methods raise the errors of `arp.control.control`."""
+    """A plane and the calling principal. Its methods raise the errors in `arp.control.control`."""
 
     def __init__(self, plane: Plane, principal: Principal) -> None:
         self.plane = plane
         self.hub = plane.hub
         self.principal = principal
         self._viewed: set[str] = set()
-        """Ids of other users' sessions; the access of this client to them is recorded."""
+        """Ids of other users' sessions that have recorded the access of this client."""
 
     async def reader(self, session_id: str) -> ControlContext:
         """Return a context that may be used only to read a session.
@@ -78,7 +81,7 @@ class ControlContext:
         live = await other.live(session_id)
         if session_id not in self._viewed:
             self.hub.check_takes_input()
-            # The profile has a closed list of types, so the access is a field of an existing type.
+            # The profile has a closed list of fact types, so no new type can record the access.
             live.session.record("session.updated", {"viewer": self.principal.name or ADMIN})
             other.carry_out(live, [])
         # Added before the wait, so that a concurrent second request does not record it again; that

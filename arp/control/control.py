@@ -39,19 +39,20 @@ class Control:
     def __init__(self, plane: Plane, principal: Principal) -> None:
         self.context = ControlContext(plane, principal)
         self.sessions = Sessions(self.context)
-        """`page`, `read`, `events`, `verify`, `follow`, `start_thread`, `resume`."""
+        """Methods `page`, `read`, `events`, `debug`, `verify`, `follow`, `start_thread`,
+        `resume`."""
         self.turns = Turns(self.context)
-        """`start`, `cancel`, `remove`, `promote`."""
+        """Methods `start`, `cancel`, `remove`, `promote`."""
         self.actions = Actions(self.context)
-        """`respond`."""
+        """Methods `respond`, `answer`."""
         self.surfaces = Surfaces(self.context)
-        """`update`."""
+        """Method `update`."""
         self.tasks = TaskMethods(self.context)
-        """`create`, `update`, `retry`, `complete`, `cancel`, `get`, `page`, `link`."""
+        """Methods `create`, `update`, `retry`, `complete`, `cancel`, `get`, `page`, `link`."""
         self.exports = Exports(self.context)
-        """`evidence`, `replay`, `review`."""
+        """Methods `evidence`, `replay`, `review`."""
         self.benchmarks = Benchmarks(self.context)
-        """`start`, `reward`, `export`, `compare`."""
+        """Methods `start`, `reward`, `export`, `compare`."""
 
     async def call(self, name: str, params: JsonObject) -> Json:
         """Call a method by its name, as a JSON-RPC client does.

@@ -46,10 +46,10 @@ from arp.store.store import Page
 logger = logging.getLogger(__name__)
 
 MOST_BYTES: Final = 4 << 30
-"""Bytes of a pack."""
+"""Largest exported file, in bytes."""
 
 MOST_DOCUMENT: Final = 1 << 20
-"""Bytes of a document in the answer itself; a larger document must be fetched."""
+"""Largest document in the answer itself, in bytes; a larger document must be fetched."""
 
 _CHUNK: Final = 1 << 20
 
@@ -77,7 +77,7 @@ class ExportEvidence(ScopeParams, frozen=True, kw_only=True):
 
     thread_id: Id | None = None
     outputs: bool = True
-    """Whether the pack contains large outputs; if not, it names them, and a gap records that."""
+    """Whether the pack contains large outputs. If not, it names them, and its `gaps` say so."""
 
 
 class ExportReplay(ScopeParams, frozen=True, kw_only=True):
@@ -145,7 +145,7 @@ class Exports:
 
     @method("evidence/export")
     async def evidence(self, request: ExportEvidence) -> ExportState:
-        """Export a pack of evidence, a zip file, and check it."""
+        """Export an evidence pack as a zip file, and check it."""
         scope = Scope(request.thread_id, request.turn_id, request.task_id)
         return await self.export(request, "evidence", scope, outputs=request.outputs)
 
@@ -240,7 +240,7 @@ class Exports:
         """Pass all facts up to `through` to an export, in a thread, once per pass.
 
         Raises:
-            ChainBroken: A fact differs from the hash that the ledger kept of it.
+            ChainBroken: A fact does not match the hash that the ledger keeps of it.
         """
         store = self._context.hub.store
         heads, passes = await store.heads(order.session_id), run.passes()

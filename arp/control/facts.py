@@ -22,7 +22,7 @@ HIGH_WATER_BYTES = 256 << 10
 """Limit of the bytes queued for a reader of facts; the same as for a renderer."""
 
 FOLLOW_FACTS = 100
-"""Facts that a follower reads at once."""
+"""Number of facts that a follower reads at once."""
 
 
 class _TypeOnly(Struct):
@@ -88,7 +88,8 @@ async def follow(
                     yield after, fact
             if chunk:
                 continue
-            # Facts that were not yet durable are lost with the session; a wait would never end.
+            # Once the session has left the hub, no further fact becomes durable, and a wait would
+            # never end.
             if live.gone.done():
                 raise live.gone.result()
             await live.beyond(after)

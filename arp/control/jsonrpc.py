@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 Id: TypeAlias = str | int | float | None
 
 MAX_BATCH = 100
-"""Requests in one frame."""
+"""Largest number of requests in one frame."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -85,8 +85,9 @@ def parse(frame: bytes | str) -> Frame:
     entries, count = [], 0
     for one in value:
         entries.append(entry := _entry(one, count))
-        # The requests of a batch run concurrently, so the limit holds for all of them together.
-        if isinstance(entry, RpcRequest) and len(frame) > MAX_VALUES:  # a value has at least 1 byte
+        # The requests of a batch run concurrently, so the limit holds for all of them together. A
+        # value has at least 1 byte, so a short frame cannot exceed the limit and is not counted.
+        if isinstance(entry, RpcRequest) and len(frame) > MAX_VALUES:
             count += count_values(entry.params)
     return Frame(entries, is_batch=True)
 

@@ -65,7 +65,7 @@ class Params(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
         """Check the names in free-form parameters, before the parameters are parsed.
 
         Raises:
-            InvalidMessage: A name was replaced by another one.
+            InvalidMessage: A name is the old name of a field; the text has the new one.
         """
 
 

@@ -36,10 +36,10 @@ MOST_EVENTS = 1000
 """Largest number of facts in a page."""
 
 READ_FACTS = 200
-"""Facts that are read from the store at once."""
+"""Number of facts that are read from the store at once."""
 
 PAGE_BYTES = 4 << 20
-"""A page ends after the fact that exceeds this."""
+"""Size of a page in bytes; a page ends after the fact that reaches it."""
 
 
 class ListSessions(Params, frozen=True, kw_only=True):
@@ -255,7 +255,7 @@ class Sessions:
         return DebugPage(self._context.hub.runner.debug_details(head.session_id))
 
     async def verify(self, request: SessionParams) -> ChainCheck:
-        """Compare a session's facts with the hashes that the ledger kept of them."""
+        """Compare a session's facts with the hashes that the ledger keeps of them."""
         head = await (await self._context.reader(request.session_id)).head(request.session_id)
         return await self._context.hub.verifier.check(head.session_id, head.epoch)
 

@@ -20,7 +20,7 @@ from arp.record import work
 from arp.store.store import facts
 
 JOINING = ("job_id", "job_item_id", "parent_task_id", "root_task_id")
-"""Correlation ids of a task's first fact that all its facts carry."""
+"""Correlation ids that later facts about a task take from its first fact."""
 
 
 class StoredTask(Struct, frozen=True):
@@ -55,9 +55,10 @@ def check_idle(task: Task) -> None:
 async def find_task(
     context: ControlContext, session_id: str, task_id: str | None
 ) -> StoredTask | None:
-    """Return a task of a session; `None` if there is none of that id.
+    """Return a task of a session; `None` if there is none with that id.
 
-    A task that the read model has evicted is folded from the log, by the rules of the read model.
+    A task that the read model has evicted, or keeps only in part, is folded from the log by the
+    rules of the read model.
     """
     model, store = await context.model(session_id), context.hub.store
     tasks, sequence = model.state.tasks.tasks, model.sequence

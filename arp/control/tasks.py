@@ -264,7 +264,7 @@ class TaskMethods:
                     task_id=request.task_id,
                     run_id=run_id,
                 )
-                # First, because it may refuse the turn; then no attempt must be recorded.
+                # The turn comes first: if it is refused, no attempt must be recorded.
                 turn_id, _, effects = Turns(self._context).submit(live, turn)
             TaskRecorder(self._context, live, stored, turn_id).retry(run_id, request.reason)
             self._context.carry_out(live, effects)
@@ -363,7 +363,10 @@ class TaskMethods:
     async def _locked(
         self, session_id: str, task_id: str | None
     ) -> AsyncIterator[tuple[LiveSession, StoredTask | None]]:
-        """Hold the lock of a session, so that one call at a time changes its tasks."""
+        """Hold the lock of a session, and yield the session and the task.
+
+        The task is `None` if it does not exist. One call at a time changes the tasks of a session.
+        """
         live = await self._context.to_change(session_id)
         async with self._context.plane.lock(session_id):
             await live.written()

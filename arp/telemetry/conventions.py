@@ -1,4 +1,4 @@
-"""Names of attributes and metrics: the names of OpenTelemetry if it has one, else `arp.…`.
+"""Names of attributes and metrics: those of OpenTelemetry, or `arp.…` if it defines none.
 
 Source: OpenTelemetry semantic conventions for generative AI (development), and the general ones.
 """

@@ -55,7 +55,7 @@ CLOSE_S = 2.0
 """Seconds for sending the last spans when the server stops; the whole stop may take ten seconds."""
 
 MOST_TRACES = 10_000
-"""Number of traces with a sampling decision that is kept."""
+"""Largest number of traces with a remembered sampling decision."""
 
 _KINDS = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT, "server": SpanKind.SERVER}
 
@@ -121,7 +121,8 @@ class Sink:
     def is_sampled(self, trace: Trace) -> bool:
         """Return whether the sampler keeps a turn.
 
-        The spans in a turn end before the turn, so the decision must be known before its span.
+        The spans inside a turn are sent before the span of the turn, so they cannot wait for its
+        decision.
         """
         known = self._sampled.get(trace.trace_id)
         if known is None:
@@ -157,7 +158,7 @@ class Sink:
         """Send the rest, for at most `CLOSE_S`. Do not call this in the event loop: it blocks.
 
         The SDK retries for up to half a minute, which cannot be configured. Therefore it is closed
-        in daemon threads, which are abandoned after that time.
+        in daemon threads, which are abandoned after `CLOSE_S`.
         """
         until = time.monotonic() + CLOSE_S
         closing = [
@@ -176,7 +177,7 @@ class Sink:
 
 
 class GivenIds(IdGenerator):
-    """Returns the ids of the current span instead of random ids; usable by one thread."""
+    """Returns the ids of the current span instead of random ids; not thread-safe."""
 
     def __init__(self) -> None:
         self.trace_id = 0

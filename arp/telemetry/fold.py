@@ -5,9 +5,9 @@ id until a fact ends it; then it is returned as a span. The end of a turn closes
 still open in it, as interrupted. Attributes contain names, ids, numbers and types of errors. They
 never contain a text: no inputs or outputs, no arguments or results of tools.
 
-The read model of the session is not used. It has neither the traces nor the event ids that the ids
-of spans are made of, and it must see every fact, whereas most facts (text deltas) need not even be
-decoded here.
+The read model of the session is not used, for two reasons. The ids of spans are made from traces
+and event ids, which it does not have. And it must see every fact, whereas most facts (text deltas)
+need not even be decoded here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_OPEN: Final = 1000
 """Maximum number of open entries of each kind. The oldest one is dropped and never sent."""
 
 MOST_OVER: Final = 64
-"""Number of ended turns with a trace that is still known, for late facts."""
+"""Number of ended turns with a trace that is kept, for facts that come later."""
 
 Attributes: TypeAlias = dict[str, str | int | float | bool | Sequence[str]]
 
@@ -42,7 +42,7 @@ class MeasuredSpan(Struct, frozen=True, kw_only=True):
     """Trace of the turn; `trace.span_id` is the id of the turn's span."""
     span_id: str
     parent_id: str | None
-    """Id of the parent span; `None` if only `trace.caller` can be its parent."""
+    """Id of the parent span; `None` means the span of `trace.caller`, if there is one."""
     start_ns: int
     """Start in nanoseconds since 1970, UTC."""
     end_ns: int
@@ -411,7 +411,7 @@ _RULES: Final[dict[str, Callable[[SpanFold, Fact, int], Iterator[Measured] | Non
 """Type of a fact → method that applies it; other facts change nothing."""
 
 TYPES: Final = frozenset(_RULES)
-"""Types of the facts that change anything here."""
+"""Types of the facts that `SpanFold.fold` applies."""
 
 # -- times -----------------------------------------------------------------------------------------
 
@@ -419,7 +419,7 @@ _BEGAN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def nanoseconds(timestamp: str) -> int | None:
-    """Return an RFC 3339 time in nanoseconds since 1970; `None` if the text is not such a time."""
+    """Return an RFC 3339 time in nanoseconds since 1970; `None` for any other text."""
     try:
         moment = datetime.fromisoformat(timestamp)
     except ValueError:

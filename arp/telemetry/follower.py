@@ -1,10 +1,10 @@
-"""Follows the logs of all sessions in memory, after their commits.
+"""Follows the logs of all sessions that are in memory, after their commits.
 
-Theory of operation. Every `ROUND_S` the follower checks how far each log is durable, and reads the
-new facts from the store. Nothing waits for it, and no write knows about it: it costs the hub one
-number per session and round. A session that is new to the follower is read from `LOOK_BACK` facts
-before its end, so that a turn that a crash interrupted is sent with its beginning. A span that
-ended before this process began, or that was already sent, is not sent.
+Theory of operation. Every `ROUND_S` seconds the follower checks how far each log is durable, and
+reads the new facts from the store. Nothing waits for the follower, and writes do not know about it:
+it costs the hub one comparison per session and round. When the follower first sees a session, it
+starts `LOOK_BACK` facts before the end, so that a turn that a crash interrupted is sent with its
+beginning. A span that ended before the hub began to start, or that was already sent, is not sent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOOK_BACK = 5000
 """Number of facts at the end of a session that are searched for the start of a running turn."""
 
 MOST_EVICTED = 50_000
-"""Limit of the evicted sessions with a remembered position."""
+"""Largest number of evicted sessions with a remembered position."""
 
 
 class SpanSink(Protocol):
@@ -61,7 +61,7 @@ _head_decoder = msgspec.json.Decoder(_FactHead)
 
 
 class _Followed:
-    """A followed session with the positions of its newest folded and its newest sent fact."""
+    """A followed session, with the positions of its newest folded fact and its newest sent one."""
 
     __slots__ = ("epoch", "fold", "sent", "sequence")
 
@@ -70,7 +70,7 @@ class _Followed:
         self.epoch = head.epoch
         self.fold = SpanFold(head.session_id, head.epoch, head.workflow)
         self.sent = sent
-        """Sequence number of the newest fact that was sent before."""
+        """Sequence number of the newest fact sent before an eviction; 0 if there is none."""
         self.sequence = max(0, min(sent or stored, stored) - LOOK_BACK)
         """Sequence number of the newest folded fact."""
 
@@ -81,15 +81,15 @@ class Follower:
     Args:
         hub: Hub that has started.
         sink: Receiver of the spans and figures; it is called in the thread of the event loop.
-        began_ns: Start of this process, in nanoseconds since 1970, UTC. Spans that ended
-            before it are not sent.
+        began_ns: Time when the hub began to start, in nanoseconds since 1970, UTC. Spans that ended
+            earlier are not sent.
     """
 
     def __init__(self, hub: Hub, sink: SpanSink, began_ns: int) -> None:
         self._hub = hub
         self._sink = sink
         hub.runner.services.spans.is_sampled = sink.is_sampled
-        self._began_ns = began_ns // 1000 * 1000  # facts have microseconds
+        self._began_ns = began_ns // 1000 * 1000  # times of facts have microseconds
         self._followed: dict[str, _Followed] = {}
         self._left: dict[tuple[str, str], int] = {}
         """Newest sent fact of evicted sessions, by session id and epoch: a session that was deleted
@@ -146,6 +146,7 @@ class Follower:
                     await asyncio.sleep(0)
         except StoreError as error:
             logger.warning("session %s is not followed further: %s", session_id, error)
+            # Skip what is stored: reading it again would fail in each round.
             followed.sequence = max(followed.sequence, self._stored(session_id))
 
     def _stored(self, session_id: str) -> int:

@@ -58,8 +58,8 @@ def begin(hub: Hub, environment: Mapping[str, str], began_ns: int) -> Follower |
     Args:
         hub: Hub that has started.
         environment: Environment with the standard variables.
-        began_ns: Time when the start of the hub began, in nanoseconds since 1970, UTC. Spans that
-            the repair at the start ended are sent; spans that ended earlier are not.
+        began_ns: Time when the hub began to start, in nanoseconds since 1970, UTC. Spans that ended
+            earlier are not sent; spans that the repair at the start ended are sent.
 
     Returns:
         The running follower; `None` if nothing is sent.

@@ -52,7 +52,7 @@ class LedgerReport(Struct, rename="camel"):
     """Level of a ledger, with counts and faults."""
 
     level: Level | None = None
-    """Highest level that is reached; `None` if no level is."""
+    """Highest level that the ledger reaches; `None` if it reaches none."""
     facts: int = 0
     snapshots: int = 0
     types: dict[str, int] = field(default_factory=lambda: dict[str, int]())
@@ -84,7 +84,7 @@ class LedgerJudge:
         self._follow(fact, about)
 
     def report(self) -> LedgerReport:
-        """Return the report on the documents up to now."""
+        """Return the report on the documents that were checked so far."""
         report, reached = self._report, None
         for level in LEVELS if report.facts or report.snapshots else ():
             if report.fault_counts[level]:
@@ -98,6 +98,7 @@ class LedgerJudge:
             found = list(_check(level, kind).faults(document))
             for where, problem in found:
                 self._add(level, document, about, where, problem)
+            # Levels build on each other, so the faults at the first failed level decide.
             if found:
                 return
 

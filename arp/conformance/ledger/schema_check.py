@@ -41,7 +41,7 @@ class SchemaCheck:
     """Checks documents against one schema.
 
     Args:
-        schema: The schema; its references lead to its own `$defs`.
+        schema: The schema; it may refer only to its own `$defs`.
     """
 
     def __init__(self, schema: JsonObject) -> None:

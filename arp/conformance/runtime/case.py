@@ -22,7 +22,7 @@ DENY = ari.PermissionResponse("deny")
 
 
 class CaseFailed(AssertionError):
-    """The runtime does not keep the contract."""
+    """The runtime breaks the contract."""
 
 
 class ContractCase(NamedTuple):
@@ -34,7 +34,7 @@ class ContractCase(NamedTuple):
     level: Literal[1, 2, 3]
     """Level of the interface. A runtime must implement everything at level 1."""
     needs: frozenset[ari.EventType]
-    """Event types that the case checks. With a synthesised one, the outcome is `synthetic`."""
+    """Event types that the case checks. If one of them is synthetic, so is the outcome."""
     check: Callable[[CaseRun], Awaitable[None]]
 
 
@@ -141,7 +141,7 @@ class CaseRun:
 
 
 class CallerSession:
-    """One session from the side of its caller: send messages, read events, answer requests."""
+    """One session, as its caller uses it: send messages, read events, answer requests."""
 
     def __init__(
         self, run: CaseRun, runtime: RuntimeService, session_id: str, events: EventSubscription
@@ -255,7 +255,7 @@ def refused(*errors: type[AriError], names: str = "") -> Iterator[None]:
         yield
     except errors as failed:
         expect(names in failed.message, f"the message should name {names!r}: {failed.message!r}")
-    except Unimplemented:
+    except Unimplemented:  # `run_case` decides whether the service may be missing
         raise
     except AriError as failed:
         raise CaseFailed(f"expected {expected}, got {failed.code}: {failed.message}") from failed

@@ -20,11 +20,11 @@ class CaseUnreachable(Exception):
 
 
 NotShown = CaseUnreachable
-"""Former name, which the class of an author's runtime may raise."""
+"""Former name; older implementations of `RuntimeUnderTest` may still raise it."""
 
 
 class Prompts(msgspec.Struct, frozen=True):
-    """Prompts that make the agent do something. An empty prompt means that it cannot be made to.
+    """Prompts that each make the agent do one thing; empty if the agent cannot do it.
 
     `{command}` is a shell command that the agent runs as a tool call, after asking for permission.
     """
@@ -74,10 +74,10 @@ class RuntimeUnderTest(Protocol):
     case_s: float = 50.0
     """Time limit of a case in seconds; higher for an agent that starts slowly."""
     not_shown: Mapping[str, str] = {}
-    """Reasons by case name why cases cannot be checked with this agent; they are not run."""
+    """Cases that cannot be checked with this agent and are not run: reason by case name."""
 
     def make(self) -> RuntimeService:
-        """Return a new runtime object; all of them share one storage, like several processes."""
+        """Return a new runtime object; all of them share one storage, as several processes do."""
         ...
 
     def make_in(self, cwd: Path) -> RuntimeService:

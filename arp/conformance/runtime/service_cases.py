@@ -191,7 +191,7 @@ USES: dict[str, Callable[[Any, CallerSession], Awaitable[object]]] = {
     "resume_session": _resume,
     "delete_session": lambda _, session: session.delete(),
 }
-"""Calls of the methods of each capability. The order matters: the last ones close or delete."""
+"""Functions that call the methods of a capability. The last ones close or delete the session."""
 
 
 @CASES.add(1)

@@ -232,7 +232,7 @@ async def sessions_of_other_directories(run: CaseRun) -> None:
 
 
 async def _check_not_reached(run: CaseRun, runtime: RuntimeService, session_id: str) -> None:
-    """Try each method on a session of another directory."""
+    """Check that no method reaches a session of another directory."""
     for cwd in ("", str(run.under_test.cwd)):
         request = ari.ListSessionsRequest(ari.SessionFilter(cwd=cwd))
         listed = (await runtime.list_sessions(request)).sessions
@@ -303,7 +303,7 @@ async def list_(run: CaseRun) -> None:
 
 
 async def listed(run: CaseRun) -> tuple[ari.RuntimeSession, ...]:
-    """Return all sessions, also those from before the case (an agent may have a shared store)."""
+    """Return all sessions, also those from before the case (agents may share a store)."""
     return (await run.runtime.list_sessions(ari.ListSessionsRequest())).sessions
 
 

@@ -25,7 +25,7 @@ EventType, State = ari.EventType, ari.SessionState
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
-"""One pixel."""
+"""Image of one pixel."""
 
 
 @CASES.add(1, EventType.TEXT, EventType.RESULT)

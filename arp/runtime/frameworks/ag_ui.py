@@ -4,7 +4,7 @@
 app.runtime(AgUiRuntime("http://localhost:8000/agent"))
 ```
 
-Events are read as JSON objects, so that agents of every release of AG-UI can be read. An agent
+Events are read as plain JSON objects, so that agents of every release of AG-UI work. An agent
 receives all messages and its state with each run, so both are stored here. An interrupt becomes a
 question on every screen, also after a restart, and its answer is the `resume` of the next run.
 """
@@ -31,11 +31,11 @@ PROTOCOL_VERSION = "1.0"
 
 
 class AgUiRuntime(TaskRuntime):
-    """A runtime with an agent that speaks AG-UI.
+    """A runtime that runs an AG-UI agent.
 
     Args:
         agent: Address of the agent, a function that receives a `RunAgentInput` and returns events,
-            or an object with such a method `run`.
+            or an object with a method `run` that does this.
         headers: Headers of requests to an address, such as `Authorization`.
         cwd: Directory of the runtime, as in `DrivenRuntime`.
         directory: Directory that stores sessions so that other processes find them; `None` means in
@@ -106,7 +106,7 @@ class AgUiRuntime(TaskRuntime):
         return bool(self._kept(session_id)["interrupts"])
 
     async def cut_off(self, turn: TaskTurn) -> None:
-        """Forget the interrupts and the calls without a result; mark a partial answer."""
+        """Remove the interrupts and the calls without a result; mark a partial answer."""
         kept = self._kept(turn.session_id)
         kept["interrupts"] = []
         ended = {one.get("toolCallId") for one in kept["messages"]}
@@ -130,7 +130,7 @@ class AgUiRuntime(TaskRuntime):
 
 
 def _start_open_calls(turn: TaskTurn, messages: list[JsonObject]) -> None:
-    """Emit the calls of the turn that wait for their result, in a turn that continues."""
+    """Emit the calls without a result, in a turn that continues an interrupted one."""
     messages = of_newest_turn(messages)
     ended = {one.get("toolCallId") for one in messages}
     for call in [call for one in messages for call in one.get("toolCalls") or ()]:
@@ -140,7 +140,7 @@ def _start_open_calls(turn: TaskTurn, messages: list[JsonObject]) -> None:
 
 
 async def _ask(turn: TaskTurn, interrupts: Sequence[JsonObject]) -> list[JsonObject]:
-    """Ask all open interrupts, and return the entries of `resume`."""
+    """Ask about all open interrupts, and return the entries of `resume`."""
     return await asyncio.gather(*(_ask_one(turn, one) for one in interrupts))
 
 

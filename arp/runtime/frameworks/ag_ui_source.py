@@ -26,9 +26,9 @@ RunAgent = Callable[[RunAgentInput], AsyncIterator[Any]]
 CONNECT_S = 30.0
 MAX_REDIRECTS: Final = 3
 MAX_PAGE: Final = 64 * 1024
-"""Bytes that are read of a response that is not a stream."""
+"""Number of bytes that are read of a response that is not a stream of events."""
 _KEEPING_METHOD: Final = (307, 308)
-"""Redirects that keep the method POST."""
+"""Status codes of redirects that keep the method POST."""
 
 
 class AgUiSource:
@@ -36,7 +36,7 @@ class AgUiSource:
 
     Args:
         agent: Address of the agent, a function that receives a `RunAgentInput` and returns events,
-            or an object with such a method `run`.
+            or an object with a method `run` that does this.
         headers: Headers of requests to an address.
     """
 
@@ -110,7 +110,8 @@ async def _events_in(response: httpx.Response) -> AsyncIterator[JsonObject]:
             if one.is_complete and one.data != DONE:
                 yield _event_of(one.data)
             elif not one.is_complete:
-                # Its data may be cut off; if it was important, the end of the run shows it.
+                # The stream ended within this event, so its data may be cut off. If it cannot be
+                # read, it is skipped, and `AgUiStream.end` reports that the run did not finish.
                 with suppress(RuntimeInternal):
                     yield _event_of(one.data)
     except EventTooLong as wrong:
@@ -138,8 +139,8 @@ def _event_of(text: str) -> JsonObject:
     """Return an event.
 
     Raises:
-        RuntimeInternal: It is not JSON. The missing part may belong to something that a person must
-            allow.
+        RuntimeInternal: The text is not JSON. Such an event is not skipped: it may be part of a
+            call that a person must approve.
     """
     try:
         event: JsonObject = json.loads(text)

@@ -1,8 +1,8 @@
 """`AgUiStream`: applies the events of one AG-UI run to a turn.
 
 Theory of operation. An event names its message or its call by id. Several messages and calls can be
-open at once, and their parts must not be mixed. A chunk without an id belongs to the message or
-call of the same kind and the same subagent that is open in chunks.
+open at once, and their parts must not be mixed. A chunk without an id continues the open message or
+call that the newest chunk of the same kind and subagent belongs to.
 
 Texts are emitted one message after the other, in the order in which the messages begin; the text of
 a later message is held back until the earlier one has ended. A call is emitted when its arguments
@@ -39,7 +39,7 @@ _STATUS: Final = re.compile(r"\b(?:status|status_code|error code): (\d{3})\b", r
 """HTTP status of the model's server in an error message; AG-UI has no field for it."""
 _OLD_THOUGHT: Final = "THINKING_TEXT_MESSAGE_CONTENT"
 MAX_WARNINGS: Final = 20
-"""Number of warnings of one run."""
+"""Largest number of warnings in one run."""
 _BETWEEN_CHUNKS: Final = frozenset(("RAW", "CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"))
 """Events that may come between the chunks of one message or call."""
 
@@ -57,7 +57,7 @@ class _StreamedCall:
 
 
 class AgUiStream:
-    """The events of one run, applied to a turn; `kept` has messages, state and interrupts."""
+    """Applies the events of one run to a turn; `kept` has messages, state and interrupts."""
 
     def __init__(self, turn: TaskTurn, kept: JsonObject) -> None:
         self.turn = turn
@@ -79,7 +79,7 @@ class AgUiStream:
         self._early_arguments: dict[str, str] = {}
         """Arguments of calls that have not begun, by call id."""
         self._chunked: dict[tuple[str, str], str] = {}
-        """Id of what is open in chunks, by its kind and the run id of the subagent."""
+        """Id of the message or call that is open in chunks, by kind and run id of the subagent."""
         self._state_is_lost = False
         """Whether a change of the state could not be applied. Further changes are ignored until a
         snapshot comes."""
@@ -284,7 +284,7 @@ class AgUiStream:
         self.turn.end_call(call_id, str(error or text), failed=bool(error), shown=shown)
 
     def _end_unanswered(self, event: JsonObject) -> None:
-        """End the calls of this turn without a result; the run is over, and they did not fail.
+        """End the calls that have no result when the run ends; they do not count as failed.
 
         A call that is left to the application gets an answer, because the next run needs one.
         """
@@ -346,7 +346,7 @@ class AgUiStream:
         self._snapshot_text = "\n\n".join(texts)
 
     def _move_calls(self, ended: set[Json]) -> None:
-        """Continue the calls of this run in the messages of a snapshot; some have results there."""
+        """Move the calls of this run to their copies in a snapshot; `ended` have results there."""
         for call_id, call in self._calls.items():
             again = self._kept_call(call_id)
             if again is not None and again is not call.kept:
@@ -357,7 +357,7 @@ class AgUiStream:
                 self._emit_call(call)
 
     def _is_open(self, message: JsonObject) -> bool:
-        """Return whether more of a message, or of a call in it, may come."""
+        """Return whether a message, or a call in it, has not ended."""
         calls = [self._calls.get(call["id"]) for call in message.get("toolCalls") or ()]
         return (
             any(call is not None and not call.is_emitted for call in calls)
@@ -446,20 +446,20 @@ class AgUiStream:
     # -- implementation --------------------------------------------------------------------------
 
     def _warn(self, message: str) -> None:
-        """Emit a warning, once per run."""
+        """Emit a warning once per run, until the run has `MAX_WARNINGS`."""
         if message not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(message)
             self.turn.tell(ari.Lifecycle.WARNING, message)
 
     def _chunk_target(self, kind: str, event: JsonObject, given: str | None) -> str:
-        """Return the id of a chunk's message or call: the given id, or what is open in chunks."""
+        """Return the id of a chunk's message or call: `given`, or else that of the last chunk."""
         place = (kind, event.get("subagentRunId") or "")
         if given:
             self._chunked[place] = given
         return self._chunked[place]
 
     def _end_chunks(self) -> None:
-        """End what is open in chunks, because an event of another kind follows."""
+        """End all messages and calls that are open in chunks."""
         if self._chunked:
             self._chunked.clear()
             for call in self._calls.values():
@@ -516,7 +516,7 @@ _HANDLERS: Final[dict[str, Callable[[AgUiStream, JsonObject], None]]] = {
     "SUBAGENT_FINISHED": AgUiStream._subagent,
     "SUBAGENT_ERROR": AgUiStream._subagent,
 }
-"""Methods for events. Events of other types are ignored, such as `STEP_STARTED` and `RAW`."""
+"""Methods by type of event. Other types, such as `STEP_STARTED` and `RAW`, are ignored."""
 
 
 def of_newest_turn(messages: list[JsonObject]) -> list[JsonObject]:
@@ -555,7 +555,7 @@ def _patched(value: Json, patch: Json) -> Json:
     """
     try:
         changed: Json = jsonpatch.apply_patch(value, patch)
-    except Exception as wrong:  # the library raises many types, and others for an invalid patch
+    except Exception as wrong:  # the library raises many types of exceptions
         raise ValueError(f"{type(wrong).__name__}: {wrong!s:.200}") from wrong
     return changed
 

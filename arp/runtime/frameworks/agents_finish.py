@@ -25,12 +25,12 @@ class AnswerEnd:
 
     def __init__(self) -> None:
         self.is_chat = False
-        """Whether it came over Chat Completions; otherwise events of the Responses API say how it
-        ended."""
+        """Whether the answer came over Chat Completions. In the Responses API, events report how an
+        answer ended."""
         self.reason: str | None = None
 
     def cut_off(self) -> CutOffReason | None:
-        """Return why the answer is incomplete; `None` if it is complete or nothing says so."""
+        """Return why an answer of Chat Completions is incomplete; `None` for any other answer."""
         if not self.is_chat:
             return None
         return CutOffReason.UNFINISHED if self.reason is None else cut_off_of(self.reason)
@@ -87,9 +87,9 @@ def _watch_model(model: Any) -> None:
 
 
 class _WatchedStream:
-    """A stream of chunks that records how it ended.
+    """A stream of chunks that records its finish reason.
 
-    Everything else is passed to the stream itself.
+    All other attributes are those of the wrapped stream.
     """
 
     def __init__(self, stream: Any) -> None:

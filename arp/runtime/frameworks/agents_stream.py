@@ -15,16 +15,17 @@ from arp.runtime.frameworks.agents_finish import AnswerEnd
 from arp.values.display import arguments_of, component_of, display_of, text_of
 
 FAILED = "An error occurred while running the tool"
-"""Text that the SDK sends to a model if a tool raised; it is the only sign of the failure."""
+"""Beginning of the result that the SDK sends to a model if a tool raised. Nothing else shows the
+failure."""
 HOSTED = frozenset(
     f"{name}_call"
     for name in ("web_search", "file_search", "code_interpreter", "image_generation", "mcp")
 )
-"""Calls that the model's provider carries out; they have no result."""
+"""Types of the calls that the model's provider carries out; these calls have no result."""
 
 
 class RunRequests(RunHooks[Any]):
-    """Reports the requests to models of a turn; a run makes one request after the other."""
+    """Reports the requests of a turn to models; a run makes one request after the other."""
 
     def __init__(self, turn: TaskTurn) -> None:
         self._turn = turn
@@ -57,7 +58,7 @@ class RunRequests(RunHooks[Any]):
 
 
 class AgentsStream:
-    """The stream of a run, applied to a turn."""
+    """Applies the stream of a run to a turn."""
 
     def __init__(self, turn: TaskTurn, agent: Agent[Any]) -> None:
         self.turn = turn
@@ -70,10 +71,10 @@ class AgentsStream:
         self.cut: CutOffReason | None = None
         """Reason why the newest answer is incomplete."""
         self._is_kept = True
-        """Whether the SDK keeps the newest answer."""
+        """Whether the SDK keeps the newest answer for later requests; it drops incomplete ones."""
 
     def marked(self) -> Sequence[JsonObject]:
-        """Return the message for the model about an incomplete answer, or an empty sequence."""
+        """Return a message that marks an incomplete answer for the model, or an empty sequence."""
         if self.cut is None:
             return ()
         mark = mark_of(CUT_OFF_WORDS[self.cut])
@@ -160,14 +161,14 @@ class AgentsStream:
             )
 
     def show_output(self, result: RunResultStreaming) -> None:
-        """Show an output that is not text."""
+        """Show the output of a run, unless it is text."""
         made = display_of(result.final_output)
         if made is not None:
             self.turn.show(made)
 
 
 def _raw_field(item: Any, name: str) -> Any:
-    """Return a field of an item in the provider's form; `None` if it has none."""
+    """Return a field of the provider's item inside an item of the SDK; `None` if it is missing."""
     raw = item.raw_item
     return raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
 

@@ -26,11 +26,11 @@ OUTPUT: Final = "structured_response"
 
 
 class GraphStream:
-    """The stream of a graph's run, applied to a turn.
+    """Applies the stream of a graph's run to a turn.
 
     Args:
         turn: Turn that receives the output.
-        counted: Ids of the messages with usage that was emitted at the end of their request.
+        counted: Ids of the messages with usage that `RequestReporter` has already reported.
     """
 
     def __init__(self, turn: TaskTurn, counted: Set[str | None] = frozenset()) -> None:
@@ -41,20 +41,20 @@ class GraphStream:
         self._streamed: set[str | None] = set()
         """Ids of messages with text that was streamed, at least in part."""
         self.spoken = SpokenMessages()
-        """Puts messages in sequence: nodes may run at the same time, and their models then stream
-        together."""
+        """Emits one message after the other. The chunks of nodes that run at the same time arrive
+        mixed."""
         self.holds_output = False
-        """Whether the graph has an output with a schema, which models write as a text of JSON."""
+        """Whether the graph has an output with a schema. Models write this output as JSON text."""
         self._held: dict[str | None, str] = {}
-        """Texts that may be such an output, by message id."""
+        """Texts that may be this output and are not emitted yet, by message id."""
         self._call_ids: dict[str, deque[str]] = {}
-        """Our ids for calls with the same original id, in order, by that id; used if it is empty or
-        repeated."""
+        """Emitted ids of the calls without a result, by original id, oldest first. An emitted id
+        differs from the original one if that is empty or already in use."""
         self._marked: list[AIMessage] = []
-        """Messages of this run that were cut off, with a mark."""
+        """Copies of the messages of this run that were cut off, each with a mark for the model."""
 
     def resume(self, messages: Sequence[BaseMessage]) -> None:
-        """Continue an interrupted run. Its calls without a result are open."""
+        """Continue an interrupted run: emit its calls that have no result yet."""
         self.seen.update(message.id for message in messages)
         begins = [place for place, one in enumerate(messages, 1) if isinstance(one, HumanMessage)]
         newest = messages[begins[-1] if begins else 0 :]
@@ -128,7 +128,7 @@ class GraphStream:
             self.turn.say(text)
 
     def _show_output(self, output: Any) -> None:
-        """Show the output of the graph, in the form of its schema."""
+        """Show the output of the graph as a component if possible, otherwise as text."""
         made = display_of(output)
         if made is not None:
             self.turn.show(made)
@@ -187,8 +187,8 @@ class GraphStream:
     def _custom(self, data: Any) -> None:
         """Show a component, or the progress of the tool that wrote the data.
 
-        The data does not name its call, unless the tool adds it. If several tools run, the call is
-        unknown.
+        The data names its call only if the tool adds `tool_call_id`. Otherwise the call is known
+        only if exactly one call is open; if it is unknown, the data becomes a warning.
         """
         made = component_of(data)
         named = data.get("tool_call_id") if isinstance(data, Mapping) else None
@@ -202,7 +202,7 @@ class GraphStream:
 
 
 def _cut_off(message: AIMessage) -> CutOffReason | None:
-    """Return why a model's message is incomplete; `None` if it is complete or nothing says so."""
+    """Return why a model's message is incomplete; `None` if nothing shows that it is."""
     if message.tool_calls or message.invalid_tool_calls:
         return None
     about = message.response_metadata
@@ -223,7 +223,7 @@ def _cut_off(message: AIMessage) -> CutOffReason | None:
 
 
 def refusal_in(message: BaseMessage) -> str:
-    """Return a model's refusal, which LangChain does not treat as text."""
+    """Return a model's refusal, which LangChain does not treat as text; empty if there is none."""
     if refusal := message.additional_kwargs.get("refusal"):
         return str(refusal)
     parts = message.content if isinstance(message.content, list) else ()
@@ -241,7 +241,7 @@ def messages_in(state: Any) -> Iterator[BaseMessage]:
 
 
 def _line(data: Any) -> str:
-    """Return data of a graph as one line: its `message`, `status` or `text`, or all of it."""
+    """Return data of a graph as text: `message`, `status`, `text` or `progress`, or all of it."""
     if isinstance(data, Mapping):
         for name in ("message", "status", "text", "progress"):
             if isinstance(data.get(name), str):

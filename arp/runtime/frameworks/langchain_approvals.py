@@ -1,9 +1,9 @@
-"""Tool calls that LangChain's `HumanInTheLoopMiddleware` holds back, as permissions.
+"""Asks people about the tool calls that LangChain's `HumanInTheLoopMiddleware` interrupts.
 
-The middleware asks for all calls of an answer together (`batched`) or for each alone (`per_call`).
-It names the decisions that a call allows: `approve`, `edit`, `reject` and `respond`. With
-`respond`, a person answers in place of the tool. LangChain is not imported here: interrupts are
-plain objects.
+The middleware asks about all calls of an answer together (`batched`) or about each call separately
+(`per_call`). It names the decisions that a call allows: `approve`, `edit`, `reject` and `respond`.
+With `respond`, a person answers in place of the tool. LangChain is not imported here: interrupts
+are plain objects.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ALL = frozenset(("approve", "edit", "reject"))
 
 
 async def decided_by_person(turn: TaskTurn, interrupt_id: str, value: Any, schema: Json) -> Json:
-    """Return the answer to an interrupt of the middleware; `None` if it is another interrupt.
+    """Return the answer to an interrupt of the middleware; `None` for any other interrupt.
 
     Args:
         turn: Turn that asks.
@@ -61,10 +61,12 @@ async def _decision(
         call_id, name, args, message=message, takes_updated_input="edit" in allowed
     )
     if response.decision == "deny":
+        # If the middleware allows no `reject`, the denial is sent as the result of the tool.
         kind = "reject" if "reject" in allowed or "respond" not in allowed else "respond"
         return {"type": kind, "message": response.message or DENIED}
     if response.updated_input is not None:
         return {"type": "edit", "edited_action": {"name": name, "args": response.updated_input}}
+    # If only edits are allowed, an approval is an edit that changes nothing.
     if "approve" not in allowed:
         return {"type": "edit", "edited_action": {"name": name, "args": args}}
     return {"type": "approve"}

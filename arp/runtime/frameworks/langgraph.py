@@ -5,9 +5,9 @@ app.runtime(LangGraphRuntime(graph))
 ```
 
 A session is a thread of the graph's checkpointer, with the same id. Tokens of models become text.
-Tool calls and results are those of the messages in the graph's state. `interrupt(value)` asks a
-question and returns its answer. If an interrupt has no answer, it is asked again when its session
-is resumed, also by another process if the checkpointer is on a disk.
+Tool calls and results are read from the messages in the graph's state. `interrupt(value)` asks a
+question and returns its answer. An interrupt without an answer is asked again when its session is
+resumed. If the checkpointer is on disk, another process can resume the session.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from arp.turn.past_messages import PastMessages
 from arp.values.cell import as_json
 
 ToInput = Callable[[TaskTurn], Any]
-"""Function that makes the input of the graph from a turn's message."""
+"""Function that makes the input of the graph from a turn."""
 _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 TURN = "arp_turn"
-"""Metadata key of checkpoints: the turn that made them."""
+"""Metadata key of a checkpoint. Its value is the key of the turn that made the checkpoint."""
 
 
 class LangGraphRuntime(TaskRuntime):
-    """A runtime with an agent that is a compiled graph.
+    """A runtime that runs a compiled graph.
 
     Args:
         graph: Result of `compile()` or `create_agent`. A graph without a checkpointer gets one: a
@@ -82,13 +82,13 @@ class LangGraphRuntime(TaskRuntime):
         self._given = graph
         self._graph = graph
         self._database: aiosqlite.Connection | None = None
-        """Database of the checkpointer that was created here."""
+        """Database of the checkpointer that `graph` created; `None` if it created none."""
         self._opening = asyncio.Lock()
         self._to_input = to_input or _messages_input
         self._config = config or RunnableConfig()
 
     async def graph(self) -> Pregel[Any, Any, Any, Any]:
-        """Return the graph with a checkpointer."""
+        """Return the graph; a graph without a checkpointer gets one first."""
         async with self._opening:
             if not self._graph.checkpointer:
                 saver: BaseCheckpointSaver[Any] = InMemorySaver()
@@ -131,7 +131,7 @@ class LangGraphRuntime(TaskRuntime):
         await self._add(config, stream.marked())
 
     async def fork(self, session_id: str, request: ari.CreateSessionRequest) -> None:
-        """Begin with the whole state of another thread after a turn, not only with its messages.
+        """Copy the whole state that another thread had after a turn, not only its messages.
 
         Raises:
             NotFound: The thread has no checkpoint of that turn.
@@ -172,14 +172,14 @@ class LangGraphRuntime(TaskRuntime):
             await self._add(config, [AIMessage("".join(turn.said))])
 
     async def _add(self, config: RunnableConfig, messages: Sequence[BaseMessage]) -> None:
-        """Add messages to the thread, if its state adds messages by id."""
+        """Add messages to the thread, if the reducer of its `messages` is `add_messages`."""
         graph = await self.graph()
         if messages and getattr(graph.channels.get("messages"), "operator", None) is add_messages:
             await graph.aupdate_state(config, {"messages": list(messages)}, as_node=START)
-            await graph.aupdate_state(config, None, as_node=END)  # else the first node runs next
+            await graph.aupdate_state(config, None, as_node=END)  # else the first node would run
 
     async def _ask_interrupts(self, turn: TaskTurn, config: RunnableConfig) -> Command[Any] | None:
-        """Ask the open interrupts and return their answers; `None` if there are none."""
+        """Ask the questions of the open interrupts; return the answers, or `None` without any."""
         waiting = (await self._state(config)).interrupts
         if not waiting:
             return None
@@ -227,7 +227,7 @@ class LangGraphRuntime(TaskRuntime):
 
 
 def _all_messages(state: StateSnapshot) -> Iterator[BaseMessage]:
-    """Yield the messages of a thread, and of the subgraphs that wait in it."""
+    """Yield the messages of a thread, and of its interrupted subgraphs."""
     yield from messages_in(state.values)
     for task in state.tasks:
         if isinstance(task.state, StateSnapshot):
@@ -235,7 +235,7 @@ def _all_messages(state: StateSnapshot) -> Iterator[BaseMessage]:
 
 
 async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:
-    """Return the answer to an interrupt, which `interrupt()` returns in the graph."""
+    """Ask the question of an interrupt; return the value that `interrupt()` then returns."""
     schema = getattr(interrupt, "response_schema", None)  # missing in older supported versions
     decided = await decided_by_person(turn, interrupt.id, interrupt.value, schema)
     if decided is not None:

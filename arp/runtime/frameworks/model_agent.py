@@ -35,9 +35,9 @@ from arp.values.cell import as_json
 from arp.values.display import component_of, display_of, display_or_none, text_of
 
 NO_KEY = "none"
-"""API key for a server at another address, if no key is configured."""
+"""API key that is sent to a server at `base_url` if no key is configured."""
 MAX_MODEL_ROWS = 50
-"""Number of rows that the model receives of a list that is shown as a table."""
+"""Largest number of rows that the model receives of a result that is shown to the user."""
 
 PythonTool = Callable[..., Any]
 """A function that a model may call; its docstring describes it."""
@@ -52,19 +52,19 @@ def model_runtime(
     mcp: Sequence[str | McpServer] = (),
     directory: str | Path | None = None,
 ) -> PydanticAIRuntime:
-    """Return a runtime with an agent that is a model with tools.
+    """Return a runtime that runs a model with tools.
 
     Args:
         model: `openai:NAME`, `anthropic:NAME`, `ollama:NAME`, or another name that Pydantic AI
             knows.
-        base_url: Address of the model, if it is not at its provider's; it must use the protocol of
-            the provider that `model` names.
+        base_url: Address of another server for the model; it must use the protocol of the provider
+            that `model` names. `None` means the provider's own server.
         instructions: System prompt of the model, or a function that returns it for each request.
         tools: Functions, `async def` or `def` (which runs in a thread). A function that returns a
             component shows it; a list of objects is shown as a table. A function with
             `@tool(needs_approval=True)` runs only after a person has allowed it. If a function
-            raises `ToolFailed`, it is shown as failed and the model reads the reason. Instead of
-            functions: a catalog of tools that may change between turns.
+            raises `ToolFailed`, it is shown as failed and the model reads the reason. A catalog
+            may be given instead of functions; its tools may change between turns.
         mcp: MCP servers with tools that the model may call too.
         directory: Directory that stores sessions; `None` means in memory.
 
@@ -83,7 +83,7 @@ def model_runtime(
 
 
 class ModelRuntime(PydanticAIRuntime):
-    """A runtime with an agent that is a model, with the tools of MCP servers and of a catalog."""
+    """A runtime that runs a model, with tools of MCP servers and of a catalog."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class ModelRuntime(PydanticAIRuntime):
 
 
 class _TurnCaller:
-    """Caller of a tool: its progress and questions belong to the turn."""
+    """Caller that shows the progress and the questions of a tool in a turn."""
 
     def __init__(self, turn: TaskTurn, call_id: str) -> None:
         self._turn, self._call_id = turn, call_id
@@ -192,7 +192,7 @@ def _first_sentence(text: str) -> str:
 def _tool(function: PythonTool) -> AgentTool[None]:
     asks = asks_first(function)
     call = _showing(function)
-    # The result for the model is not the function's return value, and a component has no schema.
+    # The return type is dropped: the model receives another value, and a component has no schema.
     hints = getattr(function, "__annotations__", {})
     call.__annotations__ = {name: kind for name, kind in hints.items() if name != "return"}
     return AgentTool(call, takes_ctx=False, requires_approval=asks)

@@ -38,10 +38,10 @@ from arp.turn.past_messages import PastMessages
 
 
 class OpenAIAgentsRuntime(TaskRuntime):
-    """A runtime with an agent that is an `agents.Agent`.
+    """A runtime that runs an `agents.Agent`.
 
     Args:
-        agent: Agent that begins; the agents that it hands off to are found through it.
+        agent: First agent; the agents that it can hand off to are found through it.
         context: Value of `context` for tools.
         run_config: Configuration, as for `Runner.run_streamed`.
         max_turns: Largest number of requests to a model within one turn.
@@ -153,13 +153,13 @@ class OpenAIAgentsRuntime(TaskRuntime):
 async def _ask(
     turn: TaskTurn, state: RunState[Any, Any], items: Sequence[ToolApprovalItem], rules: list[str]
 ) -> None:
-    """Ask all approvals that a run waits for, and put the answers into its state.
+    """Ask for all approvals that a run waits for, and put the answers into its state.
 
     Args:
         turn: Turn that asks.
         state: State of the run.
         items: Approvals that the run waits for.
-        rules: Tools that are allowed in this session; an answer may add one.
+        rules: Names of the tools that need no approval in this session; an answer may add one.
     """
     undecided = [item for item in items if item.name not in rules]
     for item in items:
@@ -198,7 +198,7 @@ def _reachable(agent: Agent[Any]) -> Iterator[Agent[Any]]:
 def _user_item(turn: TaskTurn) -> JsonObject:
     """Return the message of a turn.
 
-    Text alone is a string, because not every model accepts parts.
+    A message without parts is sent as a string, because not every model accepts parts.
     """
     if not turn.message.parts:
         return {"role": "user", "content": turn.message.content}

@@ -4,11 +4,10 @@
 app.runtime(PydanticAIRuntime(Agent("openai:gpt-5", tools=[weather])))
 ```
 
-The messages are stored for each session. A tool that needs approval, or that defers its call, is
-asked on every screen, also after a restart. A typed output is shown: an object with a method
-`__arp__` as the component that the method returns, a list of objects as a table, any other object
-as
-names and values.
+The messages are stored for each session. A tool that needs approval becomes a permission request on
+every screen, and a tool that defers its call becomes a question, also after a restart. A typed
+output is shown. An object with a method `__arp__` becomes the component that the method returns, a
+list of objects becomes a table, and any other object becomes names and values.
 """
 
 from __future__ import annotations
@@ -64,11 +63,11 @@ URLS = {"image": ImageUrl, "audio": AudioUrl, "file": DocumentUrl}
 
 
 class PydanticAIRuntime(TaskRuntime):
-    """A runtime with an agent that is a `pydantic_ai.Agent`.
+    """A runtime that runs a `pydantic_ai.Agent`.
 
     Args:
         agent: Any agent, with any output.
-        deps: Value of `deps` for its tools.
+        deps: Value of `deps` for the tools of the agent.
         cwd: Directory of the runtime, as in `DrivenRuntime`.
         directory: Directory that stores sessions so that other processes find them; `None` means in
             memory.
@@ -90,7 +89,7 @@ class PydanticAIRuntime(TaskRuntime):
         self.agent = agent
         self._deps = deps
         self._entered: Model | None = None
-        """Model with an open HTTP client, which is closed with the runtime."""
+        """Model with an open HTTP client; the client is closed with the runtime."""
 
     async def run_turn(self, turn: TaskTurn) -> None:
         """Run the agent, and run it again with the answers as long as it defers calls."""
@@ -159,7 +158,7 @@ class PydanticAIRuntime(TaskRuntime):
             await entered.__aexit__(None, None, None)
 
     async def toolsets(self, turn: TaskTurn) -> Sequence[AbstractToolset[Any]]:
-        """Return tools of a turn in addition to those of the agent."""
+        """Return additional tools for a turn, besides those of the agent."""
         return ()
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
@@ -199,7 +198,7 @@ class KeptRun:
 
     messages: list[ModelMessage]
     asks: DeferredToolRequests | None
-    """Calls that wait for an answer."""
+    """Deferred calls that wait for an answer; `None` if there are none."""
 
 
 KEPT = TypeAdapter(KeptRun)
@@ -230,7 +229,7 @@ def _apply(turn: TaskTurn, event: Any) -> None:
 
 
 async def _ask(turn: TaskTurn, asks: DeferredToolRequests) -> DeferredToolResults:
-    """Ask all deferred calls."""
+    """Ask the user about all deferred calls, and return the answers."""
     for call in (*asks.approvals, *asks.calls):
         turn.start_call(call.tool_call_id, call.tool_name, call.args_as_dict())
     approvals, calls = await asyncio.gather(
@@ -250,7 +249,7 @@ async def _ask_permission(
 
 
 async def _ask_question(turn: TaskTurn, call: ToolCallPart) -> tuple[str, JsonObject]:
-    """Ask the question of a deferred call, which is in its arguments."""
+    """Ask the question that the arguments of a deferred call contain."""
     answer = await turn.answered(call.tool_call_id, call.args_as_dict(), can_decline=True)
     return call.tool_call_id, {"declined": True} if answer is None else answer
 
@@ -274,14 +273,14 @@ def _cut_off(response: ModelResponse) -> CutOffReason | None:
     details = response.provider_details or {}
     is_unfinished = response.provider_name == "openai" and not (
         details.keys() & {"finish_reason", "refusal"}
-    )  # where OpenAI's streams end without a reason, Pydantic AI says "stop"
+    )  # if a stream of OpenAI ends without a reason, Pydantic AI reports "stop"
     return CutOffReason.UNFINISHED if is_unfinished else cut_off_of(response.finish_reason)
 
 
 def _prompt(turn: TaskTurn) -> str | list[UserContent]:
     """Return the message of a turn.
 
-    Text alone is a string, because not every model accepts parts.
+    A message without parts is sent as a string, because not every model accepts parts.
     """
     if not turn.message.parts:
         return turn.message.content

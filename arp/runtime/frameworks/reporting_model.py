@@ -15,7 +15,7 @@ from arp.runtime.contract.task_runtime import TaskTurn
 
 
 class ReportingModel(WrapperModel):
-    """A model that passes everything to another one and reports its requests, for one turn."""
+    """A model that wraps another model and reports its requests to one turn."""
 
     def __init__(self, wrapped: Model, turn: TaskTurn) -> None:
         super().__init__(wrapped)
@@ -80,7 +80,8 @@ class ReportingModel(WrapperModel):
 def use_of(turn: TaskTurn, response: ModelResponse, request_id: str = "") -> None:
     """Report the tokens of a response."""
     used = response.usage
-    # A number is 0 if the provider reports none: a model that answers reads and writes tokens.
+    # Pydantic AI uses 0 for a number that the provider does not report. A real request is never 0
+    # tokens, so 0 is reported as unknown.
     turn.use(
         used.input_tokens or None,
         used.output_tokens or None,

@@ -32,7 +32,7 @@ class RequestReporter(BaseCallbackHandler):
         self._thread = threading.get_ident()
 
     def added_to(self, config: RunnableConfig) -> RunnableConfig:
-        """Return a config with this handler in addition to its own."""
+        """Return a copy of a config with this handler added to its callbacks."""
         given = config.get("callbacks")
         if isinstance(given, BaseCallbackManager):
             manager = given.copy()
@@ -91,7 +91,7 @@ class RequestReporter(BaseCallbackHandler):
     def _call_in_thread_of_turn(self, report: Callable[[], None]) -> None:
         """Call a function in the thread of the turn.
 
-        A node of the graph that is a plain function runs in another thread.
+        A node of the graph that is not a coroutine function runs in another thread.
         """
         if threading.get_ident() == self._thread:
             report()

@@ -23,8 +23,8 @@ class _Message:
 class SpokenMessages:
     """Emits messages one after the other, in the order in which they begin.
 
-    If the end of a message is reported (`is_closed_later`), it ends then. Any other message ends
-    when another one begins.
+    A message with `is_closed_later` ends when `end` is called. Any other message ends when the next
+    one begins.
     """
 
     def __init__(self) -> None:
@@ -64,11 +64,11 @@ class SpokenMessages:
         self._emit_ready()
 
     def is_open(self, message_id: str) -> bool:
-        """Return whether more of a message may come."""
+        """Return whether a message has begun and not ended."""
         return self._find_open(message_id) is not None
 
     def flush(self) -> None:
-        """Emit all pieces that wait."""
+        """End all messages, and emit the pieces that wait."""
         for one in self._waiting:
             one.is_over = True
         self._emit_ready()

@@ -1,8 +1,8 @@
 """`McpConnection`: one connection to an MCP server, for the calls of one session.
 
 Theory of operation. The connection runs in a task of its own, because the MCP client must be exited
-by the task that entered it. It uses the handshake of the versions before 2026: in newer versions a
-server cannot ask the user during a call, and most servers do.
+by the task that entered it. It uses the handshake of the protocol versions before 2026. In newer
+versions a server cannot ask the user during a call, and most servers that ask do it then.
 
 Over HTTP a question arrives on the stream of its call, so its call is known. Over pipes a question
 does not name its call. If several calls run, it may belong to any of them; it is asked in their
@@ -45,19 +45,20 @@ PROGRESS_S: Final = 0.1
 """Seconds between two progress reports of a call. The newest report is shown; those in between are
 dropped."""
 MAX_PROGRESS: Final = 1_000
-"""Characters of one report."""
+"""Largest length of one report, in characters."""
 MAX_REASON: Final = 500
-"""Characters of the library's reason of a failed call, which may repeat received data."""
+"""Largest length, in characters, of the library's reason for a failed call. It may repeat received
+data."""
 MAX_PAGES: Final = 100
-"""Number of pages of the list of a server's tools."""
+"""Largest number of pages that are read of a server's list of tools."""
 MAX_TITLE: Final = 200
-"""Characters of the title of a link and of the name of a file."""
+"""Largest length of the title of a link and of the name of a file, in characters."""
 PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 """Image types that every page can show."""
 NOTHING_TO_FILL_IN: Final[JsonObject] = {"type": "object", "properties": {}}
 """Schema of a question that is answered by yes or no."""
 MAX_COUNTED: Final = 1_000
-"""Limit of the turns with counted questions."""
+"""Number of turns with counted questions. The turn that asked least recently is forgotten first."""
 
 
 class SessionGone(Exception):
@@ -122,7 +123,7 @@ class RunningCall:
 
 
 _CALLING: ContextVar[RunningCall | None] = ContextVar("arp_mcp_call", default=None)
-"""Call of the current task. Over HTTP, also the call with the stream that a question arrived on."""
+"""Call of the current task. While a question over HTTP is handled: the call that it belongs to."""
 
 
 def _note_unknown() -> None:
@@ -132,12 +133,12 @@ def _note_unknown() -> None:
 
 
 class McpConnection:
-    """A connection that is opened at once.
+    """A connection to a server; it begins to open when it is created.
 
     Args:
         server: Server to connect to.
         limit: Counter of questions.
-        on_tools: Receives the server's tools when it is connected.
+        on_tools: Receives the server's tools when the connection opens, and after `refresh`.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class McpConnection:
     ) -> None:
         self.server = server
         self.problem = ""
-        """Reason why it is not connected."""
+        """Reason why the server is not connected; empty if there is none."""
         self.in_use = 0
         """Number of calls that wait for the connection or for their result."""
         self.is_over = False
@@ -211,7 +212,7 @@ class McpConnection:
         return f"the MCP server {self.server.name} cannot be reached: {reason}"
 
     def _ended(self) -> None:
-        """Handle the end of the connection by the server."""
+        """Close the connection, because the server has ended it."""
         if not self._closing.is_set():
             if self._opened.is_set():
                 logger.warning("the MCP server %s is gone", self.server.name)
@@ -252,7 +253,8 @@ class McpConnection:
             result = await client.call_tool(name, args, progress_callback=call.progressed)
             return output_of(result)
         except MCPError as failed:
-            # Only a call that was certainly not carried out may be repeated: tools have effects.
+            # Tools have side effects, so only a call that was certainly not carried out may be
+            # repeated (`SessionGone`).
             if failed.code == mcp.CONNECTION_CLOSED:
                 self._ended()
             elif call.is_unknown:
@@ -294,8 +296,9 @@ class McpConnection:
             content = await asking
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            # Cancelled from outside: by the server, or because the connection is closed. Otherwise
-            # the last call that may have asked has ended.
+            # If this task itself is cancelled, the server has withdrawn the question, or the
+            # connection is closed. Otherwise only `asking` was cancelled, because the last call
+            # that may have asked has ended.
             if task is not None and task.cancelling():
                 raise
             return mcp.ElicitResult(action="cancel")
@@ -434,7 +437,7 @@ def _decoded(name: str, data: str) -> bytes:
 
 
 def first_reason(failed: BaseException) -> str:
-    """Return the reason of a failure; of a group, the first one in it."""
+    """Return type and text of an exception; for a group, those of its first exception."""
     while isinstance(failed, BaseExceptionGroup):
         failed = failed.exceptions[0]
     return f"{type(failed).__name__}: {failed}".removesuffix(": ")

@@ -1,8 +1,8 @@
 """`McpTools`: the tools of MCP servers, for apps and for the models of `model_agent`.
 
 Theory of operation. Each session that calls a server has a connection of its own (`ServerLink`), so
-that the server's questions can reach only that session. The first session that calls takes the
-connection that has read the list of tools. The number of connections is limited. An idle connection
+that the server's questions can reach only that session. The first session that calls a tool gets
+the connection that read the list of tools. The number of connections is limited. An idle connection
 is closed, and the next call opens a new one. A `shared` server has one connection for all sessions.
 The session of its questions is unknown, so they are answered with `cancel`.
 """
@@ -49,11 +49,11 @@ class LinkLimits(NamedTuple):
     """Limits for the connections to one server."""
 
     connections: int = 32
-    """Number of connections; if it is reached, an unused one is closed for a new one."""
+    """Largest number of connections. At the limit, a connection without a call is replaced."""
     idle_s: float = 600.0
     """Seconds after which an unused connection is closed."""
     questions: int = 20
-    """Number of questions in a turn; further questions are answered with `cancel`."""
+    """Largest number of questions in a turn; further questions are answered with `cancel`."""
 
 
 class ServerLink:
@@ -64,13 +64,13 @@ class ServerLink:
         self.tools: Sequence[mcp.Tool] = ()
         """Tools of the newest list; empty until the server has been reached."""
         self.problem = ""
-        """Reason why the server has not been reached."""
+        """Reason why the server has not been reached; empty if there is none."""
         self._limits = limits or LinkLimits()
         self._questions = QuestionLimit(self._limits.questions)
         self._connections: dict[str, McpConnection] = {}
         """Connections by session, least recently used first."""
         self._spare: McpConnection | None = None
-        """Connection that has read the list, until a session uses it."""
+        """Connection that read the list; `None` once a session uses it or it is closed."""
         self._timers: dict[McpConnection, asyncio.TimerHandle] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._listing: asyncio.Task[None] | None = None
@@ -82,10 +82,10 @@ class ServerLink:
         return self._listing is not None and self._listing.done()
 
     async def open(self) -> None:
-        """Read the list of tools; until the server is reached, its tools are missing.
+        """Start to read the list of tools, and wait at most `OPEN_S` for the first attempt.
 
-        May be called again, also after `aclose` and in another event loop. The reason why a server
-        cannot be reached is logged once.
+        Until the server is reached, its tools are missing. The reason why it cannot be reached is
+        logged once. May be called again, also after `aclose` and in another event loop.
         """
         if self._listing is None:
             self._tried = asyncio.Event()
@@ -301,7 +301,7 @@ class McpTools:
         return await link.call(tool.name, args, caller)
 
     def _named(self) -> dict[str, tuple[ServerLink, mcp.Tool]]:
-        """Return the tools by name; if two have the same name, the server's name precedes it."""
+        """Return the tools by name; names of several tools get the server's name as a prefix."""
         listed = [(link, tool) for link in self._links for tool in link.tools]
         names = [tool.name for _, tool in listed]
         return {
@@ -314,7 +314,7 @@ class McpTools:
 
 
 class _ShownCaller:
-    """Caller of a tool for an agent of ARP: progress and questions belong to the tool call."""
+    """Caller that shows the progress and the questions of a tool in a `ToolCall`."""
 
     def __init__(self, tool: ToolCall) -> None:
         self._tool = tool
@@ -337,7 +337,7 @@ class _ShownCaller:
 
 
 def _as_component(link: ToolLink) -> JsonObject:
-    """Return a link as a card; as a text if browsers cannot open the address."""
+    """Return a link as a card, or as text if browsers cannot open the address."""
     if is_link(link.uri):
         cards: JsonObject = {"cards": [{"name": link.title, "url": link.uri}]}
         return {"type": "product-cards", "props": cards}

@@ -1,10 +1,10 @@
 """Transports to an MCP server: a command over pipes, or an address over streamable HTTP.
 
-Theory of operation. The transports are those of the SDK. Two functions are added between them and
-the SDK's client. First, an unreadable answer becomes an error for its request: the client drops
-unreadable messages, and the request would wait for ever. Second, the end of the connection is
-noticed at once, not by the next call. The standard error of a command is read and logged as lines
-without secrets; otherwise it would be written to our terminal.
+Theory of operation. The transports are those of the SDK. `_Incoming` and `_Outgoing` are between
+them and the SDK's client, for two reasons. First, an unreadable answer becomes an error for its
+request: the client drops unreadable messages, and the request would wait for ever. Second, the end
+of the connection is noticed at once, not only at the next call. The standard error of a command is
+read and logged as lines without secrets; otherwise it would be written to our terminal.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def _connect_http(
 
 
 def secrets_to(server: McpServer) -> Iterator[str]:
-    """Yield the secrets that a server was given, because it may repeat them."""
+    """Yield the secrets in a server's settings, because the server may print them."""
     yield from secrets_of(server.env)
     for name, value in server.headers.items():
         yield value.rpartition(" ")[2] if name.lower() == "authorization" else value
@@ -119,7 +119,7 @@ async def _read(read_end: int, errors: ErrorLines) -> AsyncGenerator[None]:
     try:
         yield
     finally:
-        with suppress(TimeoutError):  # a process that it has started may keep the pipe open
+        with suppress(TimeoutError):  # a process that the server started may keep the pipe open
             async with asyncio.timeout(LAST_WORDS_S):
                 await asyncio.shield(asyncio.wait([reading]))
         reading.cancel()
@@ -230,7 +230,7 @@ def answered_by_unreadable(failed: Exception, waiting: set[mcp.RequestId]) -> mc
         return None
     for one in failed.errors(include_url=False, include_context=False):
         given = one["input"]
-        if isinstance(given, list) and given:  # an older version sent messages in lists
+        if isinstance(given, list) and given:  # an older version of the protocol sends lists
             given = given[0]
         if isinstance(given, dict) and given.keys() & {"result", "error", "jsonrpc"}:
             return _waiting_request(given.get("id"), waiting) if "method" not in given else None
@@ -251,7 +251,7 @@ def _waiting_request(given: Any, waiting: set[mcp.RequestId]) -> mcp.RequestId |
 
 
 def _as_sent(given: mcp.RequestId) -> mcp.RequestId:
-    """Return an id in the type that we send, because some servers answer with a text."""
+    """Return an id as the integer that we sent, because some servers return it as a string."""
     return int(given) if isinstance(given, str) and given.isdecimal() else given
 
 
@@ -259,6 +259,8 @@ def _reason(failed: Exception) -> str:
     if not isinstance(failed, ValidationError):
         return type(failed).__name__
     errors = failed.errors(include_url=False, include_context=False, include_input=False)
+    # A message is validated as each kind of message. The errors for requests and notifications do
+    # not explain why an answer is invalid.
     of_answers = [one for one in errors if one["loc"][:1] != ("JSONRPCRequest",)]
     first = next(
         (one for one in of_answers if one["loc"][:1] != ("JSONRPCNotification",)), errors[0]

@@ -8,7 +8,7 @@ assert fake.calls("send_message") == 1
 fake.inject_error("create_session", Unavailable("no process left"))
 ```
 
-It has every service, including the optional ones, and keeps the whole contract.
+It implements every service, including the optional ones, and follows the whole contract.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Uses(NamedTuple):
 
 
 class Tells(NamedTuple):
-    """A step: a lifecycle event."""
+    """A step: the agent emits a lifecycle event."""
 
     lifecycle: ari.Lifecycle
     content: str = ""
@@ -82,8 +82,8 @@ class FakeRuntime(FunctionRuntime):
     """A runtime for tests.
 
     Args:
-        script: Steps of a turn, by the text of its message; the answer to any other text repeats
-            it.
+        script: Steps of a turn, by the text of its message. For any other text, the agent repeats
+            the text.
         cwd: Directory of the runtime, as in `DrivenRuntime`.
         directory: Directory that stores sessions so that another `FakeRuntime` finds them.
     """
@@ -130,7 +130,7 @@ class FakeRuntime(FunctionRuntime):
         return sum(name == method for name, _ in self.called)
 
     def inject_error(self, method: str, error: AriError | None) -> None:
-        """Make a method raise an error from now on; `None` stops that.
+        """Make a method raise an error at each call; `None` stops that.
 
         Raises:
             ValueError: The method does not exist.
@@ -273,10 +273,10 @@ class FakeRuntime(FunctionRuntime):
         return _set_up(await super()._resume(request, feed), request)
 
     def _check_choices(self, request: ari.CreateSessionRequest | ari.ResumeSessionRequest) -> None:
-        """Raise for a model, mode or provider that does not exist.
+        """Check that the requested model, mode and provider exist.
 
         Raises:
-            InvalidArgument: It does not exist; the message names the field.
+            InvalidArgument: One of them does not exist; the message names the field.
         """
         for name in ("model", "mode", "provider"):
             if wanted := getattr(request, name):
@@ -319,7 +319,7 @@ def _set_up(
 
 
 def _recorded(name: str) -> Callable[..., Awaitable[Any]]:
-    """Return a method that first records its call and raises an injected error."""
+    """Return a method that records each call and raises the injected error, if there is one."""
     method = getattr(FakeRuntime, name)
 
     @functools.wraps(method)

@@ -46,7 +46,7 @@ class FunctionTurn(TaskTurn):
 
 
 class FunctionToolCall:
-    """A tool call of a function."""
+    """A tool call that the agent function reports."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ AgentFunction: TypeAlias = Callable[[FunctionTurn], Awaitable[str | None] | Asyn
 
 
 class FunctionRuntime(TaskRuntime):
-    """A runtime with an agent that is a function.
+    """A runtime that runs a function as its agent.
 
     Args:
         function: Receives a `FunctionTurn`; returns a text, yields texts, or calls `say` itself.
@@ -143,7 +143,7 @@ class FunctionRuntime(TaskRuntime):
         super().__init__(cwd=cwd, directory=directory)
         self.function = function
         if name:
-            self.name = name  # type: ignore[misc]  # of this object, not of the class
+            self.name = name  # type: ignore[misc]  # set on the instance, not on the class
 
     async def run_turn(self, turn: TaskTurn) -> None:
         """Call the function, and emit the text that it returns or yields."""

@@ -53,7 +53,7 @@ class GrpcRuntime(RemoteRuntime):
         address: Address of the server, such as `127.0.0.1:7001` or, with TLS,
             `grpcs://example.org:7001`.
         token: Token that the server requires.
-        ca: PEM file with the trusted authorities; empty means those of the system.
+        ca: PEM file with the trusted certificate authorities; empty means those of the system.
         plaintext: Whether the token may be sent without TLS to another machine.
         timeout_s: Seconds that a call may take.
 
@@ -78,7 +78,7 @@ class GrpcRuntime(RemoteRuntime):
         host = "localhost" if address.startswith("unix:") else self._address.rpartition(":")[0]
         reached = RemoteAddress(host, bool(is_ours) and scheme == "grpcs", ca, plaintext)
         reached.check(token)
-        # A proxy cannot reach this machine for us, and must not see the token.
+        # A proxy cannot reach a loopback address of this machine, and must not see the token.
         self._options = (("grpc.enable_http_proxy", 0),) if is_loopback(host) else ()
         self._credentials: grpc.ChannelCredentials | None = None
         if reached.is_tls:
@@ -94,8 +94,8 @@ class GrpcRuntime(RemoteRuntime):
         if self._is_closed:
             raise closed()
         if self._made is None:
-            # gRPC must not wait between failed connections: a call fails at once, and we choose the
-            # pauses.
+            # While gRPC pauses between attempts to connect, every call fails at once. The pause is
+            # short, so that the attempts of `GrpcEvents` really connect.
             options = (*OPTIONS, ("grpc.max_reconnect_backoff_ms", 1000), *self._options)
             if self._credentials is None:
                 self._made = grpc.aio.insecure_channel(self._address, options)
@@ -112,6 +112,7 @@ class GrpcRuntime(RemoteRuntime):
         except grpc.aio.AioRpcError as failed:
             raise error_in(failed, method) from failed
         except asyncio.CancelledError:
+            # If this task itself was not cancelled, `close` has cancelled the call.
             if self._is_closed and not _is_cancelled():
                 raise closed() from None
             raise
@@ -254,7 +255,7 @@ def encoded(method: str, request: msgspec.Struct) -> bytes:
 
 
 def error_in(failed: grpc.aio.AioRpcError, method: str) -> AriError:
-    """Return the error of a call: the server's own, or one for the status that gRPC made."""
+    """Return the error of a call: the server's own, or one for a status that gRPC itself made."""
     status = _status_in(failed)
     if status is not None:
         return error_of(status)

@@ -1,8 +1,9 @@
 """`GrpcServer`: a runtime over gRPC, as `schemas/ari/runtime/v1/api.proto` defines it.
 
-It runs commands for every accepted caller. Without a token or a hook it listens only on loopback.
-No web page can call it: browsers do not send HTTP/2 without TLS, and never the header `te` that
-gRPC requires. So `Host` and `Origin` are not checked as they are for HTTP.
+The runtime may run commands for every accepted caller. Without a token or a hook, the server
+listens only on loopback. No web page can call it: browsers do not send HTTP/2 without TLS, and they
+never send the header `te` that gRPC requires. So `Host` and `Origin` are not checked, unlike over
+HTTP.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ logger = logging.getLogger(__name__)
 _STATUSES = {status.value[0]: status for status in grpc.StatusCode}
 
 SPARE_CALLS = 100
-"""Number of calls that one connection may have above the limit. They are refused at once."""
+"""Number of calls above the limit that one connection can carry; they are refused at once."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
@@ -59,7 +60,8 @@ class GrpcServer:
     Args:
         runtime: Runtime that does the work; it is not closed with the server.
         access: Who may call; without a token only this machine. Its hosts and origins are not used.
-        own_code: Code that the runtime runs, which must not call; `None` if it runs none.
+        own_code: Detects commands that the runtime itself runs; their calls are refused. `None` if
+            the runtime runs no commands.
     """
 
     def __init__(
@@ -74,8 +76,9 @@ class GrpcServer:
         bounds = self._access.bounds
         guard = Guard(self._access, own_code=own_code)
         interceptor = _AccessInterceptor(guard, bounds, lambda: self._port)
-        # All clients of a process share a connection. A call above the streams of its connection
-        # would wait for ever, so there are more streams than calls, and surplus calls are refused.
+        # All clients of a process share a connection. If its connection has no free stream, a call
+        # may wait for ever. So there are more streams than allowed calls, and further calls are
+        # refused.
         each = bounds.max_connections_per_address + SPARE_CALLS
         self._server = grpc.aio.server(
             interceptors=[interceptor],
@@ -125,7 +128,7 @@ def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
 
 
 class _AccessInterceptor(grpc.aio.ServerInterceptor):
-    """Refuses calls before their messages are read, and counts the accepted ones."""
+    """Refuses callers without access before their message is read, and limits the other calls."""
 
     def __init__(self, guard: Guard, bounds: Bounds, port: Callable[[], int]) -> None:
         self._guard = guard
@@ -160,6 +163,7 @@ class _AccessInterceptor(grpc.aio.ServerInterceptor):
         data: bytes,
         context: Context,
     ) -> bytes | None:
+        # The address of the caller is known here and not yet in `intercept_service`.
         scope |= {"client": client_of(context.peer()), "server": ("", self._port())}
         denial = self._guard.check_peer(scope)
         if denial is not None:
@@ -209,7 +213,7 @@ def _handlers(runtime: RuntimeService) -> list[grpc.GenericRpcHandler]:
 def _handler(runtime: RuntimeService, method: AriMethod) -> Handler:
     """Return the handler of a method.
 
-    It receives bytes, so that an unreadable message gets an error like any other.
+    It receives bytes, so that an unreadable message is answered with a coded error.
     """
 
     async def unary(data: bytes, context: Context) -> bytes | None:
@@ -258,7 +262,7 @@ async def _stream(runtime: RuntimeService, data: bytes, context: Context) -> Non
     request = _request("session_events", ari.SessionEventsRequest, data)
     subscription = await runtime.session_events(request)
     try:
-        # These tell the client that it has subscribed.
+        # The metadata confirms the subscription to the client.
         await context.send_initial_metadata(((CURSOR_KEY, str(subscription.cursor)),))
         async for event in subscription:
             await context.write(encode(event))

@@ -23,7 +23,7 @@ MAX_MESSAGE_BYTES = 32 * 2**20
 MAX_STATUS_BYTES = 48 * 2**10
 """Largest error in the metadata, in bytes; the details of a larger one are left out."""
 MAX_TEXT = 1000
-"""Characters of an error's message in the gRPC status; the metadata has all of it."""
+"""Largest message in the gRPC status, in characters; the metadata has the whole message."""
 
 STATUS_KEY = "ari-status-bin"
 CURSOR_KEY = "ari-cursor"

@@ -1,8 +1,8 @@
 """A runtime over HTTP: `POST /ari/v1/METHOD` with a request as JSON, events as an event stream.
 
-It runs commands for every accepted caller, so the guard checks every request: a token unless the
-caller is on loopback, and our own `Host` and `Origin`. An error is an `ErrorStatus` as JSON, with
-the HTTP status of its code.
+The runtime may run commands for every accepted caller, so `Guard` checks each request: its token
+(without a token in the settings, only this machine may call), its `Host` and its `Origin`. An error
+is an `ErrorStatus` as JSON, with the HTTP status of its code.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class HttpGateway:
     Args:
         runtime: Runtime that does the work; it is not closed with the gateway.
         access: Who may call; without a token only this machine.
-        own_code: Code that the runtime runs, which must not call; `None` if it runs none.
+        own_code: Detects commands that the runtime itself runs; their calls are refused. `None` if
+            the runtime runs no commands.
 
     Raises:
         ValueError: Others can reach the gateway by a name although no token is required.

@@ -57,7 +57,7 @@ class HttpRuntime(RemoteRuntime):
     Args:
         url: Address of the gateway, such as `http://127.0.0.1:7002` or `https://example.org`.
         token: Token that the gateway requires.
-        ca: PEM file with the trusted authorities; empty means those of the system.
+        ca: PEM file with the trusted certificate authorities; empty means those of the system.
         plaintext: Whether the token may be sent without TLS to another machine.
         timeout_s: Seconds that a call may take.
 
@@ -85,7 +85,7 @@ class HttpRuntime(RemoteRuntime):
             headers={"authorization": f"Bearer {token}"} if token else {},
             timeout=timeout_s,
             verify=reached.context() if ca else True,
-            # A proxy cannot reach this machine for us, and must not see the token.
+            # A proxy cannot reach a loopback address of this machine, and must not see the token.
             trust_env=not is_loopback(reached.host),
         )
         self._client = self._make_client()
@@ -194,7 +194,7 @@ class HttpEvents:
                 break
             if message.name == "error":
                 raise error_of(_decoded(message.data, ErrorStatus, "the end of the events"))
-            if message.name == "subscribed":  # a stream that was opened again begins with it
+            if message.name == "subscribed":  # the first message of a stream that was opened again
                 continue
             event = _decoded(message.data, ari.Event, "an event of the runtime")
             self.cursor = event.sequence
@@ -211,7 +211,7 @@ class HttpEvents:
     async def _continue(self) -> None:
         """Open the stream again after the last event.
 
-        The gateway still has the events since then.
+        The gateway keeps the events, so none is lost.
         """
         await self._response.aclose()
         request = ari.SessionEventsRequest(self._session_id, self.cursor)
@@ -257,7 +257,7 @@ def _decoded(data: str | bytes, kind: type[T], what: str) -> T:
     """Return data of the gateway as a value.
 
     Raises:
-        RuntimeInternal: It cannot be read; a page may have answered instead of the gateway.
+        RuntimeInternal: It cannot be read; perhaps another server answered, not the gateway.
     """
     try:
         return msgspec.json.decode(data, type=kind)

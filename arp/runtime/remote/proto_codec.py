@@ -122,8 +122,8 @@ def _scalar(field: ProtoField, value: Any) -> bytes:
 # -- from bytes ----------------------------------------------------------------------------------
 
 MAX_REQUEST_VALUES = 10 * MAX_VALUES
-"""Limit for the values of a request; the request that creates a session may have a long
-conversation."""
+"""Largest number of values in a request. It is high because the request that creates a session may
+contain a long conversation."""
 
 
 class TooManyValues(ProtoError):
@@ -204,8 +204,8 @@ class _ProtoReader:
             return [self._one(field, one) for one in several]
         if field.kind == "map":
             return dict(_read_entry(one) for one in several)
-        # If a message field occurs several times, its parts are merged. Of any other field that is
-        # not repeated, the last value counts.
+        # A field that is not repeated may still occur several times. The parts of a message are
+        # then merged; for any other type the last value wins.
         last = b"".join(several) if field.kind == "message" else several[-1]
         return self._one(field, last)
 
@@ -235,7 +235,7 @@ class _ProtoReader:
 
 @cache
 def _zeros(kind: type[msgspec.Struct]) -> JsonObject:
-    """Return the zero values of required fields, which are not written."""
+    """Return the zero values of required fields; `encode` does not write zero values."""
     return {
         field.name: ZEROS[field.kind]
         for field in fields_of(kind)

@@ -1,10 +1,9 @@
-"""The Protocol Buffers field of each field of a Struct: its number and its type.
+"""The Protocol Buffers fields of Structs: their numbers and types.
 
 `proto_numbers.json` has the numbers, which never change. `tools/gen_proto.py` adds new numbers to
-it
-and writes `schemas/ari/runtime/v1/api.proto` from the same tables. A field is `optional` if it can
-be `None` or has a default other than its type's zero, because such a field must be able to be
-absent.
+it and writes `schemas/ari/runtime/v1/api.proto` from the same tables. A field is `optional` if it
+can be `None` or its default is not the zero of its type: in both cases a reader must be able to
+distinguish an absent field from a zero.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ ZEROS: dict[FieldKind, object] = {
 
 
 class ProtoNumbers(msgspec.Struct, frozen=True):
-    """The committed tables.
+    """The tables of `proto_numbers.json`.
 
     The entry of a removed field stays, so that its number is not used again.
     """
@@ -132,6 +131,6 @@ connection."""
 
 @cache
 def numbers() -> ProtoNumbers:
-    """Return the committed tables."""
+    """Return the tables of `proto_numbers.json`."""
     data = (files("arp.runtime.remote") / NUMBERS_FILE).read_bytes()
     return msgspec.json.decode(data, type=ProtoNumbers)

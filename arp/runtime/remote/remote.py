@@ -22,7 +22,7 @@ class RemoteRuntime(RemoteMethods):
 
     name = "remote"
     runs_commands = True
-    """Whether its agents may run commands on this machine."""
+    """Whether the agents of the runtime may run commands on this machine."""
 
     @abstractmethod
     async def session_events(self, request: ari.SessionEventsRequest) -> EventSubscription:

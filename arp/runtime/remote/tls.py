@@ -1,4 +1,4 @@
-"""TLS between a runtime and its clients: the server's files, the client's checks, and tokens.
+"""TLS between a runtime and its clients: the server's files, and the checks of a client.
 
 A token that is sent without TLS can be read on the way. So clients send tokens without TLS only to
 this machine, unless the caller allows it (`plaintext`).
@@ -19,8 +19,8 @@ class TlsFiles(msgspec.Struct, frozen=True):
     """Certificate and key of a server, as PEM files."""
 
     certificate: str
-    """Certificate of the server, with the intermediate certificates up to an authority that clients
-    know."""
+    """Certificate of the server, with the intermediate certificates up to an authority that
+    clients trust."""
     key: str
     """Key of the certificate, without a passphrase."""
 
@@ -32,8 +32,8 @@ class TlsFiles(msgspec.Struct, frozen=True):
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
-            # An empty passphrase fails at once; without one, a prompt would wait for input at the
-            # terminal.
+            # If the key is encrypted, the empty password fails at once. Without the argument,
+            # OpenSSL would ask for the password at the terminal.
             context.load_cert_chain(self.certificate, self.key, password="")
         except OSError as failed:
             files = f"{self.certificate} and {self.key}"
@@ -46,7 +46,7 @@ class RemoteAddress(msgspec.Struct, frozen=True):
     host: str
     is_tls: bool
     ca: str = ""
-    """PEM file with the trusted authorities; empty means those of the system."""
+    """PEM file with the trusted certificate authorities; empty means those of the system."""
     plaintext: bool = False
     """Whether a token may be sent without TLS to another machine, because a tunnel protects it."""
 
@@ -54,7 +54,8 @@ class RemoteAddress(msgspec.Struct, frozen=True):
         """Raise if a client must not use the address.
 
         Raises:
-            InvalidArgument: It must not; the message says what to do.
+            InvalidArgument: `ca` is set without TLS, or others could read the token; the message
+                says what to do.
         """
         if self.ca and not self.is_tls:
             raise InvalidArgument(f"ca: {self.ca} is for TLS: write https:// or grpcs://")
@@ -77,7 +78,7 @@ class RemoteAddress(msgspec.Struct, frozen=True):
             raise InvalidArgument(f"ca: {self.ca} cannot be used: {failed}") from failed
 
     def authorities(self) -> bytes | None:
-        """Return the trusted authorities; `None` means those of the system.
+        """Return the trusted certificate authorities; `None` means those of the system.
 
         Raises:
             InvalidArgument: The file cannot be used.
