@@ -8,10 +8,10 @@ as they were, `problem` describes the error, and the error is logged once.
 This is the only module below the command line that reads the environment, because the interface
 document defines these names.
 
-`arp serve` reads its own settings with msgspec (`arp.commands.serve.serve_settings`). Neither can
-replace the other unnoticed: here users rely on the conversions of pydantic (`yes` or `off` for a
-bool, `7.0` for an int) and see its messages, and `arp serve` has to start without the extra
-`tools`, which brings pydantic-settings.
+`arp serve` reads its own settings with msgspec (`arp.commands.serve.serve_settings`). The two ways
+cannot be unified: users of these settings rely on the conversions of pydantic (`yes` or `off` for a
+bool, `7.0` for an int) and on its messages, and `arp serve` must start without the extra `tools`,
+which installs pydantic-settings.
 
 Source: internal_api.md 9.
 """
@@ -59,7 +59,7 @@ PACKAGE_VARIABLES: Final = (
     "UV_OFFLINE",
     "UV_SYSTEM_CERTS",
 )
-"""Variables with the package indexes for uv and pip, and with the settings to reach them."""
+"""Variables that name package indexes for uv and pip, and the proxies and certificates for them."""
 DOCKER_VARIABLES: Final = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _HAS_PASSWORD: Final = re.compile(r"://[^/@\s]*@")
 
@@ -100,7 +100,7 @@ class ToolSettings(BaseSettings):
     calls_at_once: Annotated[int, Field(ge=1)] = 8
     """Limit of simultaneous calls of one tool; further calls wait."""
     spent_this_month_usd: Annotated[float, Field(ge=0)] = 0.0
-    """Dollars that others spent in this month and that our transactions do not contain."""
+    """US dollars that other programs have spent this month; `billing_log.json` omits them."""
     approve_builds: bool = True
     """Whether a person approves each build before generated code runs."""
     sandbox: Literal["auto", "require", "off"] = "auto"
@@ -113,7 +113,7 @@ class ToolSettings(BaseSettings):
     project_files: Annotated[int, Field(ge=100)] = 200_000
     """Limit of files, links and directories of a project."""
     git_hosts: list[str] = ["github.com"]
-    """Hosts that `repo_url` may name; JSON text in the environment."""
+    """Hosts that `repo_url` may name; a JSON list in the environment variable."""
     git_directories: list[Path] = []
     """Directories of this machine from which repositories may be cloned."""
     api_private_hosts: list[str] = []
@@ -167,12 +167,12 @@ class LiveSettings:
         return self._current
 
     def check(self) -> None:
-        """Check that `config.json` is valid, before the start of something that needs its limits.
+        """Check that `config.json` is valid; called before anything relies on its limits.
 
-        An invalid file at a later time leaves the settings as they were.
+        Later, an invalid file only leaves the settings unchanged.
 
         Raises:
-            InvalidToolMeta: It is invalid; the message says why.
+            InvalidToolMeta: The file is invalid; the message says why.
         """
         _ = self.current  # reads the file
         if self.problem is not None:
@@ -202,7 +202,7 @@ class LiveSettings:
 def package_environment() -> dict[str, str]:
     """Return the environment variables that say where packages come from.
 
-    Programs of a project can read them, so a URL with a password is left out.
+    Programs of a project can read these variables, so one with a password in its URL is left out.
     """
     found = {name: os.environ[name] for name in PACKAGE_VARIABLES if os.environ.get(name)}
     for name in [name for name, value in found.items() if _HAS_PASSWORD.search(value)]:

@@ -99,6 +99,8 @@ class CodingJob:
             caller = asyncio.current_task()
             if caller is not None and caller.cancelling():
                 raise
+            # `aclose` has cancelled the call, not its caller. The agent gets an error, because a
+            # `CancelledError` would end the caller's task without an answer.
             raise ToolRefused(TASK_OVER) from None
 
     async def _run_call(self, name: str, args: JsonObject) -> JsonObject:

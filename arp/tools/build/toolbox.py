@@ -4,7 +4,7 @@ Theory of operation. Each tool is a row of `TEN_TOOLS`: its parameters, as in th
 method that carries it out. Before generated code runs, a person is asked (`toolbox_approval`). The
 question shows the command and the digests of the project's files; after a yes the files are
 compared again before anything runs. The person may also allow everything that the task runs in that
-project, and then no further question is asked for it. A task that changes a file of an active tool
+project; then the task asks no further question there. A task that changes a file of an active tool
 switches the tool off until it is registered again, because its next call would run unapproved code.
 A task can use only its own resources: projects and containers that it has created or received, and
 the tool id that belongs to it.
@@ -50,7 +50,7 @@ from arp.tools.service import ToolService
 from arp.tools.tasks.task_specs import RepairTool, TaskSpec, check_package
 
 ENTRIES: Final = ("main.py", "app.py", "server.py")
-"""Files that start a local tool, the first that is there: `python main.py`.
+"""Files that can start a local tool, as in `python main.py`; the first that exists is used.
 
 The interface document gives `register_tool` no parameter for a command.
 """
@@ -188,9 +188,9 @@ class Toolbox:
         self.registered: ToolMeta | None = None
         """Tool that the task has registered, while it is active and answers."""
         self.own_ids: list[str] = []
-        """Ids of all tools that the task has registered, newest last, even if they are off now."""
+        """Ids of all tools that the task has registered, newest last; some may be switched off."""
         self.note: Callable[[], None] = lambda: None
-        """Callback that records the task's resources, before a new one counts as finished."""
+        """Callback that records the task's resources, called before a new project is finished."""
         if isinstance(spec, RepairTool):
             self._adopt_resources(spec)
 
@@ -413,7 +413,8 @@ class Toolbox:
         """Return the tool to register.
 
         Raises:
-            ToolAgentError: It belongs to another task, or has nothing that could be started.
+            ToolAgentError: The id, project or container belongs to another task, or the project
+                has none of `ENTRIES`.
         """
         self._check_own_id(args.tool_id)
         kind = runtime_type_of(args.runtime_type)
@@ -508,7 +509,7 @@ class Toolbox:
         """Return the limits of a tool: from the arguments, the request or the repaired tool.
 
         Raises:
-            InvalidToolCall: The arguments have limits for a container, which has its own.
+            InvalidToolCall: The arguments have limits, but the tool is a container with its own.
         """
         if isinstance(self._spec, RepairTool):
             limits = self._service.registry.get(self._spec.tool_id).runtime.resource_limits

@@ -1,10 +1,10 @@
 """`ToolboxServer`: offers the ten tools to coding agents by MCP.
 
 Theory of operation. An agent runs in its own process, so it uses the tools by MCP over HTTP, on a
-local port that serves nothing else. Each task has a URL with a random key, and also a token; both
-are valid until the task ends. An agent in this process may use the MCP server directly
-(`server_of`). An exception of a call is returned to the agent as the error of the tool, so that it
-can try something else.
+local port that serves nothing else. Each task has a URL with a random key, and a token; both are
+valid until the task ends. An agent in this process may use the MCP server directly (`server_of`).
+The error of a call is returned to the agent as the error of the tool, so that the agent can try
+something else.
 """
 
 from __future__ import annotations

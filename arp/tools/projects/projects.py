@@ -120,14 +120,14 @@ class LocalProjects:
             name: Letters, digits, `_`, `-` and `.`.
             python_version: Version such as `3.12`; empty means our own.
             note: Called with the directory before the project counts as finished. It records the
-                owner, so that a kill leaves no project without an owner.
+                owner, so that no project is without an owner if this process is killed.
 
         Raises:
             InvalidToolMeta: The name or the version is invalid.
             ToolConflict: The project exists already.
             RuntimeMissing: This Python is not installed.
 
-        Cancel: Safe: the project is not created, or removed.
+        Cancel: Safe: a project that was begun is removed.
         """
         check_tool_id(name)
         python = await asyncio.to_thread(_interpreter, python_version)
@@ -153,7 +153,8 @@ class LocalProjects:
         Args:
             project_dir: Directory from `create`.
             command: Command, split into words by the rules of a shell; no shell runs it.
-            timeout_s: Time limit in seconds, at most an hour; the exit code is then 124.
+            timeout_s: Time limit in seconds, at most an hour. A command that exceeds it is ended,
+                with exit code 124.
 
         Raises:
             UnknownTool: There is no such project.
@@ -188,7 +189,7 @@ class LocalProjects:
         Args:
             project_dir: Directory from `create`.
             package: Name with optional extras and versions. The caller validates untrusted input;
-                here it is only checked again that it is not an option.
+                this method only refuses options, addresses and paths.
             dev: Whether it is for development only.
 
         Raises:
@@ -266,7 +267,7 @@ class LocalProjects:
             ) from error
 
     def look(self, project: Project) -> ProjectLook:
-        """Take a snapshot of a project; blocks.
+        """Return a snapshot of a project; blocks the thread while it reads the files.
 
         Raises:
             ToolRefused: An entry cannot be approved; the message names it and says why.
@@ -425,7 +426,7 @@ class LocalProjects:
         """Remove a project that could not be finished, if it was begun."""
         found = self._table.find(name)
         if found is None or found.mark != mark:
-            return  # the name was refused, so the project with this name is another one
+            return  # `_begin` refused the name, because it belongs to another project
         if not self._delete(name):
             logger.warning("%s cannot be removed; the next start tries again", self.root / name)
 

@@ -19,8 +19,8 @@ Its running state (`scheduling.state`):
        ▲                │   ▲ ──fail──► DEGRADED        stop: every state → STOPPED
        └──────stop──────┘   └──start──── SLEEPING, DEGRADED
 
-Only an active tool can be called. A call starts a stopped or sleeping tool. If a tool has ended by
-itself, the call starts it again and its state remains RUNNING.
+Only an active tool can be called. A call starts a tool that is stopped, sleeping or degraded. A
+tool that has ended by itself may still be RUNNING in this table; the call then starts it again.
 """
 
 from __future__ import annotations

@@ -43,10 +43,9 @@ class HttpCall(msgspec.Struct, frozen=True):
     params: JsonObject
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     name: str = ""
-    """Name of the tool in messages: its id."""
+    """Name of the tool in error messages, such as `tool weather`."""
     may_stream: bool = True
-    """Whether a stream may be requested; a stream that arrives without a request is read all the
-    same."""
+    """Whether a stream may be requested. A stream is read even if it was not requested."""
 
 
 async def call_http(
@@ -61,8 +60,8 @@ async def call_http(
 
     Raises:
         InvalidToolCall: A parameter cannot be part of the path.
-        ToolCallFailed: The tool cannot be reached, answered with an error or with too much, or its
-            answer is declared as JSON but is not valid JSON.
+        ToolCallFailed: The tool cannot be reached, answered with an error status or more than
+            `MAX_ANSWER` bytes, or declared its answer as JSON although it is not valid JSON.
         ToolTimeout: The tool did not answer in time.
 
     Cancel: Safe.
@@ -202,7 +201,7 @@ async def _read_events(answer: httpx.Response, name: str, on_chunk: OnChunk | No
 
 async def _events_in(answer: httpx.Response, name: str) -> AsyncIterator[JsonObject]:
     """Yield the events of a tool's stream; ignore all others."""
-    # The limit of the reader is never reached: `_bounded` has the same.
+    # The reader never reaches its limit, because `_bounded` raises at the same size.
     async for one in EventReader(_bounded(answer, name), MAX_ANSWER):
         if (event := event_of(one.data)) is not None:
             yield event

@@ -13,8 +13,8 @@ from arp.tools.run.runtime import HealthAlert
 ALERT_AGAIN_S: Final = 300.0
 """Wait after the first alert before an unhealthy tool raises another one, in seconds."""
 MAX_ALERT_WAIT_S: Final = 86_400.0
-"""The longest wait between two alerts: a day. Waits double: each alert may start a repair, which
-costs money."""
+"""Longest wait between two alerts: a day, in seconds. Each wait is twice as long as the one before,
+because each alert may start a repair, which costs money."""
 
 
 class LiveTool:
@@ -84,7 +84,7 @@ class LiveTool:
 
     @asynccontextmanager
     async def without_calls(self) -> AsyncIterator[None]:
-        """Hold the lock within the block, after all calls have ended; new calls wait for its end.
+        """Wait until all calls have ended, and hold the lock within the block; new calls wait.
 
         Cancel: Safe.
         """
