@@ -56,7 +56,7 @@ STATE_FILE: Final = "billing_state.json"
 PLACES: Final = 6
 """Decimal places of an amount, because prices of single tokens need that many."""
 MAX_TEXT: Final = 500
-"""Limit of the characters of a provider or a description."""
+"""Maximum length of a provider or a description, in characters."""
 
 REBUILD: Final = (
     "put a good copy in its place, or say what was spent: arp tools budget --rebuild USD "

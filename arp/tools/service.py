@@ -292,7 +292,8 @@ class ToolService:
         async with self._command(tool_id) as tool:
             if tool.status is ToolStatus.ACTIVE:
                 self.set_life(tool_id, "disable")
-            with suppress(RuntimeMissing):  # for example a container engine that does not answer
+            # A container engine that does not answer must not prevent the removal.
+            with suppress(RuntimeMissing):
                 await self.scheduler.stop_when_idle(tool_id)
             removal = await self.belongings.remove_of_tool(tool)
             self.registry.remove(tool_id)

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 CONFIG_FILE: Final = "config.json"
 MAX_CONFIG_BYTES: Final = 2**20
-"""Limit of the file's size, far above any file written by hand."""
+"""Maximum size of `config.json` in bytes, far above any file written by hand."""
 
 
 PACKAGE_VARIABLES: Final = (
@@ -85,7 +85,7 @@ class ToolSettings(BaseSettings):
     cold_tool_idle_timeout_s: Annotated[int, Field(ge=0)] = 300
     """Idle time after which a cold tool sleeps, in seconds, if its own `idle_timeout_s` is 0."""
     hot_tool_max_containers: Annotated[int, Field(ge=1)] = 5
-    """Limit of hot tools that run at the same time, in containers or as processes."""
+    """Maximum number of hot tools that run at the same time, in containers or as processes."""
     eviction_policy: Literal["lru"] = "lru"
     monthly_limit_usd: Annotated[float, Field(ge=0)] = 100.0
     single_tx_limit_usd: Annotated[float, Field(ge=0)] = 20.0
@@ -98,7 +98,7 @@ class ToolSettings(BaseSettings):
     call_timeout_s: Annotated[float, Field(gt=0)] = 120.0
     """Time limit of a call of a tool, in seconds."""
     calls_at_once: Annotated[int, Field(ge=1)] = 8
-    """Limit of simultaneous calls of one tool; further calls wait."""
+    """Maximum number of simultaneous calls of one tool; further calls wait."""
     spent_this_month_usd: Annotated[float, Field(ge=0)] = 0.0
     """US dollars that other programs have spent this month; `billing_log.json` omits them."""
     approve_builds: bool = True
@@ -111,7 +111,7 @@ class ToolSettings(BaseSettings):
     """Disk limit of a project in MiB, including `.venv` and caches; a command that exceeds it is
     ended."""
     project_files: Annotated[int, Field(ge=100)] = 200_000
-    """Limit of files, links and directories of a project."""
+    """Maximum number of files, links and directories in a project."""
     git_hosts: list[str] = ["github.com"]
     """Hosts that `repo_url` may name; a JSON list in the environment variable."""
     git_directories: list[Path] = []
@@ -125,9 +125,9 @@ class ToolSettings(BaseSettings):
     """Cost limit of the coding agent per task in US dollars, reserved before the task begins. With
     0 only an agent without costs may work."""
     coding_tasks_at_once: Annotated[int, Field(ge=1)] = 2
-    """Limit of tasks that the coding agent carries out at the same time."""
+    """Maximum number of tasks that the coding agent carries out at the same time."""
     callback_attempts: Annotated[int, Field(ge=1, le=20)] = 5
-    """Limit of attempts to deliver a callback."""
+    """Maximum number of attempts to deliver a callback."""
     callback_secret: Annotated[str, Field(repr=False)] = ""
     """Key that signs callbacks; never logged."""
 

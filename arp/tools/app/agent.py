@@ -60,7 +60,7 @@ AGENT: Final = "tool-agent"
 LEAST_USD: Final = 0.000001
 """Cost limit for a runtime that may spend nothing, because a limit of 0 would mean no limit."""
 MAX_TITLE: Final = 200
-"""Limit of the characters of a request that a task's session shows."""
+"""Maximum length in characters of a request that the session of a task shows."""
 
 
 class ToolAgent(ToolCatalog):

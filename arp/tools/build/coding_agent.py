@@ -55,9 +55,9 @@ from arp.tools.tasks.task_words import words_for
 logger = logging.getLogger(__name__)
 
 MAX_ALERTS: Final = 1_000
-"""Limit of the tools with a remembered last alert."""
+"""Maximum number of tools for which the last alert is kept."""
 MAX_TITLE: Final = 200
-"""Limit of the characters of a task's description in the billing log."""
+"""Maximum length of a task's description in the billing log, in characters."""
 RESTARTED: Final = "it was started again, and answers"
 """Result of a repair that needed only a restart."""
 

@@ -18,7 +18,7 @@ from arp.tools.tasks.task_specs import BuildTool, GithubDeploy, TaskSpec
 ENOUGH: Final = 0.6
 """Share of a request's words that a tool must match."""
 MAX_NAME_WORDS: Final = 4
-"""Limit of the words in a name that is made from a request."""
+"""Maximum number of words in a name that is made from a request."""
 
 _NO_MEANING: Final = frozenset(
     re.findall(

@@ -49,7 +49,7 @@ from arp.tools.tasks.task_specs import (
 logger = logging.getLogger(__name__)
 
 MAX_REPAIRS: Final = 3
-"""Limit of failed repairs of one tool in a row."""
+"""Maximum number of failed repairs of one tool in a row."""
 DEGRADED: Final = "it was requested, and it does not answer"
 """Error text of a repair that is caused by a request for the tool."""
 ALREADY_THERE: Final = "there is such a tool already"

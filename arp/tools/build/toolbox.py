@@ -56,7 +56,7 @@ The interface document gives `register_tool` no parameter for a command.
 """
 MAX_COMMAND: Final = 20_000
 MAX_CONTENT: Final = 2 << 20
-"""Limit of the characters of a file that is written."""
+"""Maximum length of a file that is written, in characters."""
 
 Command: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_COMMAND)]
 RunSeconds: TypeAlias = Annotated[float, Meta(gt=0, le=3_600)]

@@ -36,9 +36,9 @@ from arp.tools.errors import ToolAgentError
 SERVER_NAME: Final = "tool_agent"
 """Name of the MCP server for agents."""
 MAX_BODY: Final = 4 << 20
-"""Limit of the bytes of one call, which may contain a file to write."""
+"""Maximum size in bytes of one call, which may contain a file to write."""
 MAX_BODY_VALUES: Final = MAX_VALUES
-"""Limit of the values of one call."""
+"""Maximum number of JSON values in one call."""
 
 
 class ToolboxAddress(NamedTuple):

@@ -20,7 +20,7 @@ from arp.turn.tool import ToolCall, ToolFailed
 from arp.turn.turn import Turn
 
 MAX_CODE = 20_000
-"""Limit of the characters that are shown of a written file."""
+"""Maximum number of characters of a written file that are shown."""
 LANGUAGES = {
     ".py": "python", ".toml": "toml", ".json": "json", ".js": "javascript", ".ts": "typescript",
     ".sh": "bash", ".html": "html", ".css": "css", ".md": "markdown", ".yaml": "yaml",

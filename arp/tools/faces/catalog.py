@@ -24,11 +24,11 @@ from arp.tools.service import ToolService
 from arp.turn.tool import ToolCall, ToolCaller, ToolFailed, ToolOutput, ToolSpec
 
 MAX_ROWS: Final = 1_000
-"""Limit of the rows of a result that is shown as a table."""
+"""Maximum number of rows of a result that is shown as a table."""
 MAX_CELL: Final = 500
-"""Limit of the characters of a value that is shown; the tool's result has the whole value."""
+"""Maximum length of a value that is shown, in characters; the tool's result has the whole value."""
 MAX_TEXT: Final = 20_000
-"""Limit of the characters of a result for a model."""
+"""Maximum length of a result for a model, in characters."""
 RULE: Final = "active-tool"
 """Rule that allows a call without a question, because the tool's registration was approved."""
 

@@ -28,10 +28,10 @@ from arp.tools.service import ToolService
 
 MCP_PATH: Final = "/mcp"
 MAX_BODY: Final = 4 << 20
-"""Limit of the bytes of a request."""
+"""Maximum size of a request in bytes."""
 MAX_BODY_VALUES: Final = 2 * MAX_VALUES
-"""Limit of the values of a request, counted before it is parsed. The arguments of a tool may have
-at most `MAX_VALUES`."""
+"""Maximum number of JSON values in a request, counted before it is parsed. The arguments of a tool
+may have at most `MAX_VALUES`."""
 
 
 def mcp_server(service: ToolService, name: str = "tool-agent") -> Server[Any]:

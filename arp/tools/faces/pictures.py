@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from arp.protocol.json_value import Json
 
 MAX_PICTURES: Final = 8
-"""Limit of the pictures of one result that are shown; further ones appear as a short text only."""
+"""Maximum number of pictures that one result shows; further ones appear only as a short text."""
 MAX_BASE64: Final = 24 << 20
-"""Limit of the characters of one picture."""
+"""Maximum length of one picture as text, in characters."""
 _PICTURE: Final = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/]+={0,2})")
 
 

@@ -43,11 +43,11 @@ from arp.tools.tasks.task_specs import TaskSpec
 logger = logging.getLogger(__name__)
 
 MAX_BODY: Final = 4 << 20
-"""Limit of the bytes of a request; larger inputs are passed to a tool as files."""
+"""Maximum size of a request in bytes; larger inputs are passed to a tool as files."""
 KEEP_ALIVE_S: Final = 15.0
 """Pause in an event stream, in seconds, before a comment is sent to keep the connection open."""
 MAX_PIECES: Final = 1_000
-"""Limit of the pieces of a result that are not read yet; the tool then waits for the reader."""
+"""Maximum number of unread pieces of a result; then the tool waits for the reader."""
 
 
 class InvokeRequest(Struct, frozen=True, forbid_unknown_fields=True):

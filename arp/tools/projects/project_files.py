@@ -21,9 +21,9 @@ from typing import Final
 from arp.tools.errors import InvalidToolMeta, ToolRefused, UnknownTool
 
 MAX_WRITE: Final = 4 * 2**20
-"""Limit of the bytes that one call writes."""
+"""Maximum size in bytes of a file that is written."""
 MAX_READ: Final = 2**20
-"""Limit of the bytes that are read; a longer file is refused, not truncated."""
+"""Maximum size in bytes of a file that is read; a larger file is refused, not truncated."""
 MAX_PARTS: Final = 32
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -32,11 +32,11 @@ from arp.protocol.json_value import JsonObject
 from arp.tools.errors import ToolRefused
 
 MAX_DEPTH: Final = 100
-"""Limit of the depth of directories, because each one is open while its content is read."""
+"""Maximum depth of directories; each one uses a descriptor while its content is read."""
 LOOK_S: Final = 120.0
 """Time limit of one snapshot, in seconds."""
 MAX_SHOWN: Final = 60
-"""Limit of the files that a question lists one by one. The digest of the project covers all."""
+"""Maximum number of files that a question lists; the digest of the project covers all files."""
 READ_BYTES: Final = 1 << 20
 MADE_BY_PROGRAMS: Final = frozenset((".git", ".home", ".venv", "__pycache__", "node_modules"))
 """Directories with many generated files; a question shows one digest for each."""

@@ -56,9 +56,9 @@ logger = logging.getLogger(__name__)
 
 LOG_FILE: Final = "last_run.log"
 MAX_LOG: Final = 2**20
-"""Limit of the bytes of each output in the log."""
+"""Maximum size in bytes of each output in the log."""
 MAX_COMMAND: Final = 8_192
-"""Limit of the characters of a command."""
+"""Maximum length of a command in characters."""
 MAX_TIMEOUT_S: Final = 3_600.0
 DEFAULT_TIMEOUT_S: Final = 120.0
 CREATE_S: Final = 120.0

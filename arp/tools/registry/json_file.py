@@ -39,7 +39,7 @@ Document = TypeVar("Document", bound=msgspec.Struct)
 Result = TypeVar("Result")
 
 MAX_BYTES: Final = 64 * 2**20
-"""Limit of the bytes of a document; a registry of ten thousand tools has a third of this."""
+"""Maximum size of a document in bytes; a registry of ten thousand tools has a third of this."""
 
 
 class _UnreadableDocument(Exception):
@@ -183,7 +183,7 @@ class JsonFile(Generic[Document]):
                     os.fsync(file.fileno())
             os.replace(name, self.path)
             # The new file may get the inode of the cached one, which an earlier change has freed.
-            # With the same size, within one tick of the clock, its identity is then the same.
+            # If also the size and the clock tick are the same, `_key` cannot distinguish the files.
             self._cached = None
         except BaseException:
             with suppress(OSError):

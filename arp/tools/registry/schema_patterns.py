@@ -11,7 +11,7 @@ from arp.protocol.json_value import Json
 from arp.tools.errors import InvalidToolMeta
 
 MAX_PATTERN_TEXT: Final = 4_096
-"""Limit of the characters of a text that is matched against a `pattern`."""
+"""Maximum length in characters of a text that is matched against a `pattern`."""
 _SEVERAL: Final = 8
 """Maximum of a repeat that does not count as long; only long repeats can make a match slow."""
 _REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")

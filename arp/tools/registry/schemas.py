@@ -23,9 +23,9 @@ from arp.tools.registry.models import ToolMeta
 from arp.tools.registry.schema_patterns import check_patterns, try_pattern
 
 MAX_SCHEMA_BYTES: Final = 256 * 2**10
-"""Limit of the bytes of a schema; a form of a thousand fields is shorter."""
+"""Maximum size of a schema in bytes; the schema of a form with a thousand fields is smaller."""
 MAX_MESSAGE: Final = 300
-"""Limit of the characters of the validator's message about a value."""
+"""Maximum length of the validator's message about a value, in characters."""
 
 
 def check_schemas(tool: ToolMeta) -> None:

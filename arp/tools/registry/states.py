@@ -41,7 +41,7 @@ _RUNNING, _SLEEPING = ToolState.RUNNING, ToolState.SLEEPING
 _STOPPED, _DEGRADED = ToolState.STOPPED, ToolState.DEGRADED
 
 LIFE: Final[dict[ToolStatus, dict[LifeEvent, ToolStatus]]] = {
-    _STAGING: {"build": _BUILDING, "activate": _ACTIVE},  # api tools and imports need no build
+    _STAGING: {"build": _BUILDING, "activate": _ACTIVE},  # activate: a repair found it working
     _BUILDING: {"activate": _ACTIVE, "fail": _STAGING},
     _ACTIVE: {"disable": _INACTIVE, "build": _BUILDING, "change": _STAGING},
     _INACTIVE: {"enable": _ACTIVE},

@@ -49,9 +49,9 @@ STEP_S: Final = 15.0
 START_S: Final = 30.0
 MAX_STEPS: Final = 100
 MAX_EXTRACTED: Final = 200
-"""Limit of the elements that one `extract` returns."""
+"""Maximum number of elements that one `extract` returns."""
 MAX_TEXT: Final = 20_000
-"""Limit of the characters of one extracted element."""
+"""Maximum length of one extracted element, in characters."""
 MAX_PICTURE: Final = 8 * 2**20
 MAX_PICTURE_HEIGHT: Final = 16_000
 VIEWPORT: Final = {"width": 1280, "height": 800}

@@ -22,7 +22,7 @@ from arp.tools.registry.models import ContainerInfo, ContainerStatus, utc
 
 CONTAINERS_FILE: Final = "containers.json"
 KEPT_DESTROYED: Final = 200
-"""Limit of destroyed containers in the table, about a day of builds; more would slow each
+"""Maximum number of destroyed containers in the table, about a day of builds; more would slow each
 change."""
 
 

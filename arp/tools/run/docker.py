@@ -518,7 +518,8 @@ def _streamed(client: Any, exec_id: str) -> Generator[tuple[bool, bytes], None, 
             kind, size = FRAME_HEAD.unpack(head)
             yield kind == STDERR, stream.read(size)
     finally:
-        for one in (response, connection, inner):  # the response flushes the layers below it
+        # The response first: closing it flushes the layers below.
+        for one in (response, connection, inner):
             if one is not None:
                 with suppress(OSError, ValueError):
                     one.close()

@@ -27,9 +27,9 @@ from arp.tools.errors import InvalidToolCall, ToolCallFailed, ToolTimeout
 from arp.tools.run.runtime import OnChunk
 
 MAX_ANSWER: Final = 16 * 2**20
-"""Limit of the bytes of an answer, after decompression."""
+"""Maximum size of an answer in bytes, after decompression."""
 MAX_REASON: Final = 300
-"""Limit of the characters that are quoted from a failing tool's answer."""
+"""Maximum number of characters that an error quotes from a failing tool's answer."""
 METHODS: Final = frozenset(("GET", "HEAD", "DELETE", "POST", "PUT", "PATCH"))
 _IN_QUERY: Final = frozenset(("GET", "HEAD", "DELETE"))
 _PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")

@@ -22,7 +22,7 @@ class LiveTool:
 
     Args:
         now: Time of the monotonic clock.
-        calls_at_once: Limit of simultaneous calls.
+        calls_at_once: Maximum number of simultaneous calls.
     """
 
     __slots__ = (
@@ -43,7 +43,7 @@ class LiveTool:
     def __init__(self, now: float, calls_at_once: int) -> None:
         self.lock = asyncio.Lock()
         self.slots = asyncio.Semaphore(calls_at_once)
-        """Limit of simultaneous calls. Small servers reject a burst."""
+        """Limits simultaneous calls, because small servers reject a burst."""
         self.calls = 0
         self._idle = asyncio.Event()
         """Event that is set while no call uses the tool."""

@@ -101,8 +101,8 @@ class LocalRuntime:
             except BaseException as error:
                 self._ports.release(port)
                 failed.append(port)
-                # Another program may have bound the port since the check; only then is another port
-                # tried.
+                # Another program may have bound the port since the check. Any other error would
+                # recur on another port.
                 taken = isinstance(error, ToolCallFailed) and "in use" in error.message
                 if not taken or len(failed) >= PORT_TRIES:
                     raise
@@ -249,7 +249,7 @@ class LocalRuntime:
                 start,
                 self._settings.current.call_timeout_s,
                 stdin=msgspec.json.encode(params) + b"\n",
-                kept_output=2 * MAX_ANSWER,  # half of it is the end, which holds the result
+                kept_output=2 * MAX_ANSWER,  # one half keeps the end of the output: the result
                 on_line=line,
             )
             chunks.put_nowait(None)

@@ -137,7 +137,7 @@ class RuntimeTable:
         return runtime
 
     async def reports(self) -> list[RuntimeReport]:
-        """Return the availability of each runtime: those for types first, then those for schemes."""
+        """Return the availability of the runtimes: first by type, then by scheme."""
         reports = []
         named = [(str(kind), self._by_type[kind]) for kind in RuntimeType if kind in self._by_type]
         for name, runtime in [*named, *self._by_scheme.items()]:

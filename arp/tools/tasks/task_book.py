@@ -26,9 +26,9 @@ from arp.tools.registry.json_table import JsonTable, TableDocument
 
 TASKS_FILE: Final = "tasks.json"
 MAX_FINISHED: Final = 1_000
-"""Limit of finished tasks; the oldest are dropped first."""
+"""Maximum number of finished tasks; the oldest are dropped first."""
 MAX_OPEN: Final = 1_000
-"""Limit of open tasks."""
+"""Maximum number of open tasks."""
 
 MAX_ATTEMPTS: Final = 3
 """Number of attempts after which a task fails if the service stopped during each of them."""

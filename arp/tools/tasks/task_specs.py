@@ -24,9 +24,9 @@ from arp.tools.registry.models import check_tool_id, runtime_type_of
 from arp.tools.registry.schemas import check_schema
 
 MAX_SPEC_BYTES: Final = 256 << 10
-"""Limit of the bytes of a spec as JSON."""
+"""Maximum size of a spec as JSON, in bytes."""
 MAX_DESCRIPTION: Final = 20_000
-"""Limit of the characters of a description or an error in a spec."""
+"""Maximum length of a description or an error in a spec, in characters."""
 
 PACKAGE: Final = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"  # PEP 508: the name
