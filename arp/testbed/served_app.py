@@ -1,4 +1,4 @@
-"""An app that is served to tests in this process, with its ledger, users and renderers.
+"""`ServedApp`: an app that is served to tests in this process, with ledger, users and renderers.
 
 Theory of operation. The app runs in the same ASGI application as on a server, with a ledger in a
 temporary folder. Renderers connect to it like clients, with headers and cookies; only a `user` that

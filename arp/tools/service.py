@@ -258,7 +258,7 @@ class ToolService:
 
         Raises:
             UnknownTool: No tool has this id.
-            ToolConflict: It is not active.
+            ToolConflict: The tool is neither active nor disabled.
 
         Cancel: Safe: the tool may be disabled already. Then the scheduler stops it once it is idle.
         """
@@ -272,7 +272,8 @@ class ToolService:
 
         Raises:
             UnknownTool: No tool has this id.
-            ToolConflict: It is inactive for another reason; a task must register it.
+            ToolConflict: The tool is in the status `staging` or `building`; a task must register
+                it.
         """
         async with self._command(tool_id) as tool:
             return tool if tool.status is ToolStatus.ACTIVE else self.set_life(tool_id, "enable")

@@ -160,7 +160,7 @@ class McpImports:
         """Call a tool of a server; pictures become data URLs in the result.
 
         Raises:
-            ToolAgentError: It failed.
+            ToolAgentError: The call failed.
 
         Cancel: Safe.
         """

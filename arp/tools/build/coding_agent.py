@@ -7,7 +7,7 @@ in the turn of the chat that requested it (`expect`, then `work`), in a turn of 
 1. A repair begins with a restart of the tool; if that is enough, no coder is called.
 2. The cost limit of the coder is reserved.
 3. A repository is cloned into a project.
-4. The coder receives the prompt and the ten tools of a `Toolbox`. It calls them by MCP, or in this
+4. The coder receives the prompt and the ten tools of a `Toolbox`. It calls them over MCP or in this
 process.
 5. The task is done only if a tool is registered and answers, whatever the coder reports.
 6. Projects and containers of a task that failed or was cancelled are removed.
@@ -273,10 +273,10 @@ class CodingAgent:
     async def _execute(
         self, task: TaskRecord, spec: TaskSpec, place: Workplace
     ) -> tuple[ToolMeta, str]:
-        """Build or repair a tool, with log lines; return the tool and a sentence about it.
+        """Build or repair a tool and write the log; return the tool and the result as a sentence.
 
         Raises:
-            ToolAgentError: It failed; the message says why.
+            ToolAgentError: The task failed; the message says why.
         """
         log, began, error = CodingLog(), time.monotonic(), ""
         money = TaskMoney(self._service.budget, _title(task))

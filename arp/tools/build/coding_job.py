@@ -82,7 +82,7 @@ class CodingJob:
         """Call one of the ten tools; return its result.
 
         Raises:
-            ToolAgentError: It failed; the message says why.
+            ToolAgentError: The call failed or was refused; the message says why.
 
         Cancel: Safe.
         """

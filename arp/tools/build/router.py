@@ -277,7 +277,7 @@ class Router:
     async def on_outcome(self, outcome: Outcome) -> None:
         """End the task of an outcome; an outcome that cannot be used is logged. Never raises.
 
-        After `aclose` it has no effect: the task is as it was, and the next start continues it.
+        After `aclose`, an outcome has no effect: the next start continues the task.
         """
         if not self._is_open:
             return
@@ -293,7 +293,7 @@ class Router:
             logger.exception("an outcome could not be recorded")
 
     def _receive_or_fail(self, outcome: Outcome) -> None:
-        """End the task of an outcome; it fails if its tool was removed or disabled meanwhile.
+        """End the task of an outcome; the task fails if its tool was removed or disabled meanwhile.
 
         Raises:
             ToolAgentError: As for `receive`.

@@ -215,7 +215,7 @@ class Toolbox:
             ToolAgentError: There is no such tool, the parameters are invalid (the message names the
                 path), a person or a rule refuses it, or it failed.
 
-        Cancel: Safe; all that it has started is ended.
+        Cancel: Safe; everything that the call has started is ended.
         """
         self._check_repaired()
         row = TEN_TOOLS.get(name)

@@ -1,6 +1,6 @@
-"""`ToolboxServer`: offers the ten tools to coding agents by MCP.
+"""`ToolboxServer`: offers the ten tools to coding agents over MCP.
 
-Theory of operation. An agent runs in its own process, so it uses the tools by MCP over HTTP, on a
+Theory of operation. An agent runs in its own process, so it uses the tools by MCP over HTTP, at a
 local port that serves nothing else. Each task has a URL with a random key, and a token; both are
 valid until the task ends. An agent in this process may use the MCP server directly (`server_of`).
 The error of a call is returned to the agent as the error of the tool, so that the agent can try

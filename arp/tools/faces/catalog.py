@@ -90,7 +90,7 @@ class ToolCatalog:
         """Carry out a call by a model, which receives `text_of_result` and the pictures.
 
         Raises:
-            ToolFailed: It failed.
+            ToolFailed: The call failed, or needs a person's approval.
         """
         if self._asks:
             raise ToolFailed(f"{name}: a person has to allow each call, and a model cannot ask")

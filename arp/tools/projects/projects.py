@@ -1,6 +1,6 @@
 """`LocalProjects`: the uv or venv projects of local tools, and commands that run in them.
 
-Theory of operation. A project is a directory below `projects` of the data directory, with a
+Theory of operation. A project is a directory in `projects` of the data directory, with a
 `pyproject.toml` and a `.venv`, and a row in `projects.json` (`project_table`). The row holds its
 user and its Python, because the project's own files can be changed by its programs. If we run as
 root, each project has its own user, so that the limits of one do not count for another. A project
@@ -178,7 +178,7 @@ class LocalProjects:
         shown = ProgramResult(result.exit_code, kept[0].text(), kept[1].text())
         try:
             self.files(project).write(LOG_FILE, run_log(command, shown))
-        except ToolAgentError as error:  # the command has replaced the log by something else
+        except ToolAgentError as error:  # the command may have put a directory or a link there
             logger.warning("project %s: %s cannot be written: %s", project.name, LOG_FILE, error)
 
     async def add_dependency(

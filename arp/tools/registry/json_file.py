@@ -83,13 +83,13 @@ class JsonFile(Generic[Document]):
     def change(
         self, make: Callable[[Document], tuple[Document, Result]], durable: bool = True
     ) -> Result:
-        """Replace the document by the result of `make`, under the lock of the file.
+        """Replace the document with the result of `make`, under the lock of the file.
 
         Args:
             make: Receives the document and returns the new one and a result. If it raises, the
                 exception is passed on and nothing has changed. It must be fast and must not change
                 this file.
-            durable: Whether the change must survive a loss of power, which takes milliseconds.
+            durable: Whether the change must survive a loss of power; flushing takes milliseconds.
 
         Returns:
             The result of `make`.

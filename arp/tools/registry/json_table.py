@@ -69,7 +69,7 @@ class JsonTable(Generic[Row]):
     def change(
         self, make: Callable[[list[Row]], tuple[list[Row], Result]], durable: bool = True
     ) -> Result:
-        """Replace the rows by the result of `make`, under the lock of the file.
+        """Replace the rows with the result of `make`, under the lock of the file.
 
         Args:
             make: Receives the rows, which it must not modify, and returns the new rows and a
@@ -112,7 +112,7 @@ class JsonTable(Generic[Row]):
         return self.change(make)
 
     def update(self, key: str, change: Callable[[Row], Row], durable: bool = True) -> Row | None:
-        """Replace the first row with a key by the result of `change`, and return that.
+        """Apply `change` to the first row with a key, and return the new row.
 
         Args:
             key: Key of the row; if there is no such row, nothing is written.

@@ -1,7 +1,8 @@
 """The two state machines of a tool: its life cycle, and its running state.
 
 Theory of operation. This file defines all legal transitions of a tool, in the manner of
-`h11/_state.py`. Nothing else assigns `ToolMeta.status` or `ToolScheduling.state`.
+`h11/_state.py`. A new entry of the registry brings its own `ToolMeta.status` and
+`ToolScheduling.state`; only these tables change them.
 
 The life cycle of a tool (`status`):
 

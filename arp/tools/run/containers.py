@@ -93,7 +93,7 @@ class ContainerTable:
     def update(
         self, container_id: str, change: Callable[[ContainerInfo], ContainerInfo]
     ) -> ContainerInfo:
-        """Replace a container by the result of `change`, and return that.
+        """Replace a container with the result of `change`, and return the result.
 
         Raises:
             UnknownTool: The table has no container with this id.

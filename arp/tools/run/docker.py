@@ -172,8 +172,8 @@ class DockerEngine:
             container_id: Id of a container that we created.
             command: Command for `sh` in the container.
             is_background: Whether to return at once, with the path of the log file.
-            timeout_s: Time limit of a foreground command in seconds; it is then killed, with exit
-                code 124.
+            timeout_s: Time limit of a foreground command, in seconds. A command that exceeds it is
+                killed, with exit code 124.
 
         Returns:
             The outcome, or for a background command the path of its log file in the container.
@@ -214,8 +214,7 @@ class DockerEngine:
             The new container.
 
         Raises:
-            ToolAgentError: As for `create_env`; also if a background command could not be started
-                again.
+            ToolAgentError: As for `create_env`, or a background command could not be started again.
 
         Cancel: Safe; the effect is that of a failure.
         """

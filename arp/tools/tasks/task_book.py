@@ -3,7 +3,7 @@
 Theory of operation. The table `NEXT` defines the legal transitions of a task's status; all changes
 follow it. Every change is on disk before the method returns, so that requests survive a restart:
 `reopen` makes interrupted tasks pending again. Each attempt is counted (`attempts`). There is no
-copy in memory: if a write fails, the task is as it was.
+copy in memory: if a write fails, the task is unchanged.
 """
 
 from __future__ import annotations
