@@ -1,4 +1,4 @@
-"""`RenderedQuestion`: a question on a renderer, and the ways in which a test answers it."""
+"""`RenderedQuestion`: a question on a renderer, and how a test answers it."""
 
 from __future__ import annotations
 

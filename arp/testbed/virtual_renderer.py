@@ -286,7 +286,8 @@ class VirtualRenderer:
         Args:
             crash: Whether to simulate `kill -9`: running turns cannot finish.
         """
-        # Subscribed before the restart: the renderer may be connected again when it returns.
+        # Subscribed before the restart, during which the renderer may reconnect: a later stream
+        # would wait for a `Connected` that has passed.
         events = self._client.events()
         await self._entry.server.restart(crash=crash)
         async with asyncio.timeout(self._watched.timeout_s):

@@ -334,7 +334,7 @@ class ToolService:
         return [one.runtime.container_id for one in self.registry if one.runtime.container_id]
 
     async def _undo_activation(self, tool_id: str, before: ToolMeta | None) -> None:
-        """Undo all effects of a failed activation."""
+        """Stop a tool after a failed activation, and restore the earlier entry of the registry."""
         try:
             await self.scheduler.stop_tool(tool_id)
         except ToolAgentError:

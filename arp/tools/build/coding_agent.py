@@ -55,7 +55,7 @@ from arp.tools.tasks.task_words import words_for
 logger = logging.getLogger(__name__)
 
 MAX_ALERTS: Final = 1_000
-"""Maximum number of tools for which the last alert is kept."""
+"""Maximum number of last alerts that are kept, one for each tool."""
 MAX_TITLE: Final = 200
 """Maximum length of a task's description in the billing log, in characters."""
 RESTARTED: Final = "it was started again, and answers"
@@ -135,9 +135,9 @@ class CodingAgent:
         self._on_outcome.append(callback)
 
     async def _report(self, outcome: Outcome) -> None:
-        """Pass an outcome on.
+        """Pass an outcome to the callbacks.
 
-        Cancel: Safe; the outcome is passed on nevertheless.
+        Cancel: Safe; a callback that has begun still completes.
         """
         for callback in self._on_outcome:
             # A stop button that is pressed while the outcome is recorded must not lose it.

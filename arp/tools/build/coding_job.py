@@ -29,7 +29,7 @@ class CodingOutcome(Struct, frozen=True):
     """Total cost; `None` if it is unknown or was reported by `CodingJob.spent`."""
     model: str = ""
     error: str = ""
-    """Reason why it stopped; empty if it finished."""
+    """Reason why the coder stopped early; empty if it finished."""
 
 
 class Coder(Protocol):

@@ -34,7 +34,7 @@ _NO_MEANING_IN_CHINESE: Final = re.compile("需要|一个|工具|编写|请|的|
 _ADDRESS: Final = re.compile(r"https://[^\s<>\"'()\[\]\u3000-\u303f\uff00-\uffef]+")
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _ENDINGS: Final = ("ation", "ions", "ion", "ing", "or", "er", "ed", "es", "s", "e")
-"""Endings that are removed before the comparison: compress, compresses, compression are equal."""
+"""Endings that are removed before the comparison: `compresses` and `compression` are equal then."""
 _LEAST_STEM: Final = 4
 
 

@@ -195,7 +195,7 @@ class Toolbox:
             self._adopt_resources(spec)
 
     def _adopt_resources(self, spec: RepairTool) -> None:
-        """Give the task the project and the container of the tool that it repairs."""
+        """Add the project and the container of the repaired tool to those of the task."""
         runtime = self._service.registry.get(spec.tool_id).runtime
         if runtime.type is RuntimeType.LOCAL and runtime.host_dir:
             self.projects.append(Path(runtime.host_dir))
@@ -313,7 +313,7 @@ class Toolbox:
         return {"project_dir": str(made)}
 
     def add_project(self, project_dir: Path) -> None:
-        """Give the task a new project."""
+        """Add a new project to those of the task, and record it."""
         self.projects.append(project_dir)
         self.note()
 
@@ -509,7 +509,8 @@ class Toolbox:
         """Return the limits of a tool: from the arguments, the request or the repaired tool.
 
         Raises:
-            InvalidToolCall: The arguments have limits, but the tool is a container with its own.
+            InvalidToolCall: The arguments have limits, but the tool runs in a container, which has
+                its own.
         """
         if isinstance(self._spec, RepairTool):
             limits = self._service.registry.get(self._spec.tool_id).runtime.resource_limits

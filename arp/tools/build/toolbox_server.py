@@ -85,7 +85,7 @@ class _ToolboxListener(InnerServer):
         self._own_code = OwnCodeDetector(has_token=False)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an agent that has the URL and the token of a job."""
+        """Answer a request; refuse it without the URL and the token of a job."""
         key, _, rest = scope["path"].removeprefix("/").partition("/")
         found = self.jobs.get(key)
         headers = dict(scope["headers"])

@@ -35,7 +35,7 @@ NO_PERSON: Final = "no person is available to approve it"
 
 
 class WorkCall(Protocol):
-    """Call of a tool, as it is shown."""
+    """Tool call in a workplace."""
 
     def progress(self, text: str) -> None:
         """Show the progress of the call."""
@@ -112,7 +112,7 @@ class Headless:
 
     @asynccontextmanager
     async def call(self, name: str, args: JsonObject) -> AsyncIterator[WorkCall]:
-        """Show nothing."""
+        """Yield a call that is not shown."""
         yield _UnseenCall(self._allows)
 
 
@@ -134,7 +134,7 @@ class _UnseenCall:
     async def ask_permission(
         self, title: str, *, rule: str, input: JsonObject, **options: Unpack[PermissionOptions]
     ) -> Approval:
-        """Answer by the operator's settings."""
+        """Return the answer that follows from the operator's settings."""
         text = json_text(input)
         digest = digest_of(text)
         if not self._allows:

@@ -1,4 +1,4 @@
-"""HTTP clients that connect only to public addresses, and to private ones that are allowed."""
+"""HTTP clients that connect only to public addresses and to allowed private addresses."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ class DockerEngine:
         mem_limit: str | None = None,
         nano_cpus: int | None = None,
     ) -> ContainerInfo:
-        """Replace a container by a copy with other ports, and destroy the old one.
+        """Replace a container with a copy that has other ports, and destroy the old one.
 
         Background commands are started again. If one cannot be started, the new container is
         destroyed and the old one is unchanged.

@@ -135,7 +135,7 @@ def _request(call: HttpCall, on_chunk: OnChunk | None) -> dict[str, Json]:
 
 
 def _fill_path(url: str, params: JsonObject) -> tuple[str, JsonObject]:
-    """Return an address with the parameters that it names filled in, and the other parameters."""
+    """Fill in the parameters that a URL names; return the URL and the other parameters."""
     rest = dict(params)
 
     def value_of(match: re.Match[str]) -> str:

@@ -104,6 +104,6 @@ class LiveTool:
         self.last_healthy, self.alerts = at, 0
 
     def put_off(self, now: float) -> None:
-        """Delay the next alert, twice as long after each alert."""
+        """Delay the next alert; each alert in a row doubles the delay."""
         wait_s = ALERT_AGAIN_S * 2 ** min(max(self.alerts - 1, 0), 16)
         self.alert_at = now + min(wait_s, MAX_ALERT_WAIT_S)

@@ -24,7 +24,7 @@ def is_made_by(task: TaskRecord, tool: ToolMeta) -> bool:
 
 
 async def remove_leftovers(service: ToolService, task: TaskRecord, *, all_tools: bool) -> None:
-    """Remove what a task has created and no tool uses, so that its names can be used again.
+    """Remove what a task has created and no tool uses; the names can then be used again.
 
     Failures are logged.
 
