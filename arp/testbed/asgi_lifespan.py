@@ -1,4 +1,4 @@
-"""Run the lifespan of an ASGI application like a server."""
+"""`Lifespan`: starts and stops an ASGI application by the lifespan protocol, as a server does."""
 
 from __future__ import annotations
 

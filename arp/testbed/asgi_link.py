@@ -1,7 +1,7 @@
-"""A WebSocket connection to an ASGI application in this process, without a socket.
+"""`AsgiLink`: a WebSocket connection to an ASGI application in this process, without a socket.
 
-The application gets the same events as from a server: a handshake with headers, then one event for
-each frame. So its guard, its login and its routes work as in production.
+The application receives the same events as from a server: a handshake with headers, then one event
+for each frame. Therefore its guard, its login and its routes work as in production.
 """
 
 from __future__ import annotations

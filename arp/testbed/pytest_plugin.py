@@ -42,7 +42,7 @@ def _async_fixture(function: Callable[..., Any]) -> Any:
 
 @_async_fixture
 async def arp_session() -> AsyncIterator[Callable[..., Awaitable[VirtualRenderer]]]:
-    """Serve apps until the test ends; awaiting a call returns the one renderer of an app."""
+    """Serve apps until the test ends: `user = await arp_session(app)`, a renderer of the app."""
     from arp.testbed.served_app import session
 
     async with AsyncExitStack() as stack:
@@ -55,7 +55,7 @@ async def arp_session() -> AsyncIterator[Callable[..., Awaitable[VirtualRenderer
 
 @_async_fixture
 async def arp_serve() -> AsyncIterator[Callable[..., Awaitable[ServedApp]]]:
-    """Serve apps until the test ends; awaiting a call returns a `ServedApp`."""
+    """Serve apps until the test ends: `served = await arp_serve(app)`, a `ServedApp`."""
     from arp.testbed.served_app import serve
 
     async with AsyncExitStack() as stack:

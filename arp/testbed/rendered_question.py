@@ -1,4 +1,4 @@
-"""A question on a renderer, and the answers of a test."""
+"""`RenderedQuestion`: a question on a renderer, and how a test answers it."""
 
 from __future__ import annotations
 

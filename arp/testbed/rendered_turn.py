@@ -1,4 +1,4 @@
-"""A turn on a renderer, and the answers of the user."""
+"""`RenderedTurn`: a turn on a renderer, and the answers of its user."""
 
 from __future__ import annotations
 
@@ -193,10 +193,11 @@ class RenderedTurn:
         return await turn.settled(after=before if turn.id == self.id else None)
 
     async def settled(self, *, after: RenderedQuestion | None = None) -> RenderedTurn:
-        """Wait until the turn has ended or waits for an answer; return it.
+        """Wait until the turn has ended or waits for an answer; return the turn.
 
         Args:
-            after: Answered question to ignore while waiting for another one.
+            after: Question that was answered. The screen may still show it as open, so only another
+                question counts.
         """
 
         def look() -> RenderedTurn | None:
@@ -211,7 +212,7 @@ class RenderedTurn:
         return await self._renderer.until(look, f"end of turn {self.id}, and no question of it")
 
     async def over(self) -> RenderedTurn:
-        """Wait until the turn has ended, even if it asks questions; return it."""
+        """Wait until the turn has ended, even if it asks questions; return the turn."""
 
         def look() -> RenderedTurn | None:
             return self if is_over(self.screen) else None

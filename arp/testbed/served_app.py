@@ -1,4 +1,4 @@
-"""An app that is served to tests in this process, with its ledger, users and renderers.
+"""`ServedApp`: an app that is served to tests in this process, with ledger, users and renderers.
 
 Theory of operation. The app runs in the same ASGI application as on a server, with a ledger in a
 temporary folder. Renderers connect to it like clients, with headers and cookies; only a `user` that
@@ -220,12 +220,12 @@ def _copy_durable(source: Path, folder: Path) -> None:
 
 
 def _is_in_copy(folder: str, names: list[str]) -> list[str]:
-    """Return the auxiliary files of databases; the backup of a database includes them."""
+    """Return the files to skip: the backup of a database includes its `-wal` and `-shm` files."""
     return [name for name in names if name.endswith(("-wal", "-shm"))]
 
 
 def _copy_file(source: str, target: str) -> None:
-    """Copy a file. A database is copied in a consistent state, as between two writes."""
+    """Copy a file; copy a database by a backup, so that the copy holds no unfinished write."""
     if not source.endswith(".db"):
         shutil.copy2(source, target)
         return

@@ -1,8 +1,8 @@
-"""A clock that a test can advance instead of waiting, for example for a deadline.
+"""`VirtualClock`: a clock that a test can advance instead of waiting, for example for a deadline.
 
 Theory of operation. The clock of the event loop and `time.time` get an offset, which `advance`
-increases. It stops at the time of each timer that becomes due, so that timers run in order and each
-sees its own time. Other processes, and waits of threads, are not affected.
+increases in steps. Each step ends at the time of the next timer, so that timers run in order and
+each of them reads its own time. Other processes, and waits of threads, are not affected.
 """
 
 from __future__ import annotations

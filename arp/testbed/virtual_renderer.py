@@ -1,4 +1,4 @@
-"""A renderer for tests. It has a screen like every renderer, and the test acts as its user."""
+"""`VirtualRenderer`: a renderer with a screen, like every renderer; a test acts as its user."""
 
 from __future__ import annotations
 
@@ -201,8 +201,8 @@ class VirtualRenderer:
     async def edit(self, turn: RenderedTurn | str, text: str, *, wait: bool = True) -> RenderedTurn:
         """Replace the input of a turn, and return the turn that answers the new text; see `say`.
 
-        The result is another version of the turn, and turns after it are no longer shown. A queued
-        turn gets the new text instead.
+        The result is another version of the turn; the turns after the old version are no longer
+        shown. A queued turn is not replaced: it gets the new text.
 
         Args:
             turn: The turn, or its id.
@@ -233,7 +233,7 @@ class VirtualRenderer:
     async def upload(
         self, *files: FileSource, text: str | None = None, wait: bool = True
     ) -> RenderedTurn:
-        """Upload files, as paths or (name, bytes), with an optional text; see `say`.
+        """Upload files, each a path or a pair (name, bytes), with an optional text; see `say`.
 
         Raises:
             ArpError: The server refuses the files.
@@ -286,6 +286,8 @@ class VirtualRenderer:
         Args:
             crash: Whether to simulate `kill -9`: running turns cannot finish.
         """
+        # Subscribed before the restart, during which the renderer may reconnect: a later stream
+        # would wait for a `Connected` that has passed.
         events = self._client.events()
         await self._entry.server.restart(crash=crash)
         async with asyncio.timeout(self._watched.timeout_s):
@@ -313,8 +315,8 @@ class VirtualRenderer:
     async def snapshot(self, turn: RenderedTurn, level: Level = "minimal") -> str:
         """Return the text that a new renderer of a level shows for a turn.
 
-        The renderer joins the session for this. It shows simpler forms of components that it does
-        not support; see components.md.
+        The new renderer joins the session for this, and replaces components that it does not
+        support by simpler ones; see components.md.
         """
         async with self.join(level=level) as other:
             return other.turn(turn.id).snapshot()

@@ -1,4 +1,4 @@
-"""A client for tests that wait for output. The message of a failed wait contains the screen."""
+"""`WatchedClient`: waits for output in tests; the message of a failed wait shows the screen."""
 
 from __future__ import annotations
 

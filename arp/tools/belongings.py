@@ -67,7 +67,7 @@ class Belongings:
     async def remove_of_task(
         self, projects: Iterable[str], containers: Iterable[str]
     ) -> ToolRemoval:
-        """Remove the projects and containers that a task has created, except those of tools.
+        """Remove the projects and containers that a task has created, except those that tools use.
 
         Raises:
             ToolCallFailed: Files of a project still exist; the call may be repeated.
@@ -75,7 +75,7 @@ class Belongings:
         return await self._remove({Path(one).name for one in projects}, set(containers))
 
     def _of(self, tool: ToolMeta) -> tuple[set[str], set[str]]:
-        """Return the names of the projects of a tool, and the ids of its containers."""
+        """Return the project names and the container ids that a tool uses."""
         known = self._containers.containers(ContainerStatus.RUNNING)
         own = [one for one in known if one.container_id == tool.runtime.container_id]
         paths = [tool.runtime.host_dir, *(path for one in own for path in one.volumes)]

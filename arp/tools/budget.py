@@ -2,8 +2,8 @@
 
 Theory of operation. The amount of a payment is reserved before it is paid, and every check counts
 the spending of the month plus all reservations. Therefore simultaneous payments cannot exceed a
-limit together. A crash cannot cause that either: a reservation stays until it is settled or
-cancelled.
+limit together. A payment that a crash interrupts still counts: its reservation stays until it is
+settled or cancelled.
 
 There are two files. `billing_log.json` holds the payments in the format of the interface document.
 `billing_state.json` holds the data that this format has no fields for: the month, the spending in
@@ -56,7 +56,7 @@ STATE_FILE: Final = "billing_state.json"
 PLACES: Final = 6
 """Decimal places of an amount, because prices of single tokens need that many."""
 MAX_TEXT: Final = 500
-"""Limit of the characters of a provider or a description."""
+"""Maximum length of a provider or a description, in characters."""
 
 REBUILD: Final = (
     "put a good copy in its place, or say what was spent: arp tools budget --rebuild USD "
@@ -129,15 +129,15 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
 
     provider: str
     amount: Decimal | float | int | str
-    """US dollars; a float counts as the decimal number that it is written as."""
+    """US dollars; a float is read by its decimal text, so 0.1 means exactly 0.1."""
     description: str = ""
     is_estimate: bool = False
     """Whether `amount` is an upper limit and the actual cost is known later."""
 
 
 Approve: TypeAlias = Callable[[str, str], Awaitable[bool]]
-"""Asks a person for approval: a title, and a text with amount, provider and the rest of the
-month."""
+"""Asks a person for approval. Receives a title with amount and provider, and a text with the
+description and what is left of the month."""
 
 
 class Budget:
@@ -193,10 +193,11 @@ class Budget:
 
         Raises:
             InvalidToolMeta: The amount is not a valid amount of money.
-            BudgetRefused: It is above a limit, or the person declined. Nothing is reserved.
-            ApprovalNeeded: It needs approval, and no person can be asked. Nothing is reserved.
+            BudgetRefused: The amount is above a limit, or the person declined. Nothing is reserved.
+            ApprovalNeeded: A person must approve, but no person can be asked. Nothing is reserved.
 
-        Cancel: Nothing is reserved, if `pay` was not called yet.
+        Cancel: Before `pay` is called, nothing stays reserved. During `pay`, the amount stays
+            reserved. After that, the payment is still written to the log.
         """
         reservation = await self.reserved(purchase, approve)
         if pay is not None:
@@ -237,7 +238,8 @@ class Budget:
 
         Raises:
             InvalidToolMeta: The amount is not a valid amount of money.
-            BudgetRefused: It is above the single limit, or above the rest of the month.
+            BudgetRefused: The amount is above the limit of one payment, or above what is left of
+                the month.
         """
         amount = amount_of(purchase.amount)
         single = self._limit("single_tx_limit_usd")
@@ -293,7 +295,7 @@ class Budget:
         self._change(change)
 
     def note_used(self, reservation_id: str, used: Decimal | float) -> None:
-        """Record the known spending of an estimate; a lower value than before is ignored.
+        """Record how much of an estimate is spent so far; a lower value than before is ignored.
 
         Raises:
             InvalidToolMeta, BudgetRefused: The value is not a valid amount of money.
@@ -333,13 +335,14 @@ class Budget:
             return _replace_reservation(state, begun), _transaction(begun)
 
         transaction = self._change(begin)
-        self._change(lambda state: (state, None))  # each change completes a begun settlement
+        self._change(lambda state: (state, None))  # any change completes the begun settlement
         return transaction
 
     def _settle_paid(self, reservation: Reservation) -> Transaction:
         try:
             return self.settle(reservation.id)
         except DataFileDamaged:
+            # The money is spent. Without this entry no record of the payment would remain.
             self._append_payment(_transaction(reservation))
             raise
 
@@ -367,7 +370,7 @@ class Budget:
         except DataFileDamaged:
             self._append_payment(_transaction(reservation))
             raise
-        self._change(lambda state: (state, None))  # each change completes a begun settlement
+        self._change(lambda state: (state, None))  # any change completes the begun settlement
         return transaction
 
     def recover(self) -> list[Reservation]:
@@ -401,7 +404,7 @@ class Budget:
             return structs.replace(after, reservations=kept), None
 
         self._change(split)
-        self._change(lambda state: (state, None))  # each change completes a begun settlement
+        self._change(lambda state: (state, None))  # any change completes the begun settlement
 
     def _begin_settling(self, reservation: Reservation, amount: Decimal) -> Reservation:
         """Return a reservation in the state `settling`; the caller holds the lock."""
@@ -440,7 +443,7 @@ class Budget:
         Reservations are lost: payments that were in progress must be part of `spent`.
 
         Args:
-            spent: Spending in this month, in US dollars; `None` means the whole log.
+            spent: Spending in this month, in US dollars; `None` means the sum of the whole log.
 
         Raises:
             InvalidToolMeta, BudgetRefused: `spent` is not a valid amount of money.
@@ -454,7 +457,7 @@ class Budget:
         return amount
 
     def _change(self, make: Callable[[BudgetState], tuple[BudgetState, Result]]) -> Result:
-        """Change the state, after completing an interrupted settlement and a change of the month.
+        """Complete an interrupted settlement, begin a new month if it is due, and apply `make`.
 
         Raises:
             DataFileDamaged: The spending of this month is unknown; nothing has changed.

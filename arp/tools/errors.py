@@ -4,14 +4,14 @@ ToolAgentError(code, http_status, retryable)
 ├── UnknownTool        404  no tool, task or container of this id
 ├── InvalidToolCall    422  parameters do not fit the tool's JSON Schema; names the path
 ├── InvalidToolMeta    400  the description of a tool or container is wrong; names the field
-├── ToolConflict       409  not in this status or state: inactive, being built, or the id is taken
-├── ToolRefused        403  a rule forbids it: a path, an address, a volume, an environment variable
-├── ToolCallFailed     502  the tool answered with an error, or with nothing that can be read
-├── ToolTimeout        504  it took too long, and was ended
+├── ToolConflict       409  the tool's status or state does not permit it, or the id is taken
+├── ToolRefused        403  a rule forbids a path, an address, a volume or another input
+├── ToolCallFailed     502  the tool did not start, or answered with an error or unreadable data
+├── ToolTimeout        504  the call took too long and was ended
 ├── RuntimeMissing     503  Docker, Chromium, uv or an extra is missing on this machine
 ├── CapacityExceeded   503  no CPU, memory, port or slot for a hot tool is free
-├── BudgetRefused      402  above the single limit, or more than is left of the month
-├── ApprovalNeeded     402  a person has to approve the amount first
+├── BudgetRefused      402  the amount is above a limit, or a person declined the payment
+├── ApprovalNeeded     402  a person must approve the amount first
 └── DataFileDamaged    500  a data file cannot be read, or is missing; see the message
 """
 
@@ -54,26 +54,26 @@ class InvalidToolMeta(ToolAgentError):
 
 
 class ToolConflict(ToolAgentError):
-    """The status or state does not permit it, or the id is taken."""
+    """The status or state of a tool or task does not permit the operation, or the id is taken."""
 
     code, http_status = "conflict", 409
 
 
 class ToolRefused(ToolAgentError):
-    """A rule forbids it: a path, an address, a volume, an environment variable."""
+    """A rule forbids a path, an address, a volume, an environment variable or another input."""
 
     code, http_status = "refused", 403
 
 
 class ToolCallFailed(ToolAgentError):
-    """The tool answered with an error, or with nothing that can be read."""
+    """The tool did not start, or answered with an error or with unreadable data."""
 
     code, http_status = "tool_failed", 502
     retryable = True
 
 
 class ToolTimeout(ToolAgentError):
-    """It took too long, and was ended."""
+    """The call took too long and was ended."""
 
     code, http_status = "timeout", 504
     retryable = True
@@ -93,13 +93,13 @@ class CapacityExceeded(ToolAgentError):
 
 
 class BudgetRefused(ToolAgentError):
-    """The amount is above the single limit, or above what is left of the month."""
+    """The amount is above a limit, or a person declined the payment."""
 
     code, http_status = "budget", 402
 
 
 class ApprovalNeeded(ToolAgentError):
-    """A person has to approve the amount first."""
+    """A person must approve the amount first."""
 
     code, http_status = "approval_needed", 402
 
@@ -111,7 +111,7 @@ class DataFileDamaged(ToolAgentError):
 
 
 def extra_missing(module: str) -> RuntimeMissing:
-    """Return the error for a library of the extra `tools` that is not installed."""
+    """Return the error for a missing library that the extra `tools` would install."""
     return RuntimeMissing(
         f"{module} is not installed; run: pip install 'agent-rendering-protocol[tools]'"
     )

@@ -92,7 +92,7 @@ class ToolService:
         self._on_removed: list[OnRemoved] = []
 
     async def start(self) -> None:
-        """Record in the registry which tools run, and begin health checks and clean-up.
+        """Correct the records that the previous run left, and begin health checks and clean-up.
 
         Raises:
             DataFileDamaged: A file cannot be read; the message says what to do. If only the budget
@@ -150,7 +150,7 @@ class ToolService:
         self.scheduler.on_alert(callback)
 
     def on_removed(self, callback: OnRemoved) -> None:
-        """Call `callback` when a tool was removed, so that records about it can be dropped."""
+        """Call `callback` after a tool was removed, so that records about it can be dropped."""
         self._on_removed.append(callback)
 
     async def call(
@@ -158,7 +158,8 @@ class ToolService:
     ) -> CallOutcome:
         """Check parameters, start the tool if it does not run, call it, and check the result.
 
-        If that fails, the tool's `fallback_strategy` is followed.
+        If the tool fails, its `fallback_strategy` is followed. An error of the caller is raised at
+        once.
 
         Args:
             tool_id: Id of an active tool.
@@ -183,9 +184,9 @@ class ToolService:
             The tool as stored in the registry: active, and running unless it is stateless.
 
         Raises:
-            ToolConflict: The id is taken, or belongs to a tool that a person disabled.
-            ToolAgentError: It did not start or is unhealthy. Nothing of it is left running, and the
-                registry is unchanged.
+            ToolConflict: The id is taken, or the tool to replace is disabled or being built.
+            ToolAgentError: The tool did not start or is unhealthy. It is stopped and not
+                registered. An earlier tool with this id is registered as before, but stopped.
         """
         async with self._commands[tool.tool_id]:
             before = self.registry.find(tool.tool_id)
@@ -252,14 +253,14 @@ class ToolService:
     async def disable(self, tool_id: str) -> ToolMeta:
         """Refuse new calls of a tool, stop it when its calls have ended, and return it.
 
-        It stays disabled until `enable`, also after a restart; no task registers or repairs it. May
-        be repeated.
+        It stays disabled until `enable`, even after a restart of the service, and no task registers
+        or repairs it. May be repeated.
 
         Raises:
             UnknownTool: No tool has this id.
-            ToolConflict: It is not active.
+            ToolConflict: The tool is neither active nor disabled.
 
-        Cancel: Safe: it is disabled or not; if it still runs, it is stopped soon.
+        Cancel: Safe: the tool may be disabled already. Then the scheduler stops it once it is idle.
         """
         async with self._command(tool_id) as tool:
             if tool.status is not ToolStatus.INACTIVE:
@@ -271,7 +272,8 @@ class ToolService:
 
         Raises:
             UnknownTool: No tool has this id.
-            ToolConflict: It is inactive for another reason; a task must register it.
+            ToolConflict: The tool is in the status `staging` or `building`; a task must register
+                it.
         """
         async with self._command(tool_id) as tool:
             return tool if tool.status is ToolStatus.ACTIVE else self.set_life(tool_id, "enable")
@@ -291,7 +293,8 @@ class ToolService:
         async with self._command(tool_id) as tool:
             if tool.status is ToolStatus.ACTIVE:
                 self.set_life(tool_id, "disable")
-            with suppress(RuntimeMissing):  # for example a container engine that does not answer
+            # A container engine that does not answer must not prevent the removal.
+            with suppress(RuntimeMissing):
                 await self.scheduler.stop_when_idle(tool_id)
             removal = await self.belongings.remove_of_tool(tool)
             self.registry.remove(tool_id)
@@ -301,7 +304,7 @@ class ToolService:
             for callback in self._on_removed:
                 try:
                     await callback(tool)
-                except Exception:  # the tool is removed all the same
+                except Exception:  # the tool is removed already; the other callbacks must still run
                     logger.exception("tool %s is still remembered", tool_id)
             return removal
 
@@ -318,7 +321,7 @@ class ToolService:
 
     @asynccontextmanager
     async def _command(self, tool_id: str) -> AsyncIterator[ToolMeta]:
-        """Yield a tool under its lock: nothing else starts, stops or removes it within the block.
+        """Yield a tool under its lock; no other command starts, stops or removes it meanwhile.
 
         Raises:
             UnknownTool: No tool has this id.
@@ -331,7 +334,7 @@ class ToolService:
         return [one.runtime.container_id for one in self.registry if one.runtime.container_id]
 
     async def _undo_activation(self, tool_id: str, before: ToolMeta | None) -> None:
-        """Undo all effects of a failed activation."""
+        """Stop a tool after a failed activation, and restore the earlier entry of the registry."""
         try:
             await self.scheduler.stop_tool(tool_id)
         except ToolAgentError:
@@ -343,7 +346,7 @@ class ToolService:
 
 
 def _built(tool: ToolMeta, before: ToolMeta | None) -> ToolMeta:
-    """Return a tool in the state during a build: it does not run and cannot be called."""
+    """Return a tool as it is during a build: it does not run and cannot be called."""
     stopped = with_state(tool, "stop")
     stats = tool.stats if before is None else before.stats
     return msgspec.structs.replace(stopped, status=ToolStatus.BUILDING, stats=stats)

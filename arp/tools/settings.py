@@ -8,10 +8,10 @@ as they were, `problem` describes the error, and the error is logged once.
 This is the only module below the command line that reads the environment, because the interface
 document defines these names.
 
-`arp serve` reads its own settings with msgspec (`arp.commands.serve.serve_settings`). Neither can
-replace the other unnoticed: here users rely on the conversions of pydantic (`yes` or `off` for a
-bool, `7.0` for an int) and see its messages, and `arp serve` has to start without the extra
-`tools`, which brings pydantic-settings.
+`arp serve` reads its own settings with msgspec (`arp.commands.serve.serve_settings`). The two ways
+cannot be unified: users of these settings rely on the conversions of pydantic (`yes` or `off` for a
+bool, `7.0` for an int) and on its messages, and `arp serve` must start without the extra `tools`,
+which installs pydantic-settings.
 
 Source: internal_api.md 9.
 """
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 CONFIG_FILE: Final = "config.json"
 MAX_CONFIG_BYTES: Final = 2**20
-"""Limit of the file's size, far above any file written by hand."""
+"""Maximum size of `config.json` in bytes, far above any file written by hand."""
 
 
 PACKAGE_VARIABLES: Final = (
@@ -59,7 +59,7 @@ PACKAGE_VARIABLES: Final = (
     "UV_OFFLINE",
     "UV_SYSTEM_CERTS",
 )
-"""Variables with the package indexes for uv and pip, and with the settings to reach them."""
+"""Variables that name package indexes for uv and pip, and the proxies and certificates for them."""
 DOCKER_VARIABLES: Final = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _HAS_PASSWORD: Final = re.compile(r"://[^/@\s]*@")
 
@@ -85,7 +85,7 @@ class ToolSettings(BaseSettings):
     cold_tool_idle_timeout_s: Annotated[int, Field(ge=0)] = 300
     """Idle time after which a cold tool sleeps, in seconds, if its own `idle_timeout_s` is 0."""
     hot_tool_max_containers: Annotated[int, Field(ge=1)] = 5
-    """Limit of hot tools that run at the same time, in containers or as processes."""
+    """Maximum number of hot tools that run at the same time, in containers or as processes."""
     eviction_policy: Literal["lru"] = "lru"
     monthly_limit_usd: Annotated[float, Field(ge=0)] = 100.0
     single_tx_limit_usd: Annotated[float, Field(ge=0)] = 20.0
@@ -98,9 +98,9 @@ class ToolSettings(BaseSettings):
     call_timeout_s: Annotated[float, Field(gt=0)] = 120.0
     """Time limit of a call of a tool, in seconds."""
     calls_at_once: Annotated[int, Field(ge=1)] = 8
-    """Limit of simultaneous calls of one tool; further calls wait."""
+    """Maximum number of simultaneous calls of one tool; further calls wait."""
     spent_this_month_usd: Annotated[float, Field(ge=0)] = 0.0
-    """Dollars that others spent in this month and that our transactions do not contain."""
+    """US dollars that other programs have spent this month; `billing_log.json` omits them."""
     approve_builds: bool = True
     """Whether a person approves each build before generated code runs."""
     sandbox: Literal["auto", "require", "off"] = "auto"
@@ -111,9 +111,9 @@ class ToolSettings(BaseSettings):
     """Disk limit of a project in MiB, including `.venv` and caches; a command that exceeds it is
     ended."""
     project_files: Annotated[int, Field(ge=100)] = 200_000
-    """Limit of files, links and directories of a project."""
+    """Maximum number of files, links and directories in a project."""
     git_hosts: list[str] = ["github.com"]
-    """Hosts that `repo_url` may name; JSON text in the environment."""
+    """Hosts that `repo_url` may name; a JSON list in the environment variable."""
     git_directories: list[Path] = []
     """Directories of this machine from which repositories may be cloned."""
     api_private_hosts: list[str] = []
@@ -125,9 +125,9 @@ class ToolSettings(BaseSettings):
     """Cost limit of the coding agent per task in US dollars, reserved before the task begins. With
     0 only an agent without costs may work."""
     coding_tasks_at_once: Annotated[int, Field(ge=1)] = 2
-    """Limit of tasks that the coding agent carries out at the same time."""
+    """Maximum number of tasks that the coding agent carries out at the same time."""
     callback_attempts: Annotated[int, Field(ge=1, le=20)] = 5
-    """Limit of attempts to deliver a callback."""
+    """Maximum number of attempts to deliver a callback."""
     callback_secret: Annotated[str, Field(repr=False)] = ""
     """Key that signs callbacks; never logged."""
 
@@ -167,12 +167,12 @@ class LiveSettings:
         return self._current
 
     def check(self) -> None:
-        """Check that `config.json` is valid, before the start of something that needs its limits.
+        """Check that `config.json` is valid; called before anything relies on its limits.
 
-        An invalid file at a later time leaves the settings as they were.
+        Later, an invalid file only leaves the settings unchanged.
 
         Raises:
-            InvalidToolMeta: It is invalid; the message says why.
+            InvalidToolMeta: The file is invalid; the message says why.
         """
         _ = self.current  # reads the file
         if self.problem is not None:
@@ -202,7 +202,7 @@ class LiveSettings:
 def package_environment() -> dict[str, str]:
     """Return the environment variables that say where packages come from.
 
-    Programs of a project can read them, so a URL with a password is left out.
+    Programs of a project can read these variables, so one with a password in its URL is left out.
     """
     found = {name: os.environ[name] for name in PACKAGE_VARIABLES if os.environ.get(name)}
     for name in [name for name, value in found.items() if _HAS_PASSWORD.search(value)]:

@@ -56,11 +56,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AGENT: Final = "tool-agent"
-"""Name of the agent that has the sessions of tasks and begins their turns."""
+"""Name of the agent that owns the sessions of tasks and begins their turns."""
 LEAST_USD: Final = 0.000001
 """Cost limit for a runtime that may spend nothing, because a limit of 0 would mean no limit."""
 MAX_TITLE: Final = 200
-"""Limit of the characters of a request that a task's session shows."""
+"""Maximum length in characters of a request that the session of a task shows."""
 
 
 class ToolAgent(ToolCatalog):
@@ -140,7 +140,10 @@ class ToolAgent(ToolCatalog):
         await self.mcp.open()
 
     async def aclose(self) -> None:
-        """Cancel the tasks, and end the tools that would not outlive this process."""
+        """Interrupt the tasks, which the next start continues, and end the tools of this process.
+
+        Containers keep running.
+        """
         self._hub = None
         await self.mcp.aclose()
         await self.backend.aclose()
@@ -307,7 +310,7 @@ def _coder(
 
 
 def _without_own_tools(name: str, most_usd: float) -> RuntimeService:
-    """Return a runtime by its name, without its own tools if it can leave them out.
+    """Return a runtime by its name, without its own tools if they can be switched off.
 
     Some of those tools never ask for permission. Claude Code also receives the cost limit, because
     it reports its costs only at the end of a turn.

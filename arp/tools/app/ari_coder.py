@@ -5,8 +5,8 @@ ten tools as the MCP server `tool_agent`, over HTTP, or in this process if it su
 tools ask a person themselves. Therefore a permission request of the runtime about one of them is
 answered with yes, and any other with no. Actions that a runtime takes without asking are not
 visible here. If selected by name, `claude-code` has no tools of its own, and `codex` has only tools
-that read and a tool that asks; other runtimes need a mode that asks. The session is closed and
-removed when the task is over.
+that read files and a tool that asks for permission; other runtimes need a mode that asks for
+permission. The session is closed and removed when the task is over.
 
 Costs that the runtime reports are passed on to the job: those of each request to a model, if
 available, and those of the whole turn at its end, even if it is cancelled.
@@ -47,7 +47,7 @@ class TakesServers(Protocol):
     """Runtime that accepts MCP servers of this process; `ClaudeCodeRuntime` does."""
 
     def offer_server(self, name: str, server: Any) -> ari.McpServer:
-        """Return a reference to the server that sessions accept."""
+        """Offer a server; return the reference that a request for a session contains."""
 
     def withdraw_server(self, offered: ari.McpServer) -> None:
         """Withdraw a server."""
@@ -145,7 +145,7 @@ class AriCoder:
         return reader.outcome or CodingOutcome(error=f"{self.name} ended before the task was over")
 
     async def _cancel_turn(self, reader: TurnReader) -> None:
-        """Cancel a turn, and read its events to the end, which has its cost."""
+        """Cancel a turn, and read its events to the last one, which has the cost of the turn."""
         with suppress(AriError, TimeoutError):
             async with asyncio.timeout(END_S):
                 await self.runtime.cancel_turn(ari.CancelTurnRequest(reader.session_id))
@@ -235,6 +235,6 @@ class TurnReader:
 
 
 def _usd(cost: object, currency: object) -> float:
-    """Return a cost in US dollars; 0 if it is unknown."""
+    """Return a cost in US dollars; 0 if it is unknown or in another currency."""
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
     return float(cost) if is_number and currency in ("", "USD") else 0.0  # type: ignore[arg-type]

@@ -75,14 +75,14 @@ class McpImports:
         return self._table.rows()
 
     async def add(self, server: McpServer) -> list[ToolMeta]:
-        """Connect to a server and register its tools, in place of those registered before.
+        """Connect to a server and register its tools; replace tools with the same ids.
 
         A disabled tool stays disabled.
 
         Raises:
             InvalidToolMeta: The name is invalid.
             RuntimeMissing: The server cannot be reached; nothing is registered.
-            ToolConflict: A tool of another origin has the id of one of its tools.
+            ToolConflict: A tool that is not from this server has the id of one of its tools.
         """
         if not _NAME.fullmatch(server.name):
             raise InvalidToolMeta(f"name {server.name!r:.80}: take letters, digits, - and _")
@@ -103,7 +103,7 @@ class McpImports:
                 await old.aclose()
 
     def _keep_disabled(self, tool: ToolMeta) -> ToolMeta:
-        """Return a tool as disabled if a person has disabled the existing tool with its id."""
+        """Return a tool; mark it as disabled if a person has disabled the tool with this id."""
         known = self._service.registry.find(tool.tool_id)
         is_disabled = known is not None and known.status is ToolStatus.INACTIVE
         return structs.replace(tool, status=ToolStatus.INACTIVE) if is_disabled else tool
@@ -160,7 +160,7 @@ class McpImports:
         """Call a tool of a server; pictures become data URLs in the result.
 
         Raises:
-            ToolAgentError: It failed.
+            ToolAgentError: The call failed.
 
         Cancel: Safe.
         """
@@ -210,7 +210,8 @@ class McpImports:
 class _ChunkCaller:
     """Caller of a server's tool: forwards its progress, and declines its questions.
 
-    The registry does not know sessions, so all calls share a connection.
+    A call from the registry has no session, so no person can answer, and all calls share a
+    connection.
     """
 
     session_id = turn_id = ""
@@ -257,9 +258,9 @@ def _meta(server: McpServer, tool: mcp.Tool) -> ToolMeta:
 
 
 def _output_schema(tool: mcp.Tool) -> JsonObject:
-    """Return the schema of the result of `call`.
+    """Return the schema of the value that `call` returns.
 
-    The SDK wraps a value other than an object in `result`.
+    The SDK wraps a value that is not an object in `result`; the schema here is that of the value.
     """
     schema = tool.output_schema
     if not schema:

@@ -1,4 +1,4 @@
-"""`ToolBackend`: the whole Tool Agent below its faces: tools, tasks, router and coding agent."""
+"""`ToolBackend`: the Tool Agent without its `faces`: tools, tasks, router and coding agent."""
 
 from __future__ import annotations
 

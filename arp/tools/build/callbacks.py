@@ -37,7 +37,7 @@ FIRST_PAUSE_S: Final = 1.0
 """Pause before the second attempt, in seconds; it doubles with each further one."""
 MAX_PAUSE_S: Final = 60.0
 MAX_URL: Final = 2_000
-"""Limit of the characters of a URL."""
+"""Maximum length of a URL in characters."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429})
 """Statuses below 500 after which another attempt may succeed."""
 

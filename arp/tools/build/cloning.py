@@ -29,7 +29,7 @@ NOT_COPIED: Final = frozenset({".git", ".venv", ".home"})
 """Directories of a clone that are not copied: repository metadata, or names that we use
 ourselves."""
 MAX_REASON: Final = 1_000
-"""Limit of the characters of git's output in an error."""
+"""Maximum length of git's output in an error, in characters."""
 _SAFE: Final = (
     "protocol.allow=never",
     "core.hooksPath=/dev/null",

@@ -7,7 +7,7 @@ in the turn of the chat that requested it (`expect`, then `work`), in a turn of 
 1. A repair begins with a restart of the tool; if that is enough, no coder is called.
 2. The cost limit of the coder is reserved.
 3. A repository is cloned into a project.
-4. The coder receives the prompt and the ten tools of a `Toolbox`. It calls them by MCP, or in this
+4. The coder receives the prompt and the ten tools of a `Toolbox`. It calls them over MCP or in this
 process.
 5. The task is done only if a tool is registered and answers, whatever the coder reports.
 6. Projects and containers of a task that failed or was cancelled are removed.
@@ -55,9 +55,9 @@ from arp.tools.tasks.task_words import words_for
 logger = logging.getLogger(__name__)
 
 MAX_ALERTS: Final = 1_000
-"""Limit of the tools with a remembered last alert."""
+"""Maximum number of last alerts that are kept, one for each tool."""
 MAX_TITLE: Final = 200
-"""Limit of the characters of a task's description in the billing log."""
+"""Maximum length of a task's description in the billing log, in characters."""
 RESTARTED: Final = "it was started again, and answers"
 """Result of a repair that needed only a restart."""
 
@@ -73,8 +73,7 @@ class CodingAgent:
     Args:
         service: Tools.
         book: Records of the tasks.
-        coder: Agent that carries out tasks; `None` means that each task fails with an error about
-            that.
+        coder: Agent that carries out tasks; `None` means that every task that needs one fails.
         open_place: Begins a turn for a task; `None` means that tasks are carried out headless.
     """
 
@@ -90,16 +89,16 @@ class CodingAgent:
         self._open_place = open_place
         self._on_outcome: list[OnOutcome] = []
         self._expected: set[str] = set()
-        """Tasks that have a workplace, announced by `expect`."""
+        """Tasks that have a workplace already, announced by `expect`."""
         self._requests: dict[str, asyncio.Future[ToolRequest]] = {}
         """Requests of tasks that are expected or were sent, by task id."""
         self._working: set[str] = set()
         """Tasks that are carried out, or that wait for their request in a workplace."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._reports: set[asyncio.Future[None]] = set()
-        """Outcomes that are being recorded, also those of cancelled tasks."""
+        """Callbacks that are receiving an outcome; they continue if the task is cancelled."""
         self._is_running = False
-        """Whether the service runs. While it does not, no task begins, and an interrupted one
+        """Whether the service runs. While this is false, no task begins, and an interrupted task
         becomes pending, because the next start continues it."""
         self._room = asyncio.Semaphore(service.settings.current.coding_tasks_at_once)
         self.alerts: dict[str, HealthAlert] = {}
@@ -136,9 +135,9 @@ class CodingAgent:
         self._on_outcome.append(callback)
 
     async def _report(self, outcome: Outcome) -> None:
-        """Pass an outcome on.
+        """Pass an outcome to the callbacks.
 
-        Cancel: Safe; the outcome is passed on nevertheless.
+        Cancel: Safe; a callback that has begun still completes.
         """
         for callback in self._on_outcome:
             # A stop button that is pressed while the outcome is recorded must not lose it.
@@ -169,7 +168,7 @@ class CodingAgent:
         task.add_done_callback(self._tasks.discard)
 
     async def _work_without_caller(self, request: ToolRequest) -> None:
-        """Carry out a task without a caller of `work`."""
+        """Carry out a task in a new workplace, because no caller has announced `work` for it."""
         async with self._room:
             try:
                 if self._open_place is None:
@@ -210,8 +209,8 @@ class CodingAgent:
 
         If the task is already carried out in another workplace, this only waits for it.
 
-        Cancel: Safe; all that it has started is ended. The task is cancelled, or pending again if
-        the service stops.
+        Cancel: Safe; everything that the task has started is ended. The task is cancelled, or
+            pending again if the service stops.
         """
         if task_id in self._working:
             return await self._book.over(task_id)
@@ -225,7 +224,8 @@ class CodingAgent:
                 await self._report(await self._outcome(request.result(), place))
             return await over
         except asyncio.CancelledError:
-            # At a stop the task must not count as cancelled: the next start continues it.
+            # If the service stops, the task must not count as cancelled: the next start continues
+            # it.
             if not self._is_running:
                 self._make_pending(task_id)
             else:
@@ -245,7 +245,7 @@ class CodingAgent:
                 self._book.set(task_id, TaskStatus.PENDING, waiting_for="")
 
     async def _remove_leftovers(self, task_id: str) -> None:
-        """Remove what an unfinished task has left; an error is logged, because the task is over."""
+        """Remove the leftovers of an unfinished task; an error is only logged."""
         try:
             await remove_leftovers(self._service, self._book.get(task_id), all_tools=False)
         except ToolAgentError as error:
@@ -273,10 +273,10 @@ class CodingAgent:
     async def _execute(
         self, task: TaskRecord, spec: TaskSpec, place: Workplace
     ) -> tuple[ToolMeta, str]:
-        """Build or repair a tool, with log lines; return the tool and a sentence about it.
+        """Build or repair a tool and write the log; return the tool and the result as a sentence.
 
         Raises:
-            ToolAgentError: It failed; the message says why.
+            ToolAgentError: The task failed; the message says why.
         """
         log, began, error = CodingLog(), time.monotonic(), ""
         money = TaskMoney(self._service.budget, _title(task))
@@ -326,7 +326,8 @@ class CodingAgent:
         """Check that a tool has not been removed or disabled.
 
         Raises:
-            UnknownTool, ToolConflict: It has.
+            UnknownTool: The tool was removed.
+            ToolConflict: The tool was disabled.
         """
         if self._service.registry.get(tool_id).status is ToolStatus.INACTIVE:
             raise ToolConflict(f"tool {tool_id} was disabled by a person; enable it first")

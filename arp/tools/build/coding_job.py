@@ -29,7 +29,7 @@ class CodingOutcome(Struct, frozen=True):
     """Total cost; `None` if it is unknown or was reported by `CodingJob.spent`."""
     model: str = ""
     error: str = ""
-    """Reason why it stopped; empty if it finished."""
+    """Reason why the coder stopped early; empty if it finished."""
 
 
 class Coder(Protocol):
@@ -82,7 +82,7 @@ class CodingJob:
         """Call one of the ten tools; return its result.
 
         Raises:
-            ToolAgentError: It failed; the message says why.
+            ToolAgentError: The call failed or was refused; the message says why.
 
         Cancel: Safe.
         """
@@ -99,6 +99,8 @@ class CodingJob:
             caller = asyncio.current_task()
             if caller is not None and caller.cancelling():
                 raise
+            # `aclose` has cancelled the call, not its caller. The agent gets an error, because a
+            # `CancelledError` would end the caller's task without an answer.
             raise ToolRefused(TASK_OVER) from None
 
     async def _run_call(self, name: str, args: JsonObject) -> JsonObject:

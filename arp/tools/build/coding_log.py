@@ -24,11 +24,12 @@ LOGGER: Final = "tool_agent.tool.agent"
 LOG_FORMAT: Final = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
 LOG_DATE: Final = "%Y-%m-%d %H:%M:%S"
 MAX_LINE: Final = 500
-"""Limit of the characters of a line's text; a longer one is truncated with `...`."""
+"""Maximum length of the text in a line, in characters; a longer text is truncated."""
 MAX_VALUE: Final = 200
-"""Limit of the characters of one argument, such as the content of a file."""
+"""Maximum length in characters of one argument, such as the content of a file; a longer argument
+ends with `...`."""
 MAX_START: Final = 80
-"""Limit of the characters of a task's description."""
+"""Maximum length of a task's description, in characters."""
 
 logger = logging.getLogger(LOGGER)
 

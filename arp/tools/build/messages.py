@@ -53,7 +53,7 @@ class ToolError(Struct, frozen=True):
 
 
 Outcome: TypeAlias = ToolReady | ToolError
-"""How a task has ended."""
+"""Outcome of a task."""
 Payload: TypeAlias = ToolRequest | ToolReady | ToolError | HealthAlert
 
 PAYLOADS: Final[dict[MessageType, type[Payload]]] = {

@@ -18,7 +18,7 @@ from arp.tools.tasks.task_specs import BuildTool, GithubDeploy, TaskSpec
 ENOUGH: Final = 0.6
 """Share of a request's words that a tool must match."""
 MAX_NAME_WORDS: Final = 4
-"""Limit of the words in a name that is made from a request."""
+"""Maximum number of words in a name that is made from a request."""
 
 _NO_MEANING: Final = frozenset(
     re.findall(
@@ -34,7 +34,7 @@ _NO_MEANING_IN_CHINESE: Final = re.compile("需要|一个|工具|编写|请|的|
 _ADDRESS: Final = re.compile(r"https://[^\s<>\"'()\[\]\u3000-\u303f\uff00-\uffef]+")
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _ENDINGS: Final = ("ation", "ions", "ion", "ing", "or", "er", "ed", "es", "s", "e")
-"""Endings that are removed before the comparison: compress, compresses, compression are equal."""
+"""Endings that are removed before the comparison: `compresses` and `compression` are equal then."""
 _LEAST_STEM: Final = 4
 
 

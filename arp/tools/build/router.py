@@ -6,11 +6,11 @@ completed with it; otherwise the coding agent begins it (`ToolRequest`). The out
 open, or with a tool that is not registered, has no effect. A degraded tool never completes a
 request: the request waits for the repair of the tool.
 
-An alert of an active tool is forwarded, and a repair task is created unless one is open for the
-tool. If a repair fails, the tool is still checked, so that its alert is repeated. After
-`MAX_REPAIRS` failed or cancelled repairs in a row the tool gets no further automatic repair until
-it was healthy once or a repair is requested. After a restart of the service the repairs are counted
-from the task book.
+The coding agent receives each alert. If the tool is active, a repair task is created unless one is
+open for the tool. After a failed repair the health checks of the tool continue, so that its alert
+is repeated. After `MAX_REPAIRS` failed or cancelled repairs in a row the tool gets no further
+automatic repair until it was healthy once or a repair is requested. After a restart of the service
+the repairs are counted from the task book.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from arp.tools.tasks.task_specs import (
 logger = logging.getLogger(__name__)
 
 MAX_REPAIRS: Final = 3
-"""Limit of failed repairs of one tool in a row."""
+"""Maximum number of failed repairs of one tool in a row."""
 DEGRADED: Final = "it was requested, and it does not answer"
 """Error text of a repair that is caused by a request for the tool."""
 ALREADY_THERE: Final = "there is such a tool already"
@@ -70,7 +70,7 @@ class TaskRequest(Struct, frozen=True):
 
 
 class Router:
-    """Receives requests and alerts, has the coding agent work on them, and records the outcomes.
+    """Receives requests and alerts, passes them to the coding agent, and records the outcomes.
 
     Args:
         service: Tools.
@@ -156,10 +156,13 @@ class Router:
         return check_repo_url(url, now.git_hosts, now.git_directories)
 
     async def dispatch(self, task_id: str) -> TaskRecord:
-        """Complete a pending task with an existing tool, or have it carried out; return it.
+        """Complete a pending task with an existing tool, or let the coding agent carry it out.
 
         If only a degraded tool matches, the task waits for the repair of that tool, or becomes its
         repair.
+
+        Returns:
+            The task with its new status.
         """
         task = self.book.get(task_id)
         if not task.task_spec:
@@ -200,7 +203,7 @@ class Router:
         waiting.add_done_callback(self._delayed.discard)
 
     async def _spec(self, description: str, degraded: ToolMeta | None) -> TaskSpec:
-        """Return the spec for a request: the repair of a matching degraded tool, or a new tool."""
+        """Return the spec for a request: to repair a matching degraded tool, or to build a tool."""
         if degraded is not None:
             container_id = degraded.runtime.container_id
             return RepairTool(degraded.tool_id, DEGRADED, container_id, description)
@@ -212,7 +215,7 @@ class Router:
     # -- health ----------------------------------------------------------------------------------
 
     async def on_alert(self, alert: HealthAlert) -> None:
-        """Forward an alert, and create a repair task for the tool."""
+        """Pass an alert to the coding agent, and create a repair task for an active tool."""
         self._coding.record_alert(alert)
         tool_id = alert.tool_id
         tool = self.service.registry.find(tool_id)
@@ -274,13 +277,14 @@ class Router:
     async def on_outcome(self, outcome: Outcome) -> None:
         """End the task of an outcome; an outcome that cannot be used is logged. Never raises.
 
-        After `aclose` it has no effect: the task is as it was, and the next start continues it.
+        After `aclose`, an outcome has no effect: the next start continues the task.
         """
         if not self._is_open:
             return
         try:
             await self._watch(outcome)
-            # A task that the closing service has failed is not over: the next start continues it.
+            # If the service closed in the meantime, the outcome may be an effect of that. The task
+            # stays open, and the next start continues it.
             if self._is_open:
                 self._receive_or_fail(outcome)
         except ToolAgentError as refused:
@@ -289,7 +293,7 @@ class Router:
             logger.exception("an outcome could not be recorded")
 
     def _receive_or_fail(self, outcome: Outcome) -> None:
-        """End the task of an outcome; it fails if its tool was removed or disabled meanwhile.
+        """End the task of an outcome; the task fails if its tool was removed or disabled meanwhile.
 
         Raises:
             ToolAgentError: As for `receive`.

@@ -4,7 +4,7 @@ Theory of operation. Each tool is a row of `TEN_TOOLS`: its parameters, as in th
 method that carries it out. Before generated code runs, a person is asked (`toolbox_approval`). The
 question shows the command and the digests of the project's files; after a yes the files are
 compared again before anything runs. The person may also allow everything that the task runs in that
-project, and then no further question is asked for it. A task that changes a file of an active tool
+project; then the task asks no further question there. A task that changes a file of an active tool
 switches the tool off until it is registered again, because its next call would run unapproved code.
 A task can use only its own resources: projects and containers that it has created or received, and
 the tool id that belongs to it.
@@ -50,13 +50,13 @@ from arp.tools.service import ToolService
 from arp.tools.tasks.task_specs import RepairTool, TaskSpec, check_package
 
 ENTRIES: Final = ("main.py", "app.py", "server.py")
-"""Files that start a local tool, the first that is there: `python main.py`.
+"""Files that can start a local tool, as in `python main.py`; the first that exists is used.
 
 The interface document gives `register_tool` no parameter for a command.
 """
 MAX_COMMAND: Final = 20_000
 MAX_CONTENT: Final = 2 << 20
-"""Limit of the characters of a file that is written."""
+"""Maximum length of a file that is written, in characters."""
 
 Command: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_COMMAND)]
 RunSeconds: TypeAlias = Annotated[float, Meta(gt=0, le=3_600)]
@@ -188,14 +188,14 @@ class Toolbox:
         self.registered: ToolMeta | None = None
         """Tool that the task has registered, while it is active and answers."""
         self.own_ids: list[str] = []
-        """Ids of all tools that the task has registered, newest last, even if they are off now."""
+        """Ids of all tools that the task has registered, newest last; some may be switched off."""
         self.note: Callable[[], None] = lambda: None
-        """Callback that records the task's resources, before a new one counts as finished."""
+        """Callback that records the task's resources, called before a new project is finished."""
         if isinstance(spec, RepairTool):
             self._adopt_resources(spec)
 
     def _adopt_resources(self, spec: RepairTool) -> None:
-        """Give the task the project and the container of the tool that it repairs."""
+        """Add the project and the container of the repaired tool to those of the task."""
         runtime = self._service.registry.get(spec.tool_id).runtime
         if runtime.type is RuntimeType.LOCAL and runtime.host_dir:
             self.projects.append(Path(runtime.host_dir))
@@ -215,7 +215,7 @@ class Toolbox:
             ToolAgentError: There is no such tool, the parameters are invalid (the message names the
                 path), a person or a rule refuses it, or it failed.
 
-        Cancel: Safe; all that it has started is ended.
+        Cancel: Safe; everything that the call has started is ended.
         """
         self._check_repaired()
         row = TEN_TOOLS.get(name)
@@ -313,7 +313,7 @@ class Toolbox:
         return {"project_dir": str(made)}
 
     def add_project(self, project_dir: Path) -> None:
-        """Give the task a new project."""
+        """Add a new project to those of the task, and record it."""
         self.projects.append(project_dir)
         self.note()
 
@@ -413,7 +413,8 @@ class Toolbox:
         """Return the tool to register.
 
         Raises:
-            ToolAgentError: It belongs to another task, or has nothing that could be started.
+            ToolAgentError: The id, project or container belongs to another task, or the project
+                has none of `ENTRIES`.
         """
         self._check_own_id(args.tool_id)
         kind = runtime_type_of(args.runtime_type)
@@ -508,7 +509,8 @@ class Toolbox:
         """Return the limits of a tool: from the arguments, the request or the repaired tool.
 
         Raises:
-            InvalidToolCall: The arguments have limits for a container, which has its own.
+            InvalidToolCall: The arguments have limits, but the tool runs in a container, which has
+                its own.
         """
         if isinstance(self._spec, RepairTool):
             limits = self._service.registry.get(self._spec.tool_id).runtime.resource_limits

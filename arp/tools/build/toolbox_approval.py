@@ -67,7 +67,7 @@ class Approvals:
         return self._asks and place not in self._allowed
 
     def moved(self, old: str, new: str) -> None:
-        """Record that a place has a new name."""
+        """Record that a place has a new name, so that an earlier grant still counts."""
         if old in self._allowed:
             self._allowed.add(new)
 
@@ -85,14 +85,15 @@ class Approvals:
         """Ask a person, unless everything is allowed in the place; then run the block.
 
         Raises:
-            ToolRefused: They declined, or the files changed before their answer.
+            ToolRefused: The person declined, or the files changed before the answer.
         """
         if not self.asks_in(request.place):
             yield
             return
         async with AsyncExitStack() as held:
             await held.enter_async_context(self._runs[request.place])
-            if self.asks_in(request.place):  # may be allowed since the lock was free
+            # While this call waited for the lock, the person may have allowed everything here.
+            if self.asks_in(request.place):
                 await self._ask(request, shown, held)
             yield
 
@@ -150,7 +151,7 @@ class Approvals:
 
 
 def _with_files(input: JsonObject, files: Sequence[JsonObject], changed: int) -> JsonObject:
-    """Return an input with the files that can change what runs: screens show the whole input.
+    """Return an input with the files that can change what runs, because screens show the input.
 
     Args:
         input: Input to be approved.

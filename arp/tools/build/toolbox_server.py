@@ -1,10 +1,10 @@
-"""`ToolboxServer`: offers the ten tools to coding agents by MCP.
+"""`ToolboxServer`: offers the ten tools to coding agents over MCP.
 
-Theory of operation. An agent runs in its own process, so it uses the tools by MCP over HTTP, on a
-local port that serves nothing else. Each task has a URL with a random key, and also a token; both
-are valid until the task ends. An agent in this process may use the MCP server directly
-(`server_of`). An exception of a call is returned to the agent as the error of the tool, so that it
-can try something else.
+Theory of operation. An agent runs in its own process, so it uses the tools by MCP over HTTP, at a
+local port that serves nothing else. Each task has a URL with a random key, and a token; both are
+valid until the task ends. An agent in this process may use the MCP server directly (`server_of`).
+The error of a call is returned to the agent as the error of the tool, so that the agent can try
+something else.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from arp.tools.errors import ToolAgentError
 SERVER_NAME: Final = "tool_agent"
 """Name of the MCP server for agents."""
 MAX_BODY: Final = 4 << 20
-"""Limit of the bytes of one call, which may contain a file to write."""
+"""Maximum size in bytes of one call, which may contain a file to write."""
 MAX_BODY_VALUES: Final = MAX_VALUES
-"""Limit of the values of one call."""
+"""Maximum number of JSON values in one call."""
 
 
 class ToolboxAddress(NamedTuple):
@@ -85,7 +85,7 @@ class _ToolboxListener(InnerServer):
         self._own_code = OwnCodeDetector(has_token=False)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an agent that has the URL and the token of a job."""
+        """Answer a request; refuse it without the URL and the token of a job."""
         key, _, rest = scope["path"].removeprefix("/").partition("/")
         found = self.jobs.get(key)
         headers = dict(scope["headers"])

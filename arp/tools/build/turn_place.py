@@ -20,7 +20,7 @@ from arp.turn.tool import ToolCall, ToolFailed
 from arp.turn.turn import Turn
 
 MAX_CODE = 20_000
-"""Limit of the characters that are shown of a written file."""
+"""Maximum number of characters of a written file that are shown."""
 LANGUAGES = {
     ".py": "python", ".toml": "toml", ".json": "json", ".js": "javascript", ".ts": "typescript",
     ".sh": "bash", ".html": "html", ".css": "css", ".md": "markdown", ".yaml": "yaml",
@@ -73,7 +73,8 @@ class TurnPlace:
                 try:
                     yield TurnCall(shown)
                 except ToolAgentError as failed:
-                    raise ToolFailed(failed.message) from failed  # the turn shows no other error
+                    # A turn shows the message of a `ToolFailed`, but only the class of this error.
+                    raise ToolFailed(failed.message) from failed
         except ToolFailed as failed:
             if isinstance(failed.__cause__, ToolAgentError):
                 raise failed.__cause__ from None
@@ -116,7 +117,8 @@ class TurnCall:
 
         Cancel: Safe; the question is withdrawn.
         """
-        # A grant of the session would also count for other tasks, so the task keeps its own.
+        # A grant that the session remembers would count for other tasks too, so the task remembers
+        # its grants itself (`Approvals`).
         asked: PermissionOptions = {**options, "keeps_grant": False}
         asked["confirm_label"], asked["deny_label"] = "Allow", "Deny"
         return await self._call.ask_permission(title, rule=rule, input=input, **asked)

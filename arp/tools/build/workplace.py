@@ -2,7 +2,7 @@
 
 The other modules use only this interface. `TurnPlace` (`turn_place`) is a turn of a session: its
 tools, questions and facts are on every screen. `Headless` is for programs without sessions: nothing
-is shown, and each question is answered by the operator's settings.
+is shown, and the operator's settings answer each question.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class ProcessRun(Struct, frozen=True):
 
 
 NO_PERSON: Final = "no person is available to approve it"
-"""Reason of a denial where no person can be asked."""
+"""Reason of the denial if no person can be asked."""
 
 
 class WorkCall(Protocol):
-    """Call of a tool, as it is shown."""
+    """Tool call in a workplace."""
 
     def progress(self, text: str) -> None:
         """Show the progress of the call."""
@@ -51,7 +51,8 @@ class WorkCall(Protocol):
     ) -> Approval:
         """Ask a person for approval; if no person can answer, the answer is no.
 
-        A task keeps the permission that `session_rule` gives, so every question is asked.
+        The session does not remember the answer. If the answer allows everything that
+        `session_rule` describes, the caller remembers that for its task.
 
         Args:
             title: Question in one line.
@@ -91,7 +92,7 @@ class Headless:
     """Workplace that shows nothing.
 
     Args:
-        allows: Answer to each question.
+        allows: Whether each question is answered with yes.
     """
 
     session_id = ""
@@ -111,7 +112,7 @@ class Headless:
 
     @asynccontextmanager
     async def call(self, name: str, args: JsonObject) -> AsyncIterator[WorkCall]:
-        """Show nothing."""
+        """Yield a call that is not shown."""
         yield _UnseenCall(self._allows)
 
 
@@ -133,7 +134,7 @@ class _UnseenCall:
     async def ask_permission(
         self, title: str, *, rule: str, input: JsonObject, **options: Unpack[PermissionOptions]
     ) -> Approval:
-        """Answer by the operator's settings."""
+        """Return the answer that follows from the operator's settings."""
         text = json_text(input)
         digest = digest_of(text)
         if not self._allows:

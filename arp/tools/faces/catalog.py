@@ -24,11 +24,11 @@ from arp.tools.service import ToolService
 from arp.turn.tool import ToolCall, ToolCaller, ToolFailed, ToolOutput, ToolSpec
 
 MAX_ROWS: Final = 1_000
-"""Limit of the rows of a result that is shown as a table."""
+"""Maximum number of rows of a result that is shown as a table."""
 MAX_CELL: Final = 500
-"""Limit of the characters of a value that is shown; the tool's result has the whole value."""
+"""Maximum length of a value that is shown, in characters; the tool's result has the whole value."""
 MAX_TEXT: Final = 20_000
-"""Limit of the characters of a result for a model."""
+"""Maximum length of a result for a model, in characters."""
 RULE: Final = "active-tool"
 """Rule that allows a call without a question, because the tool's registration was approved."""
 
@@ -42,7 +42,7 @@ class ToolCatalog:
     """
 
     runs_commands = True
-    """Always true, because the tools are code of agents, which could use the server themselves."""
+    """Always true: tools run code that agents wrote, which could send requests to this server."""
 
     def __init__(self, service: ToolService, *, asks: bool = False) -> None:
         self._service = service
@@ -90,7 +90,7 @@ class ToolCatalog:
         """Carry out a call by a model, which receives `text_of_result` and the pictures.
 
         Raises:
-            ToolFailed: It failed.
+            ToolFailed: The call failed, or needs a person's approval.
         """
         if self._asks:
             raise ToolFailed(f"{name}: a person has to allow each call, and a model cannot ask")
@@ -154,8 +154,8 @@ def _record_cost(tool: ToolCall, result: Json) -> None:
 def component_of_result(value: Json, title: str) -> Component | None:
     """Return a component for a result: a table for a list of objects, key-values for an object.
 
-    If a list of objects is the only list of an object, it is a table too. The result is `None` for
-    a text or a number, which is already shown as the tool's result.
+    An object with exactly one list of objects is shown as the table of that list. The return value
+    is `None` for other results, such as a text or a number, which the tool call shows already.
     """
     rows = value
     if isinstance(value, dict):
@@ -177,15 +177,15 @@ def text_of_result(value: Json) -> str:
     """Return a result for a model: JSON of at most `MAX_TEXT` characters.
 
     A list of objects is written with its column names once: `{"columns": ["name"], "rows":
-    [["tea"]]}`. A long one is reduced to its first rows and the number of the others. Other long
-    texts are truncated, with a note.
+    [["tea"]]}`. A long list is reduced to its first rows and the number of the others. Any other
+    long text is truncated, with a note.
     """
     if isinstance(value, str):
         return _cut(value)
     most = MAX_ROWS
     text = _compact(value, most)
     while len(text) > MAX_TEXT and most > 1 and _has_table(value):
-        # Slightly fewer rows than fit if all have the length of the first ones.
+        # Estimate from the average length of a row, minus 5 %, because lengths differ.
         most = max(1, min(most - 1, most * MAX_TEXT * 95 // (len(text) * 100)))
         text = _compact(value, most)
     return _cut(text)

@@ -1,8 +1,8 @@
-"""Every active tool as a tool of an MCP server: over HTTP at `/mcp`, or over standard input.
+"""`McpFace`: an MCP server with every active tool, over HTTP at `/mcp` or over standard input.
 
-The server is that of the MCP SDK. The list of tools is built for each request, so it includes tools
-that were just built. Pieces of a result are sent as progress. A result that is not an object is
-wrapped like in the SDK, as `{"result": …}`.
+The server is that of the MCP SDK. The list of tools is read for each request, so it includes tools
+that were just registered. Pieces of a result are sent as progress. A result that is not an object
+is wrapped as `{"result": …}`, as the SDK does.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from arp.tools.service import ToolService
 
 MCP_PATH: Final = "/mcp"
 MAX_BODY: Final = 4 << 20
-"""Limit of the bytes of a request."""
+"""Maximum size of a request in bytes."""
 MAX_BODY_VALUES: Final = 2 * MAX_VALUES
-"""Limit of the values of a request before it is parsed; a tool then accepts at most
-`MAX_VALUES`."""
+"""Maximum number of JSON values in a request, counted before it is parsed. The arguments of a tool
+may have at most `MAX_VALUES`."""
 
 
 def mcp_server(service: ToolService, name: str = "tool-agent") -> Server[Any]:
@@ -84,7 +84,7 @@ def _object(schema: JsonObject) -> JsonObject:
 
 
 def _result(value: Json) -> mcp.CallToolResult:
-    """Return a result as text and as JSON, and each picture in it as an image."""
+    """Return a result as text and as JSON, with each of its pictures as an image."""
     plain = without_pictures(value)
     text = plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
     content: list[Any] = [mcp.TextContent(type="text", text=text)]
@@ -137,7 +137,7 @@ class McpFace:
                 await self._closing.wait()
         finally:
             self._manager = None
-            self._opened.set()
+            self._opened.set()  # `open` would wait forever if the manager did not start
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer an authorised request."""

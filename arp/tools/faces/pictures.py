@@ -1,8 +1,8 @@
 """Pictures in the results of tools.
 
-The interface document does not define pictures. A tool returns a picture anywhere in its result: as
-a text `data:image/png;base64,…`, or as an object `{"content_type": "image/png", "base64": "…"}`. It
-is shown as a picture, and the rest of the result without it.
+The interface document does not define pictures. A tool may return a picture anywhere in its result:
+as a text `data:image/png;base64,…`, or as an object `{"content_type": "image/png", "base64": "…"}`.
+The picture is shown as an image, and a short text takes its place in the rest of the result.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from arp.protocol.json_value import Json
 
 MAX_PICTURES: Final = 8
-"""Limit of the pictures in one result; further ones stay in it as text."""
+"""Maximum number of pictures that one result shows; further ones appear only as a short text."""
 MAX_BASE64: Final = 24 << 20
-"""Limit of the characters of one picture."""
+"""Maximum length of one picture as text, in characters."""
 _PICTURE: Final = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/]+={0,2})")
 
 

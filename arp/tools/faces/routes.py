@@ -43,11 +43,11 @@ from arp.tools.tasks.task_specs import TaskSpec
 logger = logging.getLogger(__name__)
 
 MAX_BODY: Final = 4 << 20
-"""Limit of the bytes of a request; larger inputs are passed to a tool as files."""
+"""Maximum size of a request in bytes; larger inputs are passed to a tool as files."""
 KEEP_ALIVE_S: Final = 15.0
 """Pause in an event stream, in seconds, before a comment is sent to keep the connection open."""
 MAX_PIECES: Final = 1_000
-"""Limit of the pieces of a result that a slow reader has not read; the tool waits then."""
+"""Maximum number of unread pieces of a result; then the tool waits for the reader."""
 
 
 class InvokeRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,7 +75,7 @@ class HttpRefusal(ToolAgentError):
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
-        self.http_status = status  # type: ignore[misc] # of this one, not of the class
+        self.http_status = status  # type: ignore[misc] # set for this object, not for the class
         self.code = "bad_request"  # type: ignore[misc]
 
 
@@ -185,9 +185,10 @@ class ToolRoutes:
         return _json({"status": "success", "result": outcome.result, "error": None})
 
     async def _pieces(self, tool_id: str, params: JsonObject) -> AsyncIterator[bytes]:
-        """Yield the events of a call; the call ends with its reader.
+        """Yield the events of a call; cancel the call if its reader leaves.
 
-        The last event has the result as text; after a failure it has the problem, and `error`.
+        The last event has the result as text. After a failure it has the message as text, and the
+        code as `error`.
         """
         pieces: asyncio.Queue[str | None] = asyncio.Queue(MAX_PIECES)
 
@@ -310,10 +311,10 @@ async def _body(request: Request, bodies: JsonBodies, kind: type[Body]) -> Body:
 def _check_numbers(value: Json) -> None:
     """Refuse a number that is too large for a float, such as 1e999.
 
-    Integers may have any size, because only renderers limit them.
+    Integers may have any size: only renderers limit them.
 
     Raises:
-        InvalidToolMeta: There is such a number.
+        InvalidToolMeta: The value contains such a number.
     """
     stack: list[Json] = [value]
     while stack:
@@ -345,7 +346,7 @@ async def _gone(request: Request) -> None:
 
 
 def _last(result: Json, sent: list[str]) -> str:
-    """Return the text of the last piece: the whole result, if nothing was sent in pieces."""
+    """Return the text of the last event: empty if the pieces are the result, else the result."""
     if isinstance(result, str):
         return "" if "".join(sent) == result else result
     if isinstance(result, dict) and sent and result == {"text": "".join(sent)}:
@@ -354,8 +355,8 @@ def _last(result: Json, sent: list[str]) -> str:
 
 
 def _event(value: JsonObject) -> bytes:
-    # Encoded JSON has no line break. `json` adds the space after `:` and `,` that the document
-    # shows.
+    # The document shows a space after `:` and `,`, which msgspec omits, so the object is assembled
+    # here. Encoded JSON has no line break, so it fits into one line of the event.
     text = ", ".join(
         f"{msgspec.json.encode(name).decode()}: {msgspec.json.encode(one).decode()}"
         for name, one in value.items()

@@ -1,4 +1,4 @@
-"""Programs of projects: an error of their start becomes an error of the tool."""
+"""Starts programs of projects, and converts errors of the start to those of the Tool Agent."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ FASTEST: Final = 4 * 2**30
 LEAST_WAIT_S: Final = 0.1
 MOST_WAIT_S: Final = 2.0
 SHARE: Final = 10
-"""Shortest pause as a multiple of the time of one sum, so that summing uses at most a tenth of a
-core."""
+"""Shortest pause between two measurements, as a multiple of the time that one takes: measuring uses
+at most a tenth of a core."""
 OVERFLOW: Final = 2
-"""Multiple of the limit above which nothing runs; below it a command may still clean up."""
+"""Multiple of the limit above which nothing runs. Below it, a command can still remove files."""
 
 
 class DiskUse(NamedTuple):
@@ -63,7 +63,7 @@ class DiskLimit(Struct, frozen=True):
             raise CapacityExceeded(f"{more.bytes} bytes more do not fit: {self.explanation(used)}")
 
     def for_a_run(self) -> DiskLimit:
-        """Return the limit for one run; a program may add nothing to a project that is full.
+        """Return the limit for one run; in a full project it is the present usage.
 
         Raises:
             CapacityExceeded: The project is too full to run anything.
@@ -74,7 +74,7 @@ class DiskLimit(Struct, frozen=True):
         return DiskLimit(self.root, max(self.bytes, used.bytes), max(self.files, used.files))
 
     async def exceeded(self, pid: int) -> str:
-        """Wait until the project exceeds the limit; return the usage as text for people.
+        """Wait until the project exceeds the limit; return the reason for ending its program.
 
         Args:
             pid: Process id; deleted files that it and its descendants hold open count too.

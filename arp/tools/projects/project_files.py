@@ -21,9 +21,9 @@ from typing import Final
 from arp.tools.errors import InvalidToolMeta, ToolRefused, UnknownTool
 
 MAX_WRITE: Final = 4 * 2**20
-"""Limit of the bytes that one call writes."""
+"""Maximum size in bytes of a file that is written."""
 MAX_READ: Final = 2**20
-"""Limit of the bytes that are read; a longer file is refused, not truncated."""
+"""Maximum size in bytes of a file that is read; a larger file is refused, not truncated."""
 MAX_PARTS: Final = 32
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -73,6 +73,7 @@ class ProjectFiles:
             InvalidToolMeta: It has more than `MAX_READ` bytes.
         """
         *directories, last = _parts(name)
+        # O_NONBLOCK: opening a named pipe would otherwise wait for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with self._directory(directories, make=False) as directory:
             try:
@@ -96,7 +97,7 @@ class ProjectFiles:
         return data
 
     def size_of(self, name: str) -> int | None:
-        """Return the bytes that a file occupies on the disk; `None` if the file does not exist.
+        """Return the disk space in bytes that replacing a file frees; `None` if it does not exist.
 
         Raises:
             ToolRefused: The name leads out of the root, or through a link.
@@ -158,7 +159,8 @@ class ProjectFiles:
                 raise ToolRefused(f"{name:.200} is a link; files are not written through links")
             if stat.S_ISDIR(status.st_mode):
                 raise InvalidToolMeta(f"{name:.200} is there, and no file")
-            # A pipe or a device is replaced: no program may run while the project contains one.
+            # A pipe or a device is replaced. Otherwise the project could not be used any more:
+            # `project_look` refuses it while it contains one.
         beside = f".{secrets.token_hex(8)}.part"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:

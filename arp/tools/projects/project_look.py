@@ -10,8 +10,9 @@ Each directory is opened relative to its parent, without following links. A file
 blocking, and is read only if it is a regular file. Digests are not reused for the next snapshot: a
 program that has mapped a file for writing can change it without changing its times.
 
-Links may lead out of the project. The target counts if it is a file that the project's user could
-change; a target directory that others could fill is refused.
+Links may lead out of the project. The snapshot includes the content of a target file that belongs
+to the project's user, who could change it. A target that could be filled with other code, such as a
+directory outside of the system's, is refused.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from arp.protocol.json_value import JsonObject
 from arp.tools.errors import ToolRefused
 
 MAX_DEPTH: Final = 100
-"""Limit of the depth of directories, because each one is open while its content is read."""
+"""Maximum depth of directories; each one uses a descriptor while its content is read."""
 LOOK_S: Final = 120.0
 """Time limit of one snapshot, in seconds."""
 MAX_SHOWN: Final = 60
-"""Limit of the files that a question lists one by one; the others are part of the total digest."""
+"""Maximum number of files that a question lists; the digest of the project covers all files."""
 READ_BYTES: Final = 1 << 20
 MADE_BY_PROGRAMS: Final = frozenset((".git", ".home", ".venv", "__pycache__", "node_modules"))
 """Directories with many generated files; a question shows one digest for each."""
@@ -145,7 +146,7 @@ class ProjectLook(Struct, frozen=True):
 def look_at(
     root: Path, *, uid: int | None, readable: Sequence[Path], most_bytes: int
 ) -> ProjectLook:
-    """Take a snapshot of a project; blocks.
+    """Return a snapshot of a project; blocks the thread while it reads the files.
 
     Args:
         root: Directory of the project.
@@ -195,7 +196,7 @@ class _SnapshotReader:
         return SeenFile(found.status.st_mode, len(said), sha256(content).hexdigest())
 
     def _target_state(self, path: str) -> str:
-        """Return the relevant state of a link's target outside of the project.
+        """Return the state of a link's target; empty if the target is in the project or read-only.
 
         Raises:
             ToolRefused: The target could be filled with code that the snapshot does not show.

@@ -128,8 +128,8 @@ class ProjectTable:
     def unfinished(self) -> list[Project]:
         """Return the unfinished projects of processes that have ended."""
         left = [one for one in self.projects() if one.mark and not self._is_held(one.mark)]
-        # The process may have finished a project between our two reads; it drops the mark after
-        # that.
+        # A process may have finished its project and released the mark after `projects` was read.
+        # The row of such a project has changed since, so it is not unfinished.
         return [one for one in left if self.find(one.name) == one]
 
     def _is_held(self, mark: str) -> bool:

@@ -1,6 +1,6 @@
 """`LocalProjects`: the uv or venv projects of local tools, and commands that run in them.
 
-Theory of operation. A project is a directory below `projects` of the data directory, with a
+Theory of operation. A project is a directory in `projects` of the data directory, with a
 `pyproject.toml` and a `.venv`, and a row in `projects.json` (`project_table`). The row holds its
 user and its Python, because the project's own files can be changed by its programs. If we run as
 root, each project has its own user, so that the limits of one do not count for another. A project
@@ -56,9 +56,9 @@ logger = logging.getLogger(__name__)
 
 LOG_FILE: Final = "last_run.log"
 MAX_LOG: Final = 2**20
-"""Limit of the bytes of each output in the log."""
+"""Maximum size in bytes of each output in the log."""
 MAX_COMMAND: Final = 8_192
-"""Limit of the characters of a command."""
+"""Maximum length of a command in characters."""
 MAX_TIMEOUT_S: Final = 3_600.0
 DEFAULT_TIMEOUT_S: Final = 120.0
 CREATE_S: Final = 120.0
@@ -120,14 +120,14 @@ class LocalProjects:
             name: Letters, digits, `_`, `-` and `.`.
             python_version: Version such as `3.12`; empty means our own.
             note: Called with the directory before the project counts as finished. It records the
-                owner, so that a kill leaves no project without an owner.
+                owner, so that no project is without an owner if this process is killed.
 
         Raises:
             InvalidToolMeta: The name or the version is invalid.
             ToolConflict: The project exists already.
             RuntimeMissing: This Python is not installed.
 
-        Cancel: Safe: the project is not created, or removed.
+        Cancel: Safe: a project that was begun is removed.
         """
         check_tool_id(name)
         python = await asyncio.to_thread(_interpreter, python_version)
@@ -153,7 +153,8 @@ class LocalProjects:
         Args:
             project_dir: Directory from `create`.
             command: Command, split into words by the rules of a shell; no shell runs it.
-            timeout_s: Time limit in seconds, at most an hour; the exit code is then 124.
+            timeout_s: Time limit in seconds, at most an hour. A command that exceeds it is ended,
+                with exit code 124.
 
         Raises:
             UnknownTool: There is no such project.
@@ -177,7 +178,7 @@ class LocalProjects:
         shown = ProgramResult(result.exit_code, kept[0].text(), kept[1].text())
         try:
             self.files(project).write(LOG_FILE, run_log(command, shown))
-        except ToolAgentError as error:  # the command has replaced the log by something else
+        except ToolAgentError as error:  # the command may have put a directory or a link there
             logger.warning("project %s: %s cannot be written: %s", project.name, LOG_FILE, error)
 
     async def add_dependency(
@@ -188,7 +189,7 @@ class LocalProjects:
         Args:
             project_dir: Directory from `create`.
             package: Name with optional extras and versions. The caller validates untrusted input;
-                here it is only checked again that it is not an option.
+                this method only refuses options, addresses and paths.
             dev: Whether it is for development only.
 
         Raises:
@@ -266,7 +267,7 @@ class LocalProjects:
             ) from error
 
     def look(self, project: Project) -> ProjectLook:
-        """Take a snapshot of a project; blocks.
+        """Return a snapshot of a project; blocks the thread while it reads the files.
 
         Raises:
             ToolRefused: An entry cannot be approved; the message names it and says why.
@@ -425,7 +426,7 @@ class LocalProjects:
         """Remove a project that could not be finished, if it was begun."""
         found = self._table.find(name)
         if found is None or found.mark != mark:
-            return  # the name was refused, so the project with this name is another one
+            return  # `_begin` refused the name, because it belongs to another project
         if not self._delete(name):
             logger.warning("%s cannot be removed; the next start tries again", self.root / name)
 

@@ -9,8 +9,8 @@ process.
 A document that cannot be read is not touched. Each read and change raises an error about it until a
 person restores a good copy or moves the file away; starting with an empty document would lose the
 money spent and the owners of containers. Only a person removes a document, so a missing one counts
-as empty. The budget is an exception: it compares the document with its log. Unknown fields are
-preserved.
+as empty. (`Budget` is stricter: it refuses a missing state file if its log has payments.) Unknown
+fields are preserved.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ Document = TypeVar("Document", bound=msgspec.Struct)
 Result = TypeVar("Result")
 
 MAX_BYTES: Final = 64 * 2**20
-"""Limit of the bytes of a document; a registry of ten thousand tools has a third of this."""
+"""Maximum size of a document in bytes; a registry of ten thousand tools has a third of this."""
 
 
 class _UnreadableDocument(Exception):
-    """Error of bytes that are not a valid document; the message says why."""
+    """The bytes of a file are not a valid document; the message says why."""
 
 
 class JsonFile(Generic[Document]):
@@ -63,7 +63,7 @@ class JsonFile(Generic[Document]):
         file."""
 
     def read(self) -> Document:
-        """Return the document on disk; an empty one if there is no file.
+        """Return the document on disk; if there is no file, return an empty document.
 
         Raises:
             DataFileDamaged: It cannot be read; it is not changed.
@@ -83,13 +83,13 @@ class JsonFile(Generic[Document]):
     def change(
         self, make: Callable[[Document], tuple[Document, Result]], durable: bool = True
     ) -> Result:
-        """Replace the document by the result of `make`, under the lock of the file.
+        """Replace the document with the result of `make`, under the lock of the file.
 
         Args:
             make: Receives the document and returns the new one and a result. If it raises, the
                 exception is passed on and nothing has changed. It must be fast and must not change
                 this file.
-            durable: Whether the change must survive a loss of power, which takes milliseconds.
+            durable: Whether the change must survive a loss of power; flushing takes milliseconds.
 
         Returns:
             The result of `make`.
@@ -183,7 +183,7 @@ class JsonFile(Generic[Document]):
                     os.fsync(file.fileno())
             os.replace(name, self.path)
             # The new file may get the inode of the cached one, which an earlier change has freed.
-            # With the same size, within one tick of the clock, its identity is then the same.
+            # If also the size and the clock tick are the same, `_key` cannot distinguish the files.
             self._cached = None
         except BaseException:
             with suppress(OSError):
@@ -212,8 +212,8 @@ class JsonFile(Generic[Document]):
 def _unknown_fields(before: Json, known: Json) -> Json:
     """Return the fields of `before` that are not in `known`, including those of nested objects.
 
-    Elements of lists are compared by position. An element with an id has it as its first field, so
-    that `_restore_fields` can match it.
+    Elements of lists are compared by position. The result has each element under the value of its
+    first field, its id, so that `_restore_fields` finds it in a changed list.
     """
     if isinstance(before, dict) and isinstance(known, dict):
         found = {}
@@ -233,7 +233,7 @@ def _unknown_fields(before: Json, known: Json) -> Json:
 
 
 def _restore_fields(after: Json, unknown: Json) -> Json:
-    """Return a document with the unknown fields that it had before."""
+    """Return a document with the fields that `_unknown_fields` found before the change."""
     if isinstance(after, list):
         return [_restore_fields(item, unknown.get(_key_of(item), {})) for item in after]
     if not isinstance(after, dict):

@@ -1,8 +1,8 @@
 """`JsonTable`: a JSON file with one list of rows, each with a key.
 
-`JsonFile` does the locking, the durable write and the check of the content; this class finds and
-replaces rows. Each subject has its own class on top, which knows the rules for its rows and raises
-its errors.
+`JsonFile` locks the file, writes it durably and checks its content; this class finds and replaces
+rows. Each kind of row has a class above this one, such as `ToolRegistry`, which has the rules for
+the rows and raises the errors.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ class JsonTable(Generic[Row]):
         path: Path of the file.
         document: Type of the content of the file.
         key: Returns the key of a row.
-        keep: Returns the rows that stay in the table, applied to the rows after each change; `None`
-            means all.
+        keep: Called with the rows after each change; returns the rows to store. `None` stores all.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class JsonTable(Generic[Row]):
     def change(
         self, make: Callable[[list[Row]], tuple[list[Row], Result]], durable: bool = True
     ) -> Result:
-        """Replace the rows by the result of `make`, under the lock of the file.
+        """Replace the rows with the result of `make`, under the lock of the file.
 
         Args:
             make: Receives the rows, which it must not modify, and returns the new rows and a
@@ -94,12 +93,12 @@ class JsonTable(Generic[Row]):
         return self._file.change(make_document, durable)
 
     def add(self, row: Row, replace: bool = False) -> bool:
-        """Append a row; return whether that was done.
+        """Add a row at the end, or replace a row with the same key; return whether it is stored.
 
         Args:
             row: Row to add.
-            replace: Whether to replace a row with the same key, in its place. Otherwise nothing is
-                written if there is one.
+            replace: Whether to replace a row with the same key, at its position. If this is false
+                and there is such a row, nothing is written.
         """
 
         def make(rows: list[Row]) -> tuple[list[Row], bool]:
@@ -113,7 +112,7 @@ class JsonTable(Generic[Row]):
         return self.change(make)
 
     def update(self, key: str, change: Callable[[Row], Row], durable: bool = True) -> Row | None:
-        """Replace the first row with a key by the result of `change`, and return that.
+        """Apply `change` to the first row with a key, and return the new row.
 
         Args:
             key: Key of the row; if there is no such row, nothing is written.

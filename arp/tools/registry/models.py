@@ -22,7 +22,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.tools.errors import InvalidToolMeta
 
 TOOL_ID: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?")
-"""Characters of a tool's id, which is part of URLs, file names and container names."""
+"""Pattern of a tool's id, which is part of URLs, file names and container names."""
 
 Port: TypeAlias = Annotated[int, Meta(ge=0, le=65535)]
 """Port; 0 means none."""

@@ -100,7 +100,7 @@ class ToolRegistry:
     def update(
         self, tool_id: str, change: Callable[[ToolMeta], ToolMeta], durable: bool = True
     ) -> ToolMeta:
-        """Replace a tool by the result of `change` and return that.
+        """Replace a tool with the result of `change`, and return the result.
 
         Args:
             tool_id: Id of the tool.

@@ -11,9 +11,9 @@ from arp.protocol.json_value import Json
 from arp.tools.errors import InvalidToolMeta
 
 MAX_PATTERN_TEXT: Final = 4_096
-"""Limit of the characters of a text that is matched against a `pattern`."""
+"""Maximum length in characters of a text that is matched against a `pattern`."""
 _SEVERAL: Final = 8
-"""Limit of the repeats of a part inside another repeat."""
+"""Maximum of a repeat that does not count as long; only long repeats can make a match slow."""
 _REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _REFERS_BACK: Final = ("GROUPREF", "GROUPREF_EXISTS")
 
@@ -61,8 +61,8 @@ def check_patterns(schema: Json, where: str) -> None:
         where: Name of the schema in the error, such as `input_schema`.
 
     Raises:
-        InvalidToolMeta: A pattern has a repeat or a branch inside a repeat, has a back-reference,
-            or is not valid.
+        InvalidToolMeta: A pattern has a long repeat or a branch inside a long repeat, has a
+            back-reference, or is not valid.
     """
     for pattern in _patterns_in(schema):
         try:
@@ -89,7 +89,10 @@ def try_pattern(validator: Any, pattern: str, instance: Json, schema: Json) -> I
 
 
 def _is_slow(parsed: Any, *, inside: bool) -> bool:
-    """Return whether a part of a pattern repeats or branches inside a long repeat."""
+    """Return whether a pattern has a back-reference, or a long repeat or branch in a long repeat.
+
+    `inside` says whether the pattern is part of a long repeat.
+    """
     for operation, argument in parsed:
         name = str(operation)
         is_long = name in _REPEATS and int(argument[1]) > _SEVERAL

@@ -1,7 +1,7 @@
 """JSON Schemas of tools: checks of the schemas, and of values against them.
 
-A schema is not trusted. Its references may lead only to itself, so that no check opens a URL or a
-file. Patterns that could take forever are refused (`schema_patterns`).
+A schema is not trusted. Its references may point only into the schema itself, so that no check
+opens a URL or a file. Patterns that could take forever are refused (`schema_patterns`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from arp.tools.registry.models import ToolMeta
 from arp.tools.registry.schema_patterns import check_patterns, try_pattern
 
 MAX_SCHEMA_BYTES: Final = 256 * 2**10
-"""Limit of the bytes of a schema; a form of a thousand fields is shorter."""
+"""Maximum size of a schema in bytes; the schema of a form with a thousand fields is smaller."""
 MAX_MESSAGE: Final = 300
-"""Limit of the characters of the validator's message about a value."""
+"""Maximum length of the validator's message about a value, in characters."""
 
 
 def check_schemas(tool: ToolMeta) -> None:
@@ -88,7 +88,7 @@ def problem_of(schema: JsonObject, value: Json, root: str) -> str | None:
         raise
     except RecursionError:
         return f"{root}: it is nested too deep"
-    except Exception as failed:  # noqa: BLE001 # a reference that leads nowhere, a wrong number
+    except Exception as failed:  # noqa: BLE001 # for example an unresolvable reference
         return f"{root}: the schema cannot be used ({type(failed).__name__}: {failed!s:.120})"
     if error is None:
         return None

@@ -1,7 +1,8 @@
 """The two state machines of a tool: its life cycle, and its running state.
 
 Theory of operation. This file defines all legal transitions of a tool, in the manner of
-`h11/_state.py`. Nothing else assigns `ToolMeta.status` or `ToolScheduling.state`.
+`h11/_state.py`. A new entry of the registry brings its own `ToolMeta.status` and
+`ToolScheduling.state`; only these tables change them.
 
 The life cycle of a tool (`status`):
 
@@ -19,8 +20,8 @@ Its running state (`scheduling.state`):
        ▲                │   ▲ ──fail──► DEGRADED        stop: every state → STOPPED
        └──────stop──────┘   └──start──── SLEEPING, DEGRADED
 
-Only an active tool can be called. A call starts a stopped or sleeping tool. If a tool has ended by
-itself, the call starts it again and its state remains RUNNING.
+Only an active tool can be called. A call starts a tool that is stopped, sleeping or degraded. A
+tool that has ended by itself may still be RUNNING in this table; the call then starts it again.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _RUNNING, _SLEEPING = ToolState.RUNNING, ToolState.SLEEPING
 _STOPPED, _DEGRADED = ToolState.STOPPED, ToolState.DEGRADED
 
 LIFE: Final[dict[ToolStatus, dict[LifeEvent, ToolStatus]]] = {
-    _STAGING: {"build": _BUILDING, "activate": _ACTIVE},  # api tools and imports need no build
+    _STAGING: {"build": _BUILDING, "activate": _ACTIVE},  # activate: a repair found it working
     _BUILDING: {"activate": _ACTIVE, "fail": _STAGING},
     _ACTIVE: {"disable": _INACTIVE, "build": _BUILDING, "change": _STAGING},
     _INACTIVE: {"enable": _ACTIVE},

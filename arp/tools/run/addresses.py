@@ -1,4 +1,4 @@
-"""HTTP clients that connect to public addresses, and to the private ones that are allowed."""
+"""HTTP clients that connect only to public addresses and to allowed private addresses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PRIVATE_V4: Final = [
     )
 ]
 _GLOBAL_V6: Final = ipaddress.IPv6Network("2000::/3")
-"""Unicast addresses assigned to networks; all others are local, mapped, translated or reserved."""
+"""Global unicast addresses; all others are local, mapped, translated or reserved."""
 _PRIVATE_V6: Final = [
     ipaddress.IPv6Network(text)
     for text in (
@@ -240,7 +240,10 @@ _LOOPBACK: Final = ipaddress.IPv4Address("127.0.0.1")
 
 
 def _literal(host: str) -> IpAddress | None:
-    """Return the address that a host literal denotes, in any notation that the system accepts."""
+    """Return the address that a host denotes; `None` if the host is a name.
+
+    `inet_aton` accepts other notations of an address too, such as `127.1`, as the system does.
+    """
     try:
         return ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -2,8 +2,8 @@
 
 `RuntimeInfo.entry` is the base address and `endpoint_path` is appended to it; `env` holds headers
 for each call, such as `Authorization`. Addresses are checked at the socket (`addresses`). A failed
-call is retried only if a second attempt can do no harm: after a connection that was not made, and
-for `GET`, `HEAD`, `PUT` and `DELETE` that were answered with 429, 502, 503 or 504.
+call is retried only if a second attempt can do no harm: if no connection was made, or if a `GET`,
+`HEAD`, `PUT` or `DELETE` was answered with 429, 502, 503 or 504.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ATTEMPTS: Final = 3
 FIRST_WAIT_S: Final = 0.25
 """Wait before the second attempt, in seconds; it doubles before each further attempt."""
 MAX_WAIT_S: Final = 5.0
-"""Longest `Retry-After` that is waited for, in seconds; a longer one ends the attempts."""
+"""Longest accepted `Retry-After`, in seconds; after a longer one there is no further attempt."""
 HEALTH_S: Final = 10.0
 RETRIED: Final = frozenset((429, 502, 503, 504))
 IDEMPOTENT: Final = frozenset(("GET", "HEAD", "PUT", "DELETE"))
@@ -89,9 +89,9 @@ class ApiRuntime:
         raise AssertionError("the last attempt returns or raises")
 
     async def healthy(self, tool: ToolMeta) -> None:
-        """See `ToolRuntime.healthy`: any answer of its server counts.
+        """See `ToolRuntime.healthy`: any answer below 500 counts, and 501.
 
-        A tool with another method than `GET` is not called, because the call could have an effect.
+        Sends `HEAD`, not the method of the tool, because a call of the tool could have an effect.
         """
         call = HttpCall(
             "HEAD", url_of(tool).partition("{")[0], {}, _headers(tool), f"tool {tool.tool_id}"

@@ -1,8 +1,8 @@
 """`BrowserRuntime`: tools that are pages, driven by Playwright with the system's Chromium.
 
-A call opens the tool's `entry`, or the `url` of its parameters, in a new page of a new profile, and
-does its `steps` in order. The result has what was extracted and the pictures, by their names, and
-where the page was in the end:
+A call opens the `url` of its parameters, or else the tool's `entry`, in a new page of a new
+profile, and carries out its `steps` in order. The result has the final URL and title of the page,
+and the extracted texts and the screenshots by name:
 
     {"steps": [
         {"action": "open", "url": "https://…"},
@@ -14,7 +14,7 @@ where the page was in the end:
     → {"url": "…", "title": "…", "extracted": {"prices": ["…"]},
        "screenshots": {"page": {"content_type": "image/png", "base64": "…"}}}
 
-Chromium reaches nothing but a proxy of ours, which checks addresses as those of `api` tools.
+Chromium can connect only to our own proxy, which checks addresses by the rules for `api` tools.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ STEP_S: Final = 15.0
 START_S: Final = 30.0
 MAX_STEPS: Final = 100
 MAX_EXTRACTED: Final = 200
-"""Limit of the elements that one `extract` returns."""
+"""Maximum number of elements that one `extract` returns."""
 MAX_TEXT: Final = 20_000
-"""Limit of the characters of one extracted element."""
+"""Maximum length of one extracted element, in characters."""
 MAX_PICTURE: Final = 8 * 2**20
 MAX_PICTURE_HEIGHT: Final = 16_000
 VIEWPORT: Final = {"width": 1280, "height": 800}
@@ -82,7 +82,7 @@ class OpenPage(msgspec.Struct, frozen=True, tag_field="action", tag="open"):
 
 
 class ClickOn(msgspec.Struct, frozen=True, tag_field="action", tag="click"):
-    """Click on the first element that a selector finds."""
+    """Click on the first element that matches a selector."""
 
     selector: Selector
 
@@ -124,7 +124,7 @@ class BrowserCall(msgspec.Struct, frozen=True):
 class BrowserRuntime:
     """Runtime for tools of type `browser`.
 
-    All of them share one Chromium, which ends with the last of them.
+    These tools share one Chromium, which ends when the last of them sleeps or stops.
 
     Args:
         settings: Private addresses that pages may reach.
@@ -218,8 +218,7 @@ class BrowserRuntime:
             executable_path=program,
             # Chromium cannot use its sandbox as root.
             chromium_sandbox=os.geteuid() != 0,
-            # `<-loopback>` sends addresses of this machine to the proxy as well, which refuses
-            # them.
+            # Without `<-loopback>`, Chromium would connect to addresses of this machine directly.
             proxy={"server": self._proxy.address, "bypass": "<-loopback>"},
             args=list(_FLAGS),
             handle_sigint=False,

@@ -26,7 +26,7 @@ IDLE_S: Final = 120.0
 HEAD_S: Final = 10.0
 """Time limit for receiving the head of a request, in seconds."""
 MAX_CONNECTIONS: Final = 256
-"""Limit of open connections; a browser uses a few per host. Further ones are closed."""
+"""Maximum number of open connections; further ones are closed. A browser uses a few per host."""
 
 REFUSED_BY: Final = "x-arp-refused"
 """Header that marks the proxy's own answer to a request that it refuses."""

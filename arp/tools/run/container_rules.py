@@ -127,7 +127,7 @@ def memory_of(text: str) -> int:
 
 
 def target_of(inside: str) -> str:
-    """Return a path in a container if something may be mounted there.
+    """Return a path in a container if a directory may be mounted there.
 
     Raises:
         ToolRefused: The path may not be a mount point.

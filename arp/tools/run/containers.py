@@ -22,7 +22,7 @@ from arp.tools.registry.models import ContainerInfo, ContainerStatus, utc
 
 CONTAINERS_FILE: Final = "containers.json"
 KEPT_DESTROYED: Final = 200
-"""Limit of destroyed containers in the table, about a day of builds; more would slow each
+"""Maximum number of destroyed containers in the table, about a day of builds; more would slow each
 change."""
 
 
@@ -93,7 +93,7 @@ class ContainerTable:
     def update(
         self, container_id: str, change: Callable[[ContainerInfo], ContainerInfo]
     ) -> ContainerInfo:
-        """Replace a container by the result of `change`, and return that.
+        """Replace a container with the result of `change`, and return the result.
 
         Raises:
             UnknownTool: The table has no container with this id.

@@ -1,11 +1,11 @@
 """`DockerEngine`: containers for builds and tools.
 
-Theory of operation. The Docker SDK blocks, so each call runs in a thread. A container that we
-create runs an idle main process; other programs run in it either in the foreground with a time
-limit, or in the background with a log file. Background commands are recorded in
+Theory of operation. The Docker SDK blocks, so each call runs in a thread. The main process of a
+container that we create is idle. Other programs run in the container either in the foreground with
+a time limit, or in the background with a log file. Background commands are recorded in
 `container_commands.json` and started again after the container has slept or got other ports. Ports
-are published on 127.0.0.1. A container has the limits of its request, few capabilities and no new
-privileges, and sees only directories that may be mounted.
+are published on 127.0.0.1. A container has the limits of its request, few capabilities and no way
+to gain privileges, and sees only directories that may be mounted.
 
 If this process was killed before a container was added to `containers.json`, the next clean-up
 finds the container by its label and removes it. The clean-up also removes containers that no tool
@@ -130,7 +130,7 @@ class DockerEngine:
         await self._do(lambda client: client.ping())
 
     async def create_env(self, request: EnvRequest) -> ContainerInfo:
-        """Create a container that keeps running by itself, and return it.
+        """Create a container that runs until it is stopped, and return it.
 
         Raises:
             InvalidToolMeta: The request is invalid; the message names the field.
@@ -172,8 +172,8 @@ class DockerEngine:
             container_id: Id of a container that we created.
             command: Command for `sh` in the container.
             is_background: Whether to return at once, with the path of the log file.
-            timeout_s: Time limit of a foreground command in seconds; it is then killed, with exit
-                code 124.
+            timeout_s: Time limit of a foreground command, in seconds. A command that exceeds it is
+                killed, with exit code 124.
 
         Returns:
             The outcome, or for a background command the path of its log file in the container.
@@ -205,7 +205,7 @@ class DockerEngine:
         mem_limit: str | None = None,
         nano_cpus: int | None = None,
     ) -> ContainerInfo:
-        """Replace a container by a copy with other ports, and destroy the old one.
+        """Replace a container with a copy that has other ports, and destroy the old one.
 
         Background commands are started again. If one cannot be started, the new container is
         destroyed and the old one is unchanged.
@@ -214,8 +214,7 @@ class DockerEngine:
             The new container.
 
         Raises:
-            ToolAgentError: As for `create_env`; also if a background command could not be started
-                again.
+            ToolAgentError: As for `create_env`, or a background command could not be started again.
 
         Cancel: Safe; the effect is that of a failure.
         """
@@ -323,7 +322,7 @@ class DockerEngine:
     async def clean_up_now(self) -> list[str]:
         """Destroy unused containers and return their ids.
 
-        A container is unused if no tool has it and it was idle for `docker_ttl_seconds`, or if it
+        A container is unused if no tool uses it and it was idle for `docker_ttl_seconds`, or if it
         has our label but is neither in the table nor used by a tool.
         """
         in_use = set(self._in_use())
@@ -403,7 +402,7 @@ class DockerEngine:
         return [one for one in self._commands.rows() if one.container_id == container_id]
 
     def _record_destroyed(self, info: ContainerInfo) -> ContainerInfo:
-        """Record that a container is gone."""
+        """Record that a container is destroyed, and release its ports and commands."""
         self._release_ports(info.port_mapping)
         self._commands.remove(info.container_id)
         return self._containers.record_destroyed(info.container_id)
@@ -449,7 +448,7 @@ class _RunningCommand:
 
 
 def _run(client: Any, options: Mapping[str, Any], published: Mapping[str, Any]) -> str:
-    """Create and start a container that keeps running by itself; return its id."""
+    """Create and start a container that runs until it is stopped; return its id."""
     container = client.containers.create(
         **options,
         entrypoint=["sh", "-c", _KEEP_ALIVE],
@@ -518,7 +517,8 @@ def _streamed(client: Any, exec_id: str) -> Generator[tuple[bool, bytes], None, 
             kind, size = FRAME_HEAD.unpack(head)
             yield kind == STDERR, stream.read(size)
     finally:
-        for one in (response, connection, inner):  # the response flushes the layers below it
+        # The response first: closing it flushes the layers below.
+        for one in (response, connection, inner):
             if one is not None:
                 with suppress(OSError, ValueError):
                     one.close()
@@ -539,7 +539,10 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _check_socket(host: str) -> None:
-    """Raise an `OSError` if no server listens at a Unix socket. The SDK would leak its own."""
+    """Raise an `OSError` if no server listens at a Unix socket.
+
+    Without this check, the SDK would leak the socket of its failed connection.
+    """
     if host.startswith("unix://"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             probe.connect(host.removeprefix("unix://"))

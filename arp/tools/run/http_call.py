@@ -27,9 +27,9 @@ from arp.tools.errors import InvalidToolCall, ToolCallFailed, ToolTimeout
 from arp.tools.run.runtime import OnChunk
 
 MAX_ANSWER: Final = 16 * 2**20
-"""Limit of the bytes of an answer, after decompression."""
+"""Maximum size of an answer in bytes, after decompression."""
 MAX_REASON: Final = 300
-"""Limit of the characters that are quoted from a failing tool's answer."""
+"""Maximum number of characters that an error quotes from a failing tool's answer."""
 METHODS: Final = frozenset(("GET", "HEAD", "DELETE", "POST", "PUT", "PATCH"))
 _IN_QUERY: Final = frozenset(("GET", "HEAD", "DELETE"))
 _PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -43,10 +43,9 @@ class HttpCall(msgspec.Struct, frozen=True):
     params: JsonObject
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     name: str = ""
-    """Name of the tool in messages: its id."""
+    """Name of the tool in error messages, such as `tool weather`."""
     may_stream: bool = True
-    """Whether a stream may be requested; a stream that arrives without a request is read all the
-    same."""
+    """Whether a stream may be requested. A stream is read even if it was not requested."""
 
 
 async def call_http(
@@ -61,8 +60,8 @@ async def call_http(
 
     Raises:
         InvalidToolCall: A parameter cannot be part of the path.
-        ToolCallFailed: The tool cannot be reached, answered with an error or with too much, or its
-            answer is declared as JSON but is not valid JSON.
+        ToolCallFailed: The tool cannot be reached, answered with an error status or more than
+            `MAX_ANSWER` bytes, or declared its answer as JSON although it is not valid JSON.
         ToolTimeout: The tool did not answer in time.
 
     Cancel: Safe.
@@ -136,7 +135,7 @@ def _request(call: HttpCall, on_chunk: OnChunk | None) -> dict[str, Json]:
 
 
 def _fill_path(url: str, params: JsonObject) -> tuple[str, JsonObject]:
-    """Return an address with the parameters that it names filled in, and the other parameters."""
+    """Fill in the parameters that a URL names; return the URL and the other parameters."""
     rest = dict(params)
 
     def value_of(match: re.Match[str]) -> str:
@@ -202,7 +201,7 @@ async def _read_events(answer: httpx.Response, name: str, on_chunk: OnChunk | No
 
 async def _events_in(answer: httpx.Response, name: str) -> AsyncIterator[JsonObject]:
     """Yield the events of a tool's stream; ignore all others."""
-    # The limit of the reader is never reached: `_bounded` has the same.
+    # The reader never reaches its limit, because `_bounded` raises at the same size.
     async for one in EventReader(_bounded(answer, name), MAX_ANSWER):
         if (event := event_of(one.data)) is not None:
             yield event

@@ -13,8 +13,8 @@ from arp.tools.run.runtime import HealthAlert
 ALERT_AGAIN_S: Final = 300.0
 """Wait after the first alert before an unhealthy tool raises another one, in seconds."""
 MAX_ALERT_WAIT_S: Final = 86_400.0
-"""The longest wait between two alerts: a day. Waits double: each alert may start a repair, which
-costs money."""
+"""Longest wait between two alerts: a day, in seconds. Each wait is twice as long as the one before,
+because each alert may start a repair, which costs money."""
 
 
 class LiveTool:
@@ -22,7 +22,7 @@ class LiveTool:
 
     Args:
         now: Time of the monotonic clock.
-        calls_at_once: Limit of simultaneous calls.
+        calls_at_once: Maximum number of simultaneous calls.
     """
 
     __slots__ = (
@@ -43,7 +43,7 @@ class LiveTool:
     def __init__(self, now: float, calls_at_once: int) -> None:
         self.lock = asyncio.Lock()
         self.slots = asyncio.Semaphore(calls_at_once)
-        """Limit of simultaneous calls. Small servers reject a burst."""
+        """Limits simultaneous calls, because small servers reject a burst."""
         self.calls = 0
         self._idle = asyncio.Event()
         """Event that is set while no call uses the tool."""
@@ -84,7 +84,7 @@ class LiveTool:
 
     @asynccontextmanager
     async def without_calls(self) -> AsyncIterator[None]:
-        """Hold the lock within the block, after all calls have ended; new calls wait for its end.
+        """Wait until all calls have ended, and hold the lock within the block; new calls wait.
 
         Cancel: Safe.
         """
@@ -104,6 +104,6 @@ class LiveTool:
         self.last_healthy, self.alerts = at, 0
 
     def put_off(self, now: float) -> None:
-        """Delay the next alert, twice as long after each alert."""
+        """Delay the next alert; each alert in a row doubles the delay."""
         wait_s = ALERT_AGAIN_S * 2 ** min(max(self.alerts - 1, 0), 16)
         self.alert_at = now + min(wait_s, MAX_ALERT_WAIT_S)

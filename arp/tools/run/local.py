@@ -6,10 +6,10 @@ stopped. A tool without a port is started for each call. It reads one JSON objec
 input and writes its result as JSON to standard output; lines `{"chunk": "…", "done": false}` before
 the result are pieces of it. The log is `last_run.log` of the project, as for every command.
 
-Both kinds run in the tool's project, confined as `projects` describes. A server has access to the
-machine's network, because it is called over it. A process for one call has no network access unless
-the operator lists the tool in `network_tools`. A server that ends by itself is noticed by the next
-call or health check, which gives its port back.
+Both kinds run in the tool's project, confined as `projects` describes. A server has network access,
+because it is called over the network. A process for one call has no network access unless the
+operator lists the tool in `network_tools`. The next call or health check notices that a server has
+ended by itself; its port is released when the tool is started again or stopped.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PORT_TRIES: Final = 3
 start."""
 HEALTH_S: Final = 5.0
 END_S: Final = 0.5
-"""Time that a server has to end after its connections have ended, in seconds."""
+"""Time in seconds between the end of a server's connections and the end of its process."""
 LIMITS: Final = ProcessLimits()
 NO_NETWORK: Final = re.compile(
     r"Network is unreachable|name resolution|Name or service not known|getaddrinfo|ENETUNREACH"
@@ -90,7 +90,7 @@ class LocalRuntime:
         running = self._running.get(tool.tool_id)
         if running is not None and running[0].exit_code is None:
             return _with_port(tool, running[1])
-        await self.sleep(tool)
+        await self.sleep(tool)  # releases the port of a server that has ended by itself
         failed: list[int] = []
         while True:
             port = self._port_for(tool, failed)
@@ -101,8 +101,8 @@ class LocalRuntime:
             except BaseException as error:
                 self._ports.release(port)
                 failed.append(port)
-                # Another program may have bound the port since the check; only then is another port
-                # tried.
+                # Another program may have bound the port since the check. Any other error would
+                # recur on another port.
                 taken = isinstance(error, ToolCallFailed) and "in use" in error.message
                 if not taken or len(failed) >= PORT_TRIES:
                     raise
@@ -138,7 +138,7 @@ class LocalRuntime:
         await check_answers(self._http(), call, HEALTH_S)
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.sleep`. The port is given back; the next start may use another one."""
+        """See `ToolRuntime.sleep`. The port is released; the next start may use another one."""
         running = self._running.pop(tool.tool_id, None)
         if running is not None:
             program, port = running
@@ -221,7 +221,9 @@ class LocalRuntime:
         return port
 
     async def _check_end(self, tool: ToolMeta) -> None:
-        """Check that a server has not ended; its connections end slightly before its process.
+        """Check that a server has not ended after its connection broke.
+
+        Waits up to `END_S`, because the connections of a server end before its process does.
 
         Raises:
             ToolCallFailed: It has ended.
@@ -247,7 +249,7 @@ class LocalRuntime:
                 start,
                 self._settings.current.call_timeout_s,
                 stdin=msgspec.json.encode(params) + b"\n",
-                kept_output=2 * MAX_ANSWER,  # half of it is the end, which holds the result
+                kept_output=2 * MAX_ANSWER,  # one half keeps the end of the output: the result
                 on_line=line,
             )
             chunks.put_nowait(None)
@@ -323,9 +325,9 @@ async def _accepts(port: int) -> bool:
 
 
 def _listens(pid: int, port: int) -> bool:
-    """Return whether a process or its descendant listens on a port.
+    """Return whether a process or one of its descendants listens on a port.
 
-    Another program may have bound the port.
+    A successful connection does not prove this: another program may have bound the port.
     """
     try:
         import psutil

@@ -39,7 +39,7 @@ class Ports:
         return frozenset(self._allocated)
 
     def allocate(self, skip: Iterable[int] = ()) -> int:
-        """Allocate a free port, until `release`.
+        """Allocate a free port and return it; it stays allocated until `release`.
 
         Args:
             skip: Ports to skip, because they did not work.
@@ -68,7 +68,7 @@ class Ports:
             return True
 
     def claim(self, port: int) -> None:
-        """Record that a tool that was found running uses a port."""
+        """Record that a running container uses a port."""
         with self._guard:
             self._allocated.add(port)
 
@@ -79,7 +79,7 @@ class Ports:
 
 
 def _can_be_bound(port: int) -> bool:
-    for address in ("127.0.0.1", "0.0.0.0"):  # containers publish on all addresses
+    for address in ("127.0.0.1", "0.0.0.0"):  # a server may listen on either
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             # Servers set this option too. A port in the state TIME_WAIT can then be used.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,7 +1,7 @@
 """`Resources`: the resources of the machine and their allocation to tools.
 
-The rule: the running tools and the next one together may have at most all cores and 80 % of the
-memory of the machine.
+The tools that run at the same time may have together at most all cores and 80 % of the memory of
+the machine.
 
 Source: internal_api.md 8.
 """
@@ -25,13 +25,13 @@ GPU_S: Final = 5.0
 
 
 class MachineInfo(Protocol):
-    """Source of the machine's resources; values are read each time."""
+    """Source of the machine's resources."""
 
     def system(self) -> SystemInfo:
         """Return the resources of the machine and how much of them is in use."""
 
     def gpu_memory_mb(self) -> float:
-        """Return the memory of its GPUs; 0 if it has none."""
+        """Return the memory of the machine's GPUs; 0 if it has none."""
 
 
 class ThisMachine:
@@ -68,14 +68,14 @@ class ThisMachine:
         )
 
     def gpu_memory_mb(self) -> float:
-        """Return the memory of its GPUs, as reported by `nvidia-smi`; 0 if there is none."""
+        """Return the memory of all GPUs, read once from `nvidia-smi`; 0 if there is no GPU."""
         if self._gpu_memory_mb is None:
             self._gpu_memory_mb = _gpu_memory_mb()
         return self._gpu_memory_mb
 
 
 class Resources:
-    """Allocations of tools, and the check for room for one more.
+    """Allocations of tools, and the check whether one more tool fits.
 
     Args:
         machine: Source of the machine's resources.
@@ -101,7 +101,8 @@ class Resources:
         """Allocate resources to a tool, in place of its earlier allocation.
 
         Raises:
-            CapacityExceeded: A resource is short, which the message names; nothing has changed.
+            CapacityExceeded: Too little of a resource is free; the message names it. Nothing has
+                changed.
         """
         shortage = self.shortage(tool_id, limits)
         if shortage:
@@ -112,12 +113,12 @@ class Resources:
         return usage
 
     def shortage(self, tool_id: str, limits: ResourceLimits, without: Collection[str] = ()) -> str:
-        """Return the shortage for a tool as text; empty if there is enough.
+        """Return a message about the resource that a tool lacks; empty if there is enough.
 
         Args:
             tool_id: Id of the tool; its own allocation counts as free.
             limits: Resources that it requests.
-            without: Tools that are left out of the sum.
+            without: Further tools with allocations that count as free.
         """
         gone = {tool_id, *without}
         others = {one: usage for one, usage in self._allocated.items() if one not in gone}

@@ -1,8 +1,8 @@
 """`ToolRuntime`: the interface of everything that can run a tool.
 
-It is implemented by `local`, `docker`, `api` and `browser`. A further runtime is registered for a
-scheme of `RuntimeInfo.entry` (`RuntimeTable.add_scheme`). Only the scheduler calls `start`,
-`sleep`, `stop` and `call` of a runtime, because it decides when.
+It is implemented by `local`, `docker_runtime`, `api` and `browser`. A further runtime is registered
+for a scheme of `RuntimeInfo.entry` (`RuntimeTable.add_scheme`). Only the scheduler calls `start`,
+`sleep`, `stop` and `call` of a runtime, because it decides when a tool runs.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class ToolRuntime(Protocol):
             The current `runtime` of the tool, with its port and its container.
 
         Raises:
-            ToolAgentError: It did not start; nothing of it is left running.
+            ToolAgentError: The tool did not start, and none of its processes runs.
 
-        Cancel: Safe: nothing of it is left running.
+        Cancel: Safe: none of its processes runs.
         """
 
     async def call(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
@@ -58,11 +58,11 @@ class ToolRuntime(Protocol):
         """Check that the tool runs and answers.
 
         Raises:
-            ToolAgentError: It does not; the message has its answer.
+            ToolAgentError: The tool is not healthy; the message says why.
         """
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
-        """Free the resources of a tool in a way that `start` restores its state. May be repeated.
+        """Free the resources of a tool, but keep what the next `start` needs. May be repeated.
 
         Returns:
             The current `runtime` of the tool.
@@ -108,7 +108,7 @@ class RuntimeReport(msgspec.Struct, frozen=True):
 
 
 class RuntimeTable:
-    """Runtimes of a service, by type, and by the scheme of `entry` for further ones.
+    """Runtimes of a service: one for each type, and further ones for schemes of `entry`.
 
     Args:
         runtimes: Runtime for each type that can be used.
@@ -137,7 +137,7 @@ class RuntimeTable:
         return runtime
 
     async def reports(self) -> list[RuntimeReport]:
-        """Return the availability of each runtime, in the order of `RuntimeType`."""
+        """Return the availability of the runtimes: first by type, then by scheme."""
         reports = []
         named = [(str(kind), self._by_type[kind]) for kind in RuntimeType if kind in self._by_type]
         for name, runtime in [*named, *self._by_scheme.items()]:

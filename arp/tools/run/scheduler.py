@@ -2,8 +2,8 @@
 
 Theory of operation. Each tool has a record (`LiveTool`) with a lock that is held to start, stop or
 check the tool, or to put it to sleep. A call first counts itself in the record, which keeps the
-tool from being put to sleep. Then it starts the tool under the lock if necessary, and calls it
-without the lock. `stop_when_idle` waits for the running calls and holds back new ones meanwhile.
+tool from being put to sleep. Then it starts the tool under the lock if necessary, and calls the
+tool without the lock. `stop_when_idle` holds back new calls and waits for the running ones.
 
 At most `hot_tool_max_containers` hot tools run; each occupies a slot. A hot tool that needs a slot
 while all are occupied evicts the least recently used hot tool that no call uses; if all are in use,
@@ -64,7 +64,7 @@ TICK_S: Final = 1.0
 PLACE_S: Final = 60.0
 """Longest wait of a call for a slot, in seconds."""
 FALLBACK_ON: Final = (ToolCallFailed, ToolTimeout, RuntimeMissing, CapacityExceeded)
-"""Errors after which a fallback is tried; other errors are the caller's and would recur."""
+"""Errors after which a fallback is tried. Other errors are errors of the caller and would recur."""
 
 
 class Scheduler:
@@ -124,6 +124,7 @@ class Scheduler:
             self._task = None
         for tool_id in [one for one, live in self._live.items() if live.running]:
             with suppress(UnknownTool):
+                # Containers outlive this process; `_reconcile` finds them at the next start.
                 if self._registry.get(tool_id).runtime.type is not RuntimeType.DOCKER:
                     await self.sleep_tool(tool_id)
         # The next start may be in another event loop, and determines again which tools run.
@@ -162,7 +163,7 @@ class Scheduler:
         """Start a tool in any status, and return it with its new state.
 
         Raises:
-            ToolAgentError: It did not start; nothing of it is left running.
+            ToolAgentError: The tool did not start, and none of its processes runs.
         """
         async with self._in_use(self._registry.get(tool_id), keep=True) as tool:
             return tool
@@ -174,7 +175,7 @@ class Scheduler:
             return await self._sleep_or_stop(tool_id, live, "sleep")
 
     async def stop_tool(self, tool_id: str) -> ToolMeta:
-        """Stop a tool, drop its port and container, and return it."""
+        """Stop a tool and return it. Calls that are running fail."""
         live = self._record_of(tool_id)
         async with live.lock:
             return await self._sleep_or_stop(tool_id, live, "stop")
@@ -227,7 +228,7 @@ class Scheduler:
         return problem
 
     async def watch(self, tool_id: str) -> None:
-        """Keep checking an active tool that could not be repaired, even if it does not run.
+        """Include an active tool in the health checks after a failed repair, even if it is stopped.
 
         Its next alert is raised after a wait.
 
@@ -260,7 +261,7 @@ class Scheduler:
                 logger.error("a health check failed", exc_info=outcome)
 
     async def tick(self) -> None:
-        """Put idle cold tools and surplus hot tools to sleep, and disabled ones too."""
+        """Put idle cold tools, disabled tools without calls, and surplus hot tools to sleep."""
         now = self._clock.monotonic()
         default_s = self._settings.current.cold_tool_idle_timeout_s
         for tool in self._registry.tools():
@@ -324,10 +325,12 @@ class Scheduler:
 
         Args:
             tool: Tool to use.
-            keep: Whether it may be inactive, and keeps running afterwards even if it is stateless.
+            keep: Whether the tool may have any status, and keeps running after the block even if it
+                is stateless.
 
         Raises:
-            ToolConflict: It is not active, or was disabled while this call waited.
+            ToolConflict: The tool is not active, possibly because it was disabled while this call
+                waited.
         """
         live = self._record_of(tool.tool_id)
         await live.enter()
@@ -357,7 +360,7 @@ class Scheduler:
                 await self._allocate(tool)
             if tool.scheduling.mode is SchedulingMode.HOT:
                 await self._occupy_slot(tool_id)
-        except BaseException:  # not the tool's fault, so it is not degraded
+        except BaseException:  # the tool is not the cause, so it does not become degraded
             await asyncio.shield(self._undo_start(tool, live))
             raise
         try:
@@ -449,7 +452,9 @@ class Scheduler:
                 while len(self._hot) >= most:
                     if await self._evict(but=tool_id):
                         continue
-                    async with self._slot_freed:  # a call that ends after this check notifies us
+                    # Each end of a call notifies under this lock. The lock covers the check and the
+                    # begin of the wait, so a call that ends in between is not missed.
+                    async with self._slot_freed:
                         if len(self._hot) >= most and self._evictable(tool_id) is None:
                             await self._slot_freed.wait()
                 self._hot[tool_id] = None

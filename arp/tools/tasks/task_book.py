@@ -3,7 +3,7 @@
 Theory of operation. The table `NEXT` defines the legal transitions of a task's status; all changes
 follow it. Every change is on disk before the method returns, so that requests survive a restart:
 `reopen` makes interrupted tasks pending again. Each attempt is counted (`attempts`). There is no
-copy in memory: if a write fails, the task is as it was.
+copy in memory: if a write fails, the task is unchanged.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from arp.tools.registry.json_table import JsonTable, TableDocument
 
 TASKS_FILE: Final = "tasks.json"
 MAX_FINISHED: Final = 1_000
-"""Limit of finished tasks; the oldest are dropped first."""
+"""Maximum number of finished tasks; the oldest are dropped first."""
 MAX_OPEN: Final = 1_000
-"""Limit of open tasks."""
+"""Maximum number of open tasks."""
 
 MAX_ATTEMPTS: Final = 3
-"""Limit of attempts of a task that is interrupted by the end of the service."""
+"""Number of attempts after which a task fails if the service stopped during each of them."""
 CUT_OFF: Final = (
     f"the service was stopped {MAX_ATTEMPTS} times while the task ran; ask for it again"
 )
@@ -56,7 +56,7 @@ _ENDS: Final = frozenset({TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CA
 
 NEXT: Final[dict[TaskStatus, frozenset[TaskStatus]]] = {
     TaskStatus.PENDING: frozenset({TaskStatus.RUNNING}) | _ENDS,
-    # The service stops or has stopped, so the task becomes pending again.
+    # PENDING again: the service stopped while the task ran, and the next start continues it.
     TaskStatus.RUNNING: frozenset({TaskStatus.WAITING_APPROVAL, TaskStatus.PENDING}) | _ENDS,
     TaskStatus.WAITING_APPROVAL: frozenset({TaskStatus.RUNNING, TaskStatus.PENDING}) | _ENDS,
     TaskStatus.COMPLETED: frozenset(),
@@ -259,7 +259,7 @@ def _known(task_id: str, found: TaskRecord | None) -> TaskRecord:
 
 
 def _without_old(tasks: list[TaskRecord]) -> list[TaskRecord]:
-    """Return the tasks without the oldest finished ones above the limit."""
+    """Return the tasks without the oldest finished ones, so that `MAX_FINISHED` remain."""
     finished = [task.task_id for task in tasks if task.is_over]
     dropped = set(finished[:-MAX_FINISHED])
     return [task for task in tasks if task.task_id not in dropped]

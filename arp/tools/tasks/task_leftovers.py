@@ -24,22 +24,23 @@ def is_made_by(task: TaskRecord, tool: ToolMeta) -> bool:
 
 
 async def remove_leftovers(service: ToolService, task: TaskRecord, *, all_tools: bool) -> None:
-    """Remove the projects and containers of a task that no tool has, which frees their names.
+    """Remove what a task has created and no tool uses; the names can then be used again.
 
     Failures are logged.
 
     Args:
         service: Tools.
         task: Task that failed, was cancelled, or begins again.
-        all_tools: Whether to remove all tools that it has created, because it builds them again;
-            otherwise only the unfinished ones are removed.
+        all_tools: Whether to remove first all tools that the task has created, because it builds
+            them again; otherwise only the unfinished ones are removed.
     """
     try:
         for tool in service.registry.tools():
             is_unfinished = tool.status is ToolStatus.STAGING
             if is_made_by(task, tool) and (all_tools or is_unfinished):
                 await service.remove(tool.tool_id)
-        # If a repair has replaced the container, that container is all that is left of the tool.
+        # A repair may have replaced the container of the tool. Removing the new one would lose the
+        # tool.
         containers = [] if _is_repair(task) and not all_tools else task.containers
         left = await service.belongings.remove_of_task(task.projects, containers)
     except ToolAgentError as error:

@@ -4,7 +4,8 @@ Theory of operation. Before a coder begins, its cost limit (the setting `coding_
 reserved under the three limits of the budget. A refusal or a question to a person therefore comes
 before anything is spent. While the coder works it reports its costs so far. They are recorded in
 the reservation, so that a crash loses none of them. The coder is stopped when its next step may
-exceed the reservation; a step is expected to cost at most as much as the most expensive one before.
+exceed the reservation. The estimate for the next step is the cost of the most expensive step so
+far.
 When the task is over, the actual cost is written to the log. It may exceed the reservation, because
 some coders report their costs only at their end.
 """

@@ -2,7 +2,7 @@
 
 A spec is derived from a request, so its content is not trusted. Names, ports and packages are
 validated, and a package cannot be an option. A URL to clone must be `https` on a host that the
-operator allows. Text for people (`description`) is unrestricted.
+operator allows. Text for people (`description`) is limited in length only.
 
 Source: internal_api.md 4.
 """
@@ -24,9 +24,9 @@ from arp.tools.registry.models import check_tool_id, runtime_type_of
 from arp.tools.registry.schemas import check_schema
 
 MAX_SPEC_BYTES: Final = 256 << 10
-"""Limit of the bytes of a spec as JSON."""
+"""Maximum size of a spec as JSON, in bytes."""
 MAX_DESCRIPTION: Final = 20_000
-"""Limit of the characters of a description or an error in a spec."""
+"""Maximum length of a description or an error in a spec, in characters."""
 
 PACKAGE: Final = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"  # PEP 508: the name
@@ -67,7 +67,7 @@ class ApiSpec(Struct, frozen=True):
             for name, schema in self.schemas().items():
                 check_schema(schema, f"api_spec.{name}")
         except InvalidToolMeta as error:
-            raise ValueError(error.message) from None  # msgspec names the path then
+            raise ValueError(error.message) from None  # msgspec adds the path to a ValueError
 
     def schemas(self) -> dict[str, JsonObject]:
         """Return the schemas that are given, by their field names in a tool."""
@@ -170,8 +170,8 @@ def check_repo_url(url: str, hosts: Sequence[str], local_folders: Sequence[Path]
             none.
 
     Raises:
-        ToolRefused: It has another scheme than https (such as `ext::` or `ssh`), another host, a
-            user name or a port, it is an option, or programs could interpret it differently.
+        ToolRefused: The scheme is not https (but `ext::` or `ssh`, for example), the host or folder
+            is not allowed, or the URL has a user name, a port, a query or a special character.
     """
     shown = f"repo_url {url!r:.80}"
     if local_folders and url.startswith("/"):
@@ -203,4 +203,4 @@ def _check_id(tool_id: str) -> None:
     try:
         check_tool_id(tool_id)
     except InvalidToolMeta as error:
-        raise ValueError(error.message) from None  # msgspec names the path then
+        raise ValueError(error.message) from None  # msgspec adds the path to a ValueError
