@@ -20,8 +20,8 @@ MAX_KEPT_CHARACTERS = 16 * 2**20
 """Characters of event contents that an open session keeps; tools can return large outputs."""
 MAX_CLOSED_EVENTS = 200
 MAX_CLOSED_CHARACTERS = 64 * 2**10
-"""The same limits for a closed session. There may be thousands of them, and the runtime has their
-history."""
+"""The same limits for a closed session. They are low because there may be thousands of closed
+sessions, and the runtime has the history of each."""
 
 
 class EventLog:
