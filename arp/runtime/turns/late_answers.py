@@ -52,13 +52,13 @@ class LateAnswers:
         self._turn = turn
         self._link = link
         self._earlier = turn._earlier_questions
-        # If no question is open, and none was until now, the runtime was at work when its process
-        # ended. Then an earlier approval must not count again.
+        # If this turn answers no question and none is open, the runtime was not waiting when its
+        # process ended. An earlier approval must then not count again.
         was_asking = turn.input.source_component is not None or bool(self._earlier.left_open())
         self._before = dict(link.answered) if was_asking else {}
         """Answers from before a restart that the runtime may have lost."""
         self._unused_turns = [one for one in link.answering if was_asking and one != turn.id]
-        """Turns with an input that was not used before a restart; it may answer a request."""
+        """Turns that began with an answer which a restart may have kept from the runtime."""
 
     @property
     def are_others_asked(self) -> bool:
@@ -93,7 +93,10 @@ class LateAnswers:
     def keep(
         self, request: ari.PermissionRequest, response: ari.PermissionResponse, files: str = ""
     ) -> None:
-        """Store an answer for the next process, because the runtime may wait for other answers."""
+        """Store an answer for the next process.
+
+        An answer with a secret, or above `MAX_KEPT_BYTES`, is not stored; it is asked again.
+        """
         key = _key_of(request)
         given: JsonObject = msgspec.to_builtins(response)
         text = encoded(given).decode()
@@ -195,7 +198,7 @@ class LateAnswers:
 
 
 def input_digest(request: ari.PermissionRequest) -> str:
-    """Return the digest of the input; facts have it unless the input has a secret."""
+    """Return the digest of the input; facts contain it unless the input has a secret."""
     return digest_of(encoded(request.tool_input_raw).decode())
 
 
@@ -205,6 +208,6 @@ def asked_key(tool: str, digest: str) -> str:
 
 
 def _key_of(request: ari.PermissionRequest) -> str:
-    """Return a key of a request that survives a restart, if its runtime keeps the ids of calls."""
+    """Return the key of a request; it is the same after a restart if the call ids are the same."""
     call, tool = fitting_name(request.tool_call_id, ""), fitting_name(request.tool_name, "tool")
     return f"{call} {asked_key(tool, input_digest(request))}"
