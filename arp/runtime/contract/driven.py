@@ -1,9 +1,10 @@
 """`DrivenRuntime`: the part of a runtime that is the same for all adapters.
 
 Theory of operation. An adapter is a subclass. It starts the agent, implements the calls to one
-native session (`NativeSession`) and lists what can be switched. This class and `SessionFeed` do the
-rest: ids, one turn at a time, the order of events, permissions, idempotency keys, deadlines and
-consumers. A per-session lock serialises creating, resuming, closing and deleting.
+native session (`NativeSession`), and adds the optional services that the agent supports. This class
+and `SessionFeed` do the rest: ids, one turn at a time, the order of events, permissions,
+idempotency keys, deadlines and consumers. A per-session lock serialises creating, resuming, closing
+and deleting.
 """
 
 from __future__ import annotations
@@ -508,7 +509,7 @@ class DrivenRuntime(ABC):
         """Return a stored session; `None` if it does not exist.
 
         Raises:
-            NotFound: It worked outside of the directory of the runtime.
+            NotFound: The session worked outside of the directory of the runtime.
         """
         stored = await self._find(session_id)
         if stored is not None and not self.is_inside(stored):
@@ -519,7 +520,7 @@ class DrivenRuntime(ABC):
         """Return a session that this runtime object created or resumed.
 
         Raises:
-            NotFound: It is not open here; a session of an earlier process must be resumed first.
+            NotFound: The session was not opened here; a stored session must be resumed first.
         """
         self._check_open()
         found = self._sessions.get(session_id)
@@ -532,7 +533,7 @@ class DrivenRuntime(ABC):
 
         Raises:
             NotFound: The session does not exist.
-            FailedPrecondition: It is closed or failed.
+            FailedPrecondition: The session is closed or failed.
         """
         session = self.session(session_id)
         state = session.feed.state

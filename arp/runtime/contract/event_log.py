@@ -123,7 +123,10 @@ class EventLog:
             self._drop_oldest(MAX_CLOSED_EVENTS, MAX_CLOSED_CHARACTERS)
 
     def _drop_oldest(self, events: int, characters: int) -> None:
-        """Drop the oldest events until both limits hold; always keep the newest event."""
+        """Drop the oldest events until both limits hold.
+
+        The newest event is always kept, so that a very large event still reaches its consumers.
+        """
         while len(self._events) > 1 and (
             len(self._events) > events or self._characters > characters
         ):

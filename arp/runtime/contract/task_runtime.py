@@ -3,8 +3,8 @@
 Theory of operation. A turn is a coroutine (`TaskRuntime.run_turn`) in a task of its own. It reports
 its output through a `TaskTurn`, and awaits permissions and answers there. The runtime stores the
 messages of the turn and, beside them, the state that the agent's framework needs to continue
-(`saved`: bytes that only the adapter reads). Some frameworks can continue a turn whose process
-ended while a question was open. The adapter reports this with `is_interrupted`; resuming the
+(`saved`: bytes in the adapter's own format). If a process ends while a question is open, some
+frameworks can continue the turn. The adapter reports this with `is_interrupted`; resuming the
 session then begins a turn without a message, which asks the question again.
 """
 
@@ -567,7 +567,8 @@ class TaskRuntime(DrivenRuntime):
     more_capabilities: ClassVar[tuple[str, ...]] = ()
     """Names of further capabilities of the adapter."""
     saves_state: ClassVar[bool] = True
-    """Whether each session has a stored state: a JSON object."""
+    """Whether each session has a stored state. Unless `remembers` is overridden, it must be a JSON
+    object."""
     turn_type: ClassVar[type[TaskTurn]] = TaskTurn
     """Class of the argument of `run_turn`."""
 
@@ -776,9 +777,9 @@ class TaskRuntime(DrivenRuntime):
         return self._stored_session(session_id)
 
     def is_inside(self, stored: ari.RuntimeSession) -> bool:
-        """Return `True`: no other program stores sessions in the directory of this runtime.
+        """Return `True`: no other program stores sessions in the `directory` of this runtime.
 
-        The sessions remain reachable if the app moves to another directory, as it does with each
+        So the sessions remain reachable if the app gets another working directory, as with each
         release.
         """
         return True

@@ -70,7 +70,7 @@ class AgentProcess:
             on_error_line: Receives each line of its standard error, without secrets.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The program cannot be started.
         """
         process = await start_process(start, stdin=PIPE, line_limit=MAX_LINE_BYTES)
         return cls(process, start, on_error_line)
@@ -113,7 +113,7 @@ class AgentProcess:
         return 0
 
     async def wait(self, within_s: float) -> int | None:
-        """Wait for the end of the program and of its output; return its exit code if it has ended.
+        """Wait for the end of the program and its output; return the exit code, `None` if it runs.
 
         Cancel: Safe.
         """

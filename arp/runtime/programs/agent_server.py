@@ -77,7 +77,7 @@ class AgentServer(ABC, Generic[S]):
         """Start the process and wait until it is ready.
 
         Raises:
-            Unavailable: It does not start; the message has its error text.
+            Unavailable: The agent does not start; the message has its error text.
         """
         start = ProgramStart(command, environment, str(cwd), self.name)
         try:
@@ -180,7 +180,7 @@ class AgentServer(ABC, Generic[S]):
         """Keep a message about an unknown session until the session is added.
 
         Returns:
-            Whether it is kept: the number of kept messages is limited.
+            Whether the message is kept: at most `MAX_EARLY` messages are.
         """
         if sum(map(len, self._early.values())) >= MAX_EARLY:
             return False

@@ -272,7 +272,7 @@ class JsonRpcChild:
         """Start a program, and pass its messages to the handler.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The program cannot be started.
         """
         process = await AgentProcess.start(start)
         write, note = process.input.write, process.note

@@ -165,11 +165,11 @@ class RuntimeAgent:
         return True
 
     async def _active_turn(self, link: LinkedSession) -> str:
-        """Return the id of the runtime's active turn, after an earlier turn of ours has ended.
+        """Return the id of an active turn that the runtime itself began or continued, or `""`.
 
-        An earlier turn may have been cancelled and need some time to stop. Its events belong to the
-        turn of ARP that sent its message. Any other active turn was begun or continued by the
-        runtime itself. The result is empty if no turn is active.
+        If the active turn began with a message of ours, wait for its end first: it may have been
+        cancelled and need some time to stop. Its events belong to the turn of ARP that sent the
+        message.
         """
         active = (await self._runtime.session(link.session_id)).active_turn_id
         if not active or active != link.sent_turn:

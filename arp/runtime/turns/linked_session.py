@@ -222,7 +222,7 @@ class LinkedSession:
             self.asked.clear()
 
     def mark_answer_used(self, turn_id: str) -> None:
-        """Record that the input of a waiting turn was used as an answer."""
+        """Record that the input of a queued turn was used as an answer."""
         self.taken = [*self.taken, turn_id][-MAX_ASKED:]
 
     def answer_received(self, turn_id: str) -> None:

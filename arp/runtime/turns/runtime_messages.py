@@ -1,4 +1,4 @@
-"""The messages to a runtime: a turn's input, after the conversation that the runtime has missed."""
+"""The messages to a runtime: the conversation that it has missed, then the input of a turn."""
 
 from __future__ import annotations
 

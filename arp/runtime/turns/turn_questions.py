@@ -1,6 +1,6 @@
-"""`TurnQuestions`: asks the user of a turn what the runtime wants to know or to do.
+"""`TurnQuestions`: asks the user of a turn the questions and permission requests of a runtime.
 
-Theory of operation. A task of its own asks each request of the runtime, so the turn's events
+Theory of operation. Each request of the runtime is asked in a separate task, so the turn's events
 continue meanwhile, and several questions can be open. A tool runs only with the input that the user
 saw: an approval is bound to the digest of the input and to the files that the input names. If
 anything fails while a person is asked, the runtime gets a denial.
@@ -66,7 +66,7 @@ Asks = Callable[[ari.PermissionRequest], Awaitable[ari.PermissionResponse]]
 
 
 class TurnQuestions:
-    """Asks the user of a turn what the runtime wants to know or to do.
+    """The questions and permission requests of a runtime to the user of a turn.
 
     Args:
         runtime: Runtime that asks.
@@ -100,7 +100,7 @@ class TurnQuestions:
         """The same reasons as messages to the runtime."""
 
     def ask(self, event: ari.Event) -> None:
-        """Ask the request of a `permission_request` event, in a task."""
+        """Start a task that asks the request of a `permission_request` event."""
         request = event.permission
         assert request is not None
         if request.request_id in self._open:
@@ -245,7 +245,7 @@ class TurnQuestions:
     def _denial(
         self, request: ari.PermissionRequest, approval: Approval, title: str
     ) -> ari.PermissionResponse:
-        """Return the denial for the runtime."""
+        """Return the denial for the runtime; a reason that it cannot receive is sent later."""
         if approval.reason and not request.takes_message:
             if approval.decision == "deny":
                 self._send_later(title, approval.reason)

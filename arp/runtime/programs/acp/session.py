@@ -148,7 +148,7 @@ class AcpSession:
         self.warnings.clear()
 
     async def replayed(self) -> None:
-        """Return when the repeated history is complete; some agents send it after the answer."""
+        """Wait until the repeated history is complete; some agents send it after the answer."""
         loop = asyncio.get_running_loop()
         start = self._last_replayed_s = loop.time()
         while True:

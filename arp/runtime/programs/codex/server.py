@@ -357,7 +357,8 @@ class CodexThread:
     def _turn_started(self, params: JsonObject) -> None:
         turn_id = params["turn"]["id"]
         if self.turn is None:
-            # Codex begins turns by itself, for a goal or for an input in its own queue.
+            # Codex begins turns by itself, for a goal or for an input in its own queue. While an
+            # earlier turn is still ending, or the session is over, `feed.begin` would raise.
             if self.feed.turn is not None or self.feed.state in (
                 ari.SessionState.FAILED,
                 ari.SessionState.CLOSED,
