@@ -1,9 +1,10 @@
 """`DrivenRuntime`: the part of a runtime that is the same for all adapters.
 
 Theory of operation. An adapter is a subclass. It starts the agent, implements the calls to one
-native session (`NativeSession`) and lists what can be switched. This class and `SessionFeed` do the
-rest: ids, one turn at a time, the order of events, permissions, idempotency keys, deadlines and
-consumers. A per-session lock serialises creating, resuming, closing and deleting.
+native session (`NativeSession`), and adds the optional services that the agent supports. This class
+and `SessionFeed` do the rest: ids, one turn at a time, the order of events, permissions,
+idempotency keys, deadlines and consumers. A per-session lock serialises creating, resuming, closing
+and deleting.
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ MAX_IDEMPOTENCY_KEYS = 1_000
 class NativeSession(Protocol):
     """One session of a runtime; each adapter implements it.
 
-    The adapter reports the runtime's output to the `SessionFeed` that it received. If a method
-    raises `AriError`, the turn ends with that error.
+    The adapter reports the runtime's output to the `SessionFeed` that it received. An error of
+    `send` ends the turn. An error of `respond` is raised to the caller; if the request has expired,
+    it ends the turn. An `AriError` of `cancel` becomes a warning; the turn then ends when the
+    runtime stops, at the latest after `cancel_grace_s`.
     """
 
     session_id: str
@@ -77,7 +80,7 @@ class NativeSession(Protocol):
         """End what belongs only to this session. May be called again; must not raise."""
 
     async def abandon(self) -> None:
-        """End as a crash would, so that the open requests can be found when the session is resumed.
+        """End the session as a crash would, so that resuming it finds the open requests.
 
         Called instead of `aclose` if the runtime is closed while a request of the session is open.
         The agent gets no answer: a denial or an interrupt would become part of the conversation.
@@ -92,8 +95,8 @@ class OpenSession:
         self.feed = SessionFeed(self._on_event, runtime.clock, runtime.new_id)
         self.feed.permission_timeout_ns = int(request.permission_timeout_s * 1e9)
         self.request = request
-        """Request that created the session; made from the request to resume it if another process
-        created it."""
+        """Request that created the session. If another process created it, this is made from the
+        request that resumed it."""
         self.native: NativeSession | None = None
         self.turns_of_keys: OrderedDict[str, ari.SendMessageResponse] = OrderedDict()
         self.created_at_ns = runtime.clock()
@@ -119,7 +122,7 @@ class OpenSession:
         self._heartbeat = asyncio.get_running_loop().call_later(delay_s, self._beat)
 
     def _beat(self) -> None:
-        """Emit a heartbeat if no event came for `heartbeat_s`; otherwise wait for the rest."""
+        """Emit a heartbeat after `heartbeat_s` without an event; otherwise set the timer again."""
         quiet_s = (self._runtime.clock() - self.updated_at_ns) / 1e9
         left_s = self._runtime.heartbeat_s - quiet_s
         self._heartbeat = None
@@ -128,7 +131,7 @@ class OpenSession:
         if left_s > 0.001:
             self._beat_in(left_s)
         else:
-            self.feed.tell(ari.Lifecycle.HEARTBEAT)
+            self.feed.tell(ari.Lifecycle.HEARTBEAT)  # `_on_event` then sets the timer again
 
     def _expire(self, request_id: str) -> None:
         pending = self.feed.expire(request_id)
@@ -186,7 +189,7 @@ class OpenSession:
 
 
 class DrivenRuntime(ABC):
-    """A `RuntimeService` over an agent that an adapter drives.
+    """Base class of adapters: a `RuntimeService` that drives an agent.
 
     Args:
         cwd: Directory of the runtime. Sessions work in it by default, and always at or below it.
@@ -200,7 +203,8 @@ class DrivenRuntime(ABC):
     takes: ClassVar[frozenset[str]] = frozenset()
     """Names of the optional fields of `CreateSessionRequest` that the adapter supports."""
     runs_commands: bool = True
-    """Whether its agents run commands, which could reach the server that serves them."""
+    """Whether the agents run commands. A command can connect to our server and answer the agent's
+    own questions, so clients then need a token."""
     heartbeat_s: float = HEARTBEAT_S
     cancel_grace_s: float = CANCEL_GRACE_S
 
@@ -252,9 +256,10 @@ class DrivenRuntime(ABC):
     def is_inside(self, stored: ari.RuntimeSession) -> bool:
         """Return whether a stored session worked at or below the directory of the runtime.
 
-        An agent's program stores the sessions of all directories of its user; the others must not
-        be reachable from here. Symbolic links are followed. The name of a directory that no longer
-        exists still counts. A session without a known directory is outside.
+        The program of an agent stores all sessions of its user, in any directory. Sessions outside
+        of the runtime's directory must not be reachable from here. Symbolic links are followed. A
+        directory that no longer exists is judged by its path. A session without a known directory
+        is outside.
         """
         if not os.path.isabs(stored.cwd):
             return False
@@ -280,7 +285,7 @@ class DrivenRuntime(ABC):
         return ""
 
     async def _shortcoming(self) -> str:
-        """Return what works only partly and what to do about it; empty if everything works."""
+        """Return what does not work completely and what to do; empty if everything works."""
         return ""
 
     def _capabilities(self) -> Sequence[ari.Capability]:
@@ -504,7 +509,7 @@ class DrivenRuntime(ABC):
         """Return a stored session; `None` if it does not exist.
 
         Raises:
-            NotFound: It worked outside of the directory of the runtime.
+            NotFound: The session worked outside of the directory of the runtime.
         """
         stored = await self._find(session_id)
         if stored is not None and not self.is_inside(stored):
@@ -515,7 +520,7 @@ class DrivenRuntime(ABC):
         """Return a session that this runtime object created or resumed.
 
         Raises:
-            NotFound: It is not open here; a session of an earlier process must be resumed first.
+            NotFound: The session was not opened here; a stored session must be resumed first.
         """
         self._check_open()
         found = self._sessions.get(session_id)
@@ -528,7 +533,7 @@ class DrivenRuntime(ABC):
 
         Raises:
             NotFound: The session does not exist.
-            FailedPrecondition: It is closed or failed.
+            FailedPrecondition: The session is closed or failed.
         """
         session = self.session(session_id)
         state = session.feed.state
@@ -547,7 +552,7 @@ class DrivenRuntime(ABC):
         return session
 
     async def _end_if_closed(self, native: NativeSession) -> None:
-        """End a native session that was created while the runtime was being closed."""
+        """End a native session and raise if the runtime was closed while the session was opened."""
         if self._is_closed:
             await native.aclose()
             self._check_open()
@@ -569,7 +574,7 @@ class DrivenRuntime(ABC):
         )
 
     def _own_cwd(self, stored: ari.RuntimeSession | None) -> str:
-        """Return the directory of a stored session; the runtime's own if that cannot be used."""
+        """Return the directory of a stored session, or the runtime's own if it cannot be used."""
         if stored is not None and stored.cwd:
             with suppress(InvalidArgument):
                 return self._directory(stored.cwd)
@@ -581,7 +586,7 @@ class DrivenRuntime(ABC):
         request: ari.ResumeSessionRequest,
         known: OpenSession | None,
     ) -> None:
-        """Open a session without a native session; create it again if it has had no turn."""
+        """Open a session that is not open; create it again if it has had no turn."""
         created = session.request
         if known is not None:
             given = {

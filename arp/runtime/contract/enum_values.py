@@ -1,7 +1,7 @@
 """Check of enum values in requests, and the error text for a value that is not allowed.
 
-A transport's decoder refuses such values. Calls in the same process need this check, because a
-Struct is not validated when it is made. Both give the same text:
+For remote calls, the decoder refuses such values. Calls in the same process need this check,
+because msgspec does not validate a Struct when it is created. Both produce the same text:
 `response.decision: expected one of allow, deny; got 'maybe'`.
 """
 

@@ -20,8 +20,8 @@ MAX_KEPT_CHARACTERS = 16 * 2**20
 """Characters of event contents that an open session keeps; tools can return large outputs."""
 MAX_CLOSED_EVENTS = 200
 MAX_CLOSED_CHARACTERS = 64 * 2**10
-"""The same limits for a closed session. There may be thousands of them, and the runtime has their
-history."""
+"""The same limits for a closed session. They are low because there may be thousands of closed
+sessions, and the runtime has the history of each."""
 
 
 class EventLog:
@@ -123,7 +123,10 @@ class EventLog:
             self._drop_oldest(MAX_CLOSED_EVENTS, MAX_CLOSED_CHARACTERS)
 
     def _drop_oldest(self, events: int, characters: int) -> None:
-        """Drop the oldest events until both limits hold; always keep the newest event."""
+        """Drop the oldest events until both limits hold.
+
+        The newest event is always kept, so that a very large event still reaches its consumers.
+        """
         while len(self._events) > 1 and (
             len(self._events) > events or self._characters > characters
         ):

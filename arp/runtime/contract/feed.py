@@ -6,16 +6,18 @@ events that a runtime does not send and marks them `synthetic`:
 
     state                 allowed calls
     created, idle         begin
-    running, waiting      text, thinking, tool_call, tool_result, ask, answer, withdraw, stop, end
-    failed, closed        reopened
+    running, waiting      text, thinking, tool_call, tool_result, ask, answer, withdraw, stop,
+                          result, error
+    failed, closed        opened
 
 Only `_end` emits a turn's terminal event. It first cancels the open permission requests and ends
-the open tool calls, so that no consumer waits for an event that can no longer come. Reports that
-arrive while no turn is active are dropped: the rest of an abandoned turn must not become part of
-the next turn.
+the open tool calls, so that no consumer waits for an event that can no longer come. Text, tool
+calls and results that arrive while no turn is active are dropped: the rest of an abandoned turn
+must not become part of the next turn.
 
-A denied call ends as denied, even if the runtime does not report its end. If a turn completes and
-the runtime has not reported the end of a call, the call has not failed: its outcome is unknown.
+A denied call gets a result that says so, even if the runtime reports no result. If a turn completes
+and the runtime has reported no result of another call, that call has not failed: its outcome is
+unknown.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ TURN_ENDED = "the turn ended first"
 """Results of a call that was open when its turn completed (`NO_RESULT`) or failed
 (`TURN_ENDED`)."""
 _REFUSAL_TEXTS = {"denied": "denied", "expired": "not answered in time"}
-"""Outcome of a permission request → result of its call, if the runtime reports none."""
+"""Result of a call if the runtime reports none, by the outcome of its permission request."""
 
 NativeRequest = object
 """Value that an adapter needs to answer its runtime, such as an id or a future."""
@@ -288,7 +290,7 @@ class SessionFeed:
     ) -> None:
         """Record the result of a tool call; an unknown call is emitted first.
 
-        An error of a denied call is emitted as a denial.
+        If the permission for the call was denied or has expired, an error is marked as a denial.
         """
         if self.turn is None:
             return
@@ -350,7 +352,10 @@ class SessionFeed:
             self._emit_request(pending.request)
 
     def withdraw(self, native: NativeRequest) -> None:
-        """Cancel the requests that the runtime no longer waits for."""
+        """Cancel the permission request with this native value, if it is open.
+
+        Called when the runtime no longer waits for the answer.
+        """
         for request_id, pending in list(self.pending.items()):
             if pending.native == native:
                 self._resolve(request_id, "cancelled")
@@ -362,13 +367,13 @@ class SessionFeed:
 
         Args:
             content: The last text; `None` means the text since the last tool call.
-            usage: Usage of the turn; `None` if it is unknown, as is each number that is `None`.
+            usage: Usage of the turn; `None` means unknown, also for a single number.
             details: Further details of the `result` event.
         """
         self._end(content=content, usage=usage, details=details)
 
     def error(self, error: ErrorStatus, usage: Usage | None = None) -> None:
-        """End the turn with an error, also if it was cancelled."""
+        """End the turn with an error; after `stop`, the reason of the stop replaces it."""
         self._end(error=error, usage=usage)
 
     # -- inside ----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""The text of a failed turn if a model, its provider or a framework is the reason.
+"""Error texts for turns that fail because of a model, its provider or a framework.
 
-The text of an exception of the author's code is not shown: it may be confidential. The text of an
-exception of a model's server, its client or a framework is written for people, and is passed on.
+The text of an exception of the author's code is not shown, because it may be confidential. The
+exceptions of a model's server, its client or a framework have texts for people, which are shown.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ def is_explained(failed: Exception, known: AriError | None) -> bool:
 
 
 def _own_words(failed: Exception) -> str:
-    """Return the text of an exception without the data that frameworks append to it."""
+    """Return the text of an exception without the response that some frameworks append to it."""
     said = message_in(getattr(failed, "body", None)) if _is_of_client(failed) else ""
     said = f"the model's server said: {said}" if said else ""
     said = said or one_line(_BODY.sub("", str(failed))) or type(failed).__name__
     asked = getattr(failed.__cause__ or failed.__context__, "tool_retry", None)
-    # Pydantic AI asked the model to repeat its output, without success; this text says why.
+    # Pydantic AI asked the model in vain to repeat its output; this text says what was wrong.
     why = getattr(asked, "content", None)
     return f"{said}: {one_line(why)}" if isinstance(why, str) else said
 

@@ -1,13 +1,17 @@
-"""The services of the Agent Runtime Interface: small protocols, and a protocol that joins them.
+"""The services of the Agent Runtime Interface; `RuntimeService` combines the required ones.
+
+Each service or method belongs to a level. Level 1 is needed to run turns. Level 2 lists and
+deletes sessions, cancels turns and reads histories. Level 3 is optional: settings, lists of
+commands and files, compaction.
 
 The contract, for every runtime:
 
-- **Calls.** Methods may be called from any task of the loop that the runtime was made in, also
-  concurrently. `threadsafe()` of a runtime returns a handle for other threads. A call that raises
-  an error (`arp.runtime.contract.errors`) has changed nothing.
+- **Calls.** Methods may be called from any task of the event loop that the runtime was created in,
+  also concurrently. `threadsafe()` of a runtime returns a handle for other threads. A call that
+  raises an error (`arp.runtime.contract.errors`) has changed nothing.
 - **Sessions.** After its first turn, a session can be found by its id from any process of the same
-  runtime. `close_session` and `delete_session` may be called again, and with an id that does not
-  exist. A closed session accepts no messages and no subscriptions until it is resumed.
+  runtime. Closing or deleting a session again, or with an unknown id, is not an error. A closed
+  session accepts no messages and no subscriptions until it is resumed.
 - **Turns.** A message begins a turn. A session has at most one active turn: a second message is
   refused with `FailedPrecondition` and does not reach the runtime. Each turn ends with exactly one
   event that has `done`, also after a kill, the end of a pipe or a cancel.
@@ -191,8 +195,8 @@ class RuntimeService(
     async def close(self, request: ari.CloseRequest) -> ari.CloseResponse:
         """Close all sessions and end everything that the runtime started; may be called again.
 
-        A permission request that is open then is neither denied nor cancelled for the agent: when
-        the session is resumed, it is in the state that a crash would have left.
+        The agent gets no answer to a permission request that is open at that time. When its session
+        is resumed, the state is the same as after a crash.
 
         Afterwards every other method raises `FailedPrecondition`.
         """
@@ -324,10 +328,10 @@ def _method(
     """Return a method of a service, with the types of its annotations.
 
     Args:
-        name: Its name.
-        level: Its level.
-        service: The protocol that defines it.
-        item: The type of each item, for a method that returns a stream.
+        name: Name of the method.
+        level: Level of the method.
+        service: Protocol that defines the method.
+        item: Type of each item, for a method that returns a stream.
     """
     types = get_type_hints(getattr(service, name))
     return AriMethod(name, types["request"], item or types["return"], level, service)

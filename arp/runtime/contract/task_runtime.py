@@ -3,8 +3,8 @@
 Theory of operation. A turn is a coroutine (`TaskRuntime.run_turn`) in a task of its own. It reports
 its output through a `TaskTurn`, and awaits permissions and answers there. The runtime stores the
 messages of the turn and, beside them, the state that the agent's framework needs to continue
-(`saved`: bytes that only the adapter reads). Some frameworks can continue a turn whose process
-ended while a question was open. The adapter reports this with `is_interrupted`; resuming the
+(`saved`: bytes in the adapter's own format). If a process ends while a question is open, some
+frameworks can continue the turn. The adapter reports this with `is_interrupted`; resuming the
 session then begins a turn without a message, which asks the question again.
 """
 
@@ -48,13 +48,13 @@ QUESTION_NAMES = ("message", "task", "instruction", "prompt", "description", "te
 MAX_UNSENT = 200
 """Number of text deltas that are joined to one event.
 
-Frameworks yield one token at a time without letting the loop run; one event for many of them costs
-a twentieth.
+Frameworks yield one token at a time without letting the event loop run. One event for many tokens
+costs a twentieth of one event for each.
 """
 
 
 class _KeptMessage(msgspec.Struct, frozen=True):
-    """Part of a line in the file besides the message."""
+    """Fields of a stored line in addition to those of the message."""
 
     cwd: str = ""
 
@@ -90,7 +90,7 @@ class TaskTurn:
         self.is_saved = False
         """Whether the stored state of the session already includes the message."""
         self._unsent: list[str] = []
-        """Text since the last run of the event loop; neighbouring deltas become one event."""
+        """Text that has not been emitted yet; `flush` emits it as one event."""
         self._feed = session.feed
 
     @property
@@ -114,7 +114,7 @@ class TaskTurn:
         """Add text to the agent's answer."""
         self.said.append(text)
         self._unsent.append(text)
-        # One event per run of the loop: one event for each delta would cost more than the delta.
+        # One event per iteration of the event loop: an event costs more than a delta.
         if len(self._unsent) == 1:
             asyncio.get_running_loop().call_soon(self.flush)
         elif len(self._unsent) >= MAX_UNSENT:
@@ -138,9 +138,14 @@ class TaskTurn:
         self._feed.cut_off(reason)
 
     def break_off(self, mark: str, *, even_if_silent: bool = False) -> None:
-        """Mark the answer as incomplete for the model only; people see it from the end of the turn.
+        """Mark the answer as incomplete for the model only.
 
-        Without the mark, the model would take a partial answer for a complete one.
+        People see the reason at the end of the turn. Without the mark, the model would take a
+        partial answer for a complete one.
+
+        Args:
+            mark: Text that is appended to the stored answer.
+            even_if_silent: Whether an answer without any text gets the mark too.
         """
         self.mark = mark
         if "".join(self.said).strip():
@@ -167,7 +172,7 @@ class TaskTurn:
         summary: str = "",
         kind: ari.PermissionKind | None = None,
     ) -> None:
-        """Emit a tool call; a call that runs already and an answered question are ignored.
+        """Emit a tool call; a running call and a question that was answered are ignored.
 
         If `summary` or `kind` is missing, it is derived from the input.
         """
@@ -488,7 +493,7 @@ def _is_last_line_complete(path: Path) -> bool:
 
 
 def check_loop_of(part: object) -> None:
-    """Raise if an object of a framework belongs to another event loop, according to its `loop`.
+    """Raise if a framework's object has a `loop` that is not the running event loop.
 
     Raises:
         FailedPrecondition: It belongs to another loop; the message says what to do.
@@ -502,7 +507,7 @@ def check_loop_of(part: object) -> None:
 
 
 def conversation_of(history: Sequence[ari.RuntimeMessage]) -> PastMessages:
-    """Return the messages of a session in the type that converts them for models and frameworks."""
+    """Return the messages of a session as `PastMessages`, which converts them for frameworks."""
     return PastMessages(
         PastMessage(
             "user" if message.role == "user" else "assistant",
@@ -562,7 +567,8 @@ class TaskRuntime(DrivenRuntime):
     more_capabilities: ClassVar[tuple[str, ...]] = ()
     """Names of further capabilities of the adapter."""
     saves_state: ClassVar[bool] = True
-    """Whether each session has a stored state: a JSON object."""
+    """Whether each session has a stored state. Unless `remembers` is overridden, it must be a JSON
+    object."""
     turn_type: ClassVar[type[TaskTurn]] = TaskTurn
     """Class of the argument of `run_turn`."""
 
@@ -588,9 +594,10 @@ class TaskRuntime(DrivenRuntime):
         return False
 
     async def fork(self, session_id: str, request: ari.CreateSessionRequest) -> None:
-        """Create the state of a session as a copy of another one after a turn.
+        """Create the state of a session as a copy of the state that another one had after a turn.
 
-        Called only if `takes` has `fork_session_id`.
+        `request` names the other session and the turn. Called only if `takes` has
+        `fork_session_id`.
 
         Raises:
             NotFound: The session or the turn does not exist.
@@ -598,7 +605,10 @@ class TaskRuntime(DrivenRuntime):
         raise NotFound("nothing is known of earlier turns")
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
-        """Give a new session its earlier messages; `turn.history` contains them in any case."""
+        """Write earlier messages into the state of a session that is new or has lost its state.
+
+        An adapter without a state need not override this: `turn.history` has the messages anyway.
+        """
         return
 
     async def remembers(self, session_id: str) -> bool:
@@ -658,7 +668,8 @@ class TaskRuntime(DrivenRuntime):
             return
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._file(session_id, "jsonl")
-        # After a crash the last line may be incomplete; a line break keeps it from spoiling this.
+        # After a crash the last line may be incomplete. Without a line break, the new message would
+        # continue it, and both would be unreadable.
         line_break = b"" if _is_last_line_complete(path) else b"\n"
         with path.open("ab") as file:
             line: JsonObject = msgspec.to_builtins(message) | {"cwd": cwd}
@@ -683,7 +694,7 @@ class TaskRuntime(DrivenRuntime):
         with written.open("wb") as file:
             file.write(state)
             file.flush()
-            os.fsync(file.fileno())  # else a loss of power may leave an empty file with this name
+            os.fsync(file.fileno())  # otherwise a loss of power could leave an empty file
         written.replace(self._file(session_id, "state"))
 
     def failure_of(self, session_id: str) -> Exception | None:
@@ -766,9 +777,9 @@ class TaskRuntime(DrivenRuntime):
         return self._stored_session(session_id)
 
     def is_inside(self, stored: ari.RuntimeSession) -> bool:
-        """Return `True`: no other program stores sessions in the directory of this runtime.
+        """Return `True`: no other program stores sessions in the `directory` of this runtime.
 
-        The sessions remain reachable if the app moves to another directory, as it does with each
+        So the sessions remain reachable if the app gets another working directory, as with each
         release.
         """
         return True

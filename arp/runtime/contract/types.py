@@ -202,7 +202,10 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
         return any(one is not None for one in (*numbers, self.cost))
 
     def plus(self, other: Usage) -> Usage:
-        """Return the sum of the tokens; a number that one side lacks counts as 0."""
+        """Return the sum of the tokens, without costs; a number that one side lacks counts as 0.
+
+        A number that both sides lack remains `None`.
+        """
         return Usage(
             _added(self.input_tokens, other.input_tokens),
             _added(self.output_tokens, other.output_tokens),

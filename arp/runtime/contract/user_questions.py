@@ -1,17 +1,18 @@
 """Questions of an agent to its user, as components: choices, texts and forms.
 
-Runtimes use two shapes. `questions` is a list; each question has options, and the user chooses one
-or several of them or writes an answer (Claude Code's `AskUserQuestion`, Codex's
-`request_user_input`). `schema` is a JSON Schema: the form of an MCP server, which is asked as one
-component that can be declined. A schema without properties is a yes-or-no question. An input of any
-other shape is not a question, and is asked as a permission.
+The input of a request is a question if it has one of these shapes:
 
-Agents of frameworks ask one question at a time. The input has a `component` of ARP, or else a
-`question` with `options` or a `schema`; if it has only a `question`, the user writes a text. The
-question becomes one component. The id of the component identifies the question, so that an answer
-after a restart can be matched to it. Several questions become several components. With a single
-form, the user could only decline all of them, and each question would need an additional field for
-an answer in the user's own words.
+- `questions`: a list (Claude Code's `AskUserQuestion`, Codex's `request_user_input`). The user
+  chooses one or several options of each question, or writes an answer. Each question becomes a
+  component of its own. In a single form, the user could only decline all questions together, and
+  each question would need an additional field for an answer in the user's own words.
+- `schema`: a JSON Schema, the form of an MCP server. It becomes one component that can be declined.
+  A schema without properties is a yes-or-no question.
+- `component` or `question`: one question of an agent of a framework. `component` is a component of
+  ARP. A `question` has `options` or a `schema`; if it has neither, the user writes a text. The id
+  of the component identifies the question, so that an answer after a restart can be matched to it.
+
+An input of any other shape is asked as a permission.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def is_user_question(tool_input: JsonObject) -> bool:
 
 
 class Questioner(Protocol):
-    """A turn, or a tool that runs in one."""
+    """Something that can ask the user: a turn, or a tool that runs in a turn."""
 
     async def ask(self, component: Component, *, check: Check | None = None) -> Json | Declined:
         """Show an input component and return its answer, or `DECLINED`."""
@@ -145,9 +146,9 @@ async def _ask_form(turn: Questioner, tool_input: JsonObject) -> JsonObject | No
 
 
 def _form_component(form: SchemaForm, title: str, id: str = "") -> Component:
-    """Return the component for a form, which can be declined.
+    """Return the component for a form; the user can decline it.
 
-    A form without fields is a yes or no.
+    A form without fields becomes a yes-or-no question.
     """
     if not form.fields:
         return Component(id, "confirm", {"title": title})
@@ -156,7 +157,7 @@ def _form_component(form: SchemaForm, title: str, id: str = "") -> Component:
 
 
 def _content(form: SchemaForm, given: Json | Declined) -> Json | Declined:
-    """Return the value of the schema for an answer to `_form_component`."""
+    """Return the answer to the component of `_form_component` as a value of the schema."""
     if given is DECLINED or not form.fields:
         return form.read({}) if given is True else DECLINED
     return form.read(given)
@@ -170,7 +171,7 @@ class SingleQuestion(NamedTuple):
 
     component: Component
     form: SchemaForm | None
-    """Form of the question; `None` if the answer of the component is used as it is."""
+    """Form that converts the answer; `None` if the answer to the component is used as it is."""
     about: JsonObject
     """Context of the question, as names and values."""
     can_decline: bool
@@ -269,7 +270,10 @@ def questions_of(tool_input: JsonObject) -> Sequence[UserQuestion]:
 
 
 def _options_of(listed: Json) -> Sequence[tuple[str, str]]:
-    """Return the options; an agent's own words for "other" and "decline" are left out."""
+    """Return label and description of each option.
+
+    Options with the text of `OTHER` or `DECLINE` are left out, because every question gets them.
+    """
     reserved = {OTHER.casefold(), DECLINE.casefold()}
     found: dict[tuple[str, str], None] = {}
     for option in listed if isinstance(listed, list) else ():
@@ -291,9 +295,9 @@ def _choices_of(listed: Sequence[Json]) -> list[Json]:
 
 
 def _choice_of(given: Json) -> JsonObject:
-    """Return an option in the form of `choices`.
+    """Return an option as the component `choices` takes it.
 
-    Any other value becomes an option with its JSON.
+    A value that is not an object with a `label` becomes an option with its text or JSON as label.
     """
     if not isinstance(given, dict) or not isinstance(given.get("label"), str):
         label = _text_of(given)
@@ -326,5 +330,5 @@ def form_of(schema: Json) -> SchemaForm | None:
 
 
 def _is_asked_by_form(form: SchemaForm | None) -> bool:
-    """Return whether the answer of a form is an object, as MCP requires."""
+    """Return whether there is a form, and its answer is an object, as MCP requires."""
     return form is not None and all(slot.path for slot in form.slots)

@@ -1,8 +1,9 @@
 """`AgentProcess`: runs the program of an agent, for all adapters.
 
-The program gets exactly the environment that the adapter passes. It runs under `supervise`:
-everything that it starts ends with it, including processes in sessions of their own, also if this
-process is killed. On systems other than Linux, only its process group ends with it.
+The program gets exactly the environment that the adapter passes. On Linux it runs under
+`supervise`: everything that it starts ends with it, including processes in sessions of their own.
+All of them also end if this process is killed. On other systems, only the program's process group
+ends with it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ logger = logging.getLogger(__name__)
 MAX_LINE_BYTES = 64 * 2**20
 """Largest message of an agent, which is one line; images and tool outputs are sent as a whole."""
 NO_MESSAGE_S = 3.0
-"""Seconds until the first message of a program that has printed other text before it.
+"""Seconds that a program may take from its first text to its first message.
 
-They count from that text: some agents print a note first, so the text alone is no reason to end the
-program. A program that prints nothing has the whole time of a start.
+Some agents print a note before their first message, so the text alone is no reason to end the
+program. If a program prints nothing, only the time limit of its start applies.
 """
 MAX_QUOTED = 200
 """Characters of a line that an error quotes."""
@@ -69,7 +70,7 @@ class AgentProcess:
             on_error_line: Receives each line of its standard error, without secrets.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The program cannot be started.
         """
         process = await start_process(start, stdin=PIPE, line_limit=MAX_LINE_BYTES)
         return cls(process, start, on_error_line)
@@ -85,7 +86,7 @@ class AgentProcess:
         return self._notes.newest
 
     def cause(self) -> str:
-        """Return the line that gives the reason of its end; empty if it wrote none."""
+        """Return the line of its output that explains its end; empty if it wrote none."""
         cause = cause_of([*self.notes, *self.errors])
         if is_about_arguments(cause):
             return f"{cause}; it may be too old for its arguments: update it, or check its command"
@@ -112,7 +113,7 @@ class AgentProcess:
         return 0
 
     async def wait(self, within_s: float) -> int | None:
-        """Wait for the end of the program and of its output; return its exit code if it has ended.
+        """Wait for the end of the program and its output; return the exit code, `None` if it runs.
 
         Cancel: Safe.
         """
@@ -130,7 +131,7 @@ class AgentProcess:
             self.input.close()
 
     def terminate(self) -> None:
-        """Make the program end, with everything that it has started; may be called again."""
+        """End the program and everything that it has started; may be called again."""
         if not self._is_supervised:
             kill_group(self._process)
         elif self.exit_code is None:
@@ -138,9 +139,9 @@ class AgentProcess:
                 self._process.terminate()
 
     def kill(self) -> None:
-        """Kill the program, so that it cannot do anything at its end.
+        """Kill the program at once, so that it cannot write anything before it ends.
 
-        What it has started ends too.
+        Everything that it has started ends too.
         """
         if self.exit_code is not None:
             return

@@ -1,9 +1,9 @@
 """`AgentServer`: the process of an agent that speaks JSON-RPC, and the sessions in it.
 
 Theory of operation. One process serves all sessions of a runtime object. Its messages name the
-session that they are about, and a subclass passes each to that session. The agent may send a
-message before we know the id in it: the answer with the id of a new session may come later than its
-first update. Such a message is kept (`keep_early`), and handled when the session is added.
+session that they are about, and a subclass passes each to that session. The first update about a
+new session may arrive before the answer that contains the session's id. Such a message is kept
+(`keep_early`), and handled when the session is added.
 
 If the process ends, all its sessions are lost. The runtime then starts another process.
 """
@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 CALL_S = 60.0
 """Seconds that an agent may take to answer a call; the end of a turn has no such limit."""
 STOP_S = 5.0
-"""Seconds that it may take to stop the turn of a session that is closed, and to end by itself."""
+"""Seconds that an agent may take to stop the turn of a closed session, and to end by itself."""
 MAX_EARLY = 200
-"""Number of messages that are kept for sessions with ids that are not known yet."""
+"""Number of messages that are kept for sessions that have not been added yet."""
 
 
 class ServedSession(Protocol):
@@ -64,12 +64,12 @@ class AgentServer(ABC, Generic[S]):
         self.ended = asyncio.Event()
         """Set when the process has ended."""
         self.is_killed_at_end = False
-        """Whether a request of a session must stay open, so that the agent must not record the end
-        of its turn."""
+        """Whether `stop` kills the agent: a request of a session must stay open, so the agent must
+        not record the end of its turn."""
         self._child: JsonRpcChild | None = None
         self._sessions: dict[str, S] = {}
         self._early: dict[str, list[Callable[[], None]]] = {}
-        """Messages about unknown sessions: id, and the calls that handle the messages."""
+        """Kept messages, by the id of their unknown session; each is a call that handles it."""
 
     async def start(
         self, command: Sequence[str], environment: Mapping[str, str], cwd: Path
@@ -77,7 +77,7 @@ class AgentServer(ABC, Generic[S]):
         """Start the process and wait until it is ready.
 
         Raises:
-            Unavailable: It does not start; the message has its error text.
+            Unavailable: The agent does not start; the message has its error text.
         """
         start = ProgramStart(command, environment, str(cwd), self.name)
         try:
@@ -109,7 +109,7 @@ class AgentServer(ABC, Generic[S]):
 
     @property
     def is_running(self) -> bool:
-        """Whether it can be called."""
+        """Whether the agent can be called."""
         return self._child is not None and self._child.is_running
 
     @property
@@ -180,7 +180,7 @@ class AgentServer(ABC, Generic[S]):
         """Keep a message about an unknown session until the session is added.
 
         Returns:
-            Whether it is kept: the number of kept messages is limited.
+            Whether the message is kept: at most `MAX_EARLY` messages are.
         """
         if sum(map(len, self._early.values())) >= MAX_EARLY:
             return False
@@ -195,7 +195,7 @@ class AgentServer(ABC, Generic[S]):
 
     @abstractmethod
     def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
-        """Handle a request of the agent; each is answered, by a user or at once."""
+        """Handle a request of the agent: pass it to a user, or answer it at once."""
 
     def closed(self, reason: str) -> None:
         """Handle the end of the process."""

@@ -3,8 +3,8 @@
 Theory of operation. `JsonRpcPeer` is the protocol without I/O: bytes in, bytes out. Nothing that
 the child sends can make it raise: a line that is not JSON-RPC is logged and skipped. `JsonRpcChild`
 starts a program as all adapters do (`agent_process`), and runs a peer over its pipes until it ends.
-A program that prints text, and sends no message soon after it, is ended: it is not an agent, or it
-was started in the wrong way.
+If a program prints text and sends no message soon after it, the program is ended: it is not an
+agent, or its arguments are wrong.
 
 When the child ends or closes its output, the peer is closed. Every waiting call fails with
 `PeerClosed`, and `closed` of the handler is called once, after the last message.
@@ -118,7 +118,7 @@ class JsonRpcPeer:
             future.cancel()
 
     def begin(self, method: str, params: JsonObject | None = None) -> asyncio.Future[Json]:
-        """Send a call at once, so that later messages follow it, and return its future result.
+        """Send a call at once, so that no later message can overtake it; return its future result.
 
         Raises:
             PeerClosed: The connection has ended.
@@ -172,9 +172,9 @@ class JsonRpcPeer:
             self.close(f"it sent a line of more than {MAX_LINE_BYTES} bytes")
 
     def printed_text(self) -> bool:
-        """Return whether text but no message was received.
+        """Return whether only text was received, and no message or beginning of a message.
 
-        The text of an unfinished line is noted.
+        An unfinished line of text is passed to `note`.
         """
         rest = bytes(self._buffer).strip()
         if self.has_spoken or rest.startswith(b"{"):
@@ -184,7 +184,7 @@ class JsonRpcPeer:
         return True
 
     def end_of_file(self) -> str:
-        """Return a text for the reason of the end if the last line is unfinished, else `""`."""
+        """Return words for the reason of the end if the last line is unfinished, otherwise `""`."""
         return "in the middle of a line" if self._buffer.strip() else ""
 
     def close(self, reason: str) -> None:
@@ -272,7 +272,7 @@ class JsonRpcChild:
         """Start a program, and pass its messages to the handler.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The program cannot be started.
         """
         process = await AgentProcess.start(start)
         write, note = process.input.write, process.note
@@ -280,11 +280,11 @@ class JsonRpcChild:
 
     @property
     def is_running(self) -> bool:
-        """Whether it can be called."""
+        """Whether the program can be called."""
         return not self.peer.closed_because
 
     async def stop(self, grace_s: float) -> None:
-        """End the program and all that it has started, by force if it does not end in time."""
+        """End the program and everything that it has started; use force after `grace_s`."""
         self._is_stopping = True
         self.peer.close(f"{self.process.name} was ended")
         if self._deadline is not None:
@@ -317,10 +317,7 @@ class JsonRpcChild:
         peer.close(f"{reason}: {cause}" if cause else reason)
 
     def _start_message_timer(self) -> None:
-        """Start the timer for the first message.
-
-        A program that prints only text must not run on.
-        """
+        """Start the timer for the first message, because a program may print only text."""
         if not self.peer.has_spoken and self._deadline is None:
             loop = asyncio.get_running_loop()
             self._deadline = loop.call_later(NO_MESSAGE_S, self._end_if_no_message)

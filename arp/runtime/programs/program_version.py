@@ -17,7 +17,7 @@ _NUMBERS = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\S*")
 
 
 class ProgramVersions:
-    """Versions of programs; each program is run once, and again when its file changes.
+    """Versions of programs; a program is run again only when its file has changed.
 
     Args:
         name: Name of the program for messages.
@@ -42,7 +42,7 @@ class ProgramVersions:
         return ""
 
     def problem(self, version: str) -> str:
-        """Return an error text if a version is too old; empty if it is not, or is unknown."""
+        """Return an error text if a version is too old; empty for a newer or unknown version."""
         numbers, oldest = _numbers(version), _numbers(self._oldest)
         is_own_build = numbers == (0, 0, 0)
         if not numbers or is_own_build or numbers >= oldest:

@@ -1,10 +1,10 @@
 """`RuntimeAgent`: an agent of ARP that runs any runtime, so that the runtime works on every screen.
 
-Theory of operation. A session of ARP has one session of the runtime, which `AgentSessions` finds,
-creates and closes. A turn sends a message to the runtime, shows the events of the runtime's turn
-until its end (`RuntimeTurn`) and asks its questions meanwhile (`TurnQuestions`). Commands that
-switch a setting of the session are carried out by `SessionCommands`; the runtime does not receive
-them as messages.
+Theory of operation. `AgentSessions` finds, creates and closes the session of the runtime behind a
+thread of a session of ARP. A turn sends a message to the runtime, shows the events of the runtime's
+turn until its end (`RuntimeTurn`) and asks its questions meanwhile (`TurnQuestions`).
+`SessionCommands` carries out commands that switch a setting of the session; the runtime does not
+receive them as messages.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from arp.turn.turn import Turn
 
 BUSY_TRIES = 3
-"""Number of the runtime's own turns that a message waits for."""
+"""Number of active turns of the runtime that a message waits for before it is refused."""
 MAX_FOLLOWING = 20
-"""Number of messages in one turn that give the runtime the reasons of denials."""
+"""Largest number of messages in one turn that give the runtime the reasons of denials."""
 
 
 class RuntimeAgent:
@@ -70,8 +70,8 @@ class RuntimeAgent:
             app,
         )
         self.runtime_name = re.sub("[^!-~]+", "-", str(getattr(runtime, "name", "")))[:64]
-        """Name of the runtime, as far as it is known before the first turn. `runtimeId` in facts
-        begins with it."""
+        """Name of the runtime if it is known before the first turn, otherwise empty. `runtimeId` in
+        facts begins with it."""
 
     async def open(self) -> None:
         """Make the runtime accept calls; the app calls this at each start of its server.
@@ -165,11 +165,11 @@ class RuntimeAgent:
         return True
 
     async def _active_turn(self, link: LinkedSession) -> str:
-        """Return the id of the runtime's active turn, after an earlier turn of ours has ended.
+        """Return the id of an active turn that the runtime itself began or continued, or `""`.
 
-        An earlier turn may have been cancelled and need some time to stop. Its events belong to the
-        turn of ARP that sent its message. Any other active turn was begun or continued by the
-        runtime itself. The result is empty if no turn is active.
+        If the active turn began with a message of ours, wait for its end first: it may have been
+        cancelled and need some time to stop. Its events belong to the turn of ARP that sent the
+        message.
         """
         active = (await self._runtime.session(link.session_id)).active_turn_id
         if not active or active != link.sent_turn:
@@ -196,8 +196,8 @@ class RuntimeAgent:
             return await self._runtime.events(link.session_id, sent.sequence), sent.turn_id
         except asyncio.CancelledError:
             # The runtime may already have the message, and no one would read the events of its
-            # turn. If questions stay open, a turn of the runtime itself precedes the message and
-            # must wait for the next process.
+            # turn. If questions stay open, they belong to an earlier turn of the runtime, which the
+            # next process continues: it must not be cancelled.
             if not turn._leaves_questions_open:
                 await asyncio.shield(self._runtime.cancel(link.session_id))
             raise

@@ -1,12 +1,11 @@
 """`AgentSessions`: finds, creates and closes the runtime's sessions behind a session of ARP.
 
-Theory of operation. Each thread of a session of ARP has one session of the runtime. So has each
-branch: if the runtime has not received the messages of a branch, a new session is created with the
-conversation of that branch. A session that is idle, or that must make room for another one, is
-closed; the next turn resumes it. While a session is open, a task watches it between turns of ARP.
-If
-the runtime begins a turn by itself, the task begins a turn of ARP without user input; other events
-are recorded, or they change the commands.
+Theory of operation. Each thread of a session of ARP has one session of the runtime. If that has
+not received exactly the messages of a turn's branch, a new session is created with the conversation
+of the branch. A session that is idle, or that must make room for another one, is closed; the next
+turn resumes it. While a session is open, a task watches it between turns of ARP. If the runtime
+begins a turn by itself, the task begins a turn of ARP without user input. The task records other
+events, and updates the commands.
 """
 
 from __future__ import annotations
@@ -54,9 +53,10 @@ _BETWEEN_TURNS = CHANGES_COMMANDS | frozenset(
 
 
 class RuntimeLimits(msgspec.Struct, frozen=True):
-    """Limits for open sessions of a runtime. Each may be a process with hundreds of megabytes.
+    """Limits for open sessions of a runtime.
 
-    A session that was closed is resumed with its next message.
+    Each open session may be a process with hundreds of megabytes. A closed session is resumed with
+    its next message.
     """
 
     max_open: int = 32
@@ -151,9 +151,10 @@ class AgentSessions:
             return await self._ensure_open(turn, link)
         if link is not None and link.watcher is not None:
             link.watcher.cancel()
-        # The runtime must not continue a conversation that differs from this branch. Without a link
-        # (after a restart) an edited input is the sign: the runtime has received another version.
-        # With a link, the same session has since received turns of another branch.
+        # The runtime must not continue a conversation that differs from this branch. After a
+        # restart there is no link: if the input has several versions, the runtime may have received
+        # another one. A link to the same session has received turns of another branch, because
+        # `is_at` is false.
         if link is None:
             has_other_past = len(turn.input.versions or ()) > 1
         else:
@@ -171,14 +172,15 @@ class AgentSessions:
     async def _create(self, turn: Turn, key: str, state: JsonObject) -> LinkedSession:
         """Create a session of the runtime for a branch.
 
-        The branch was left earlier, or the runtime does not know it. The new session gets the
-        conversation of the branch, so its agent knows nothing that was edited away.
+        Called for the first turn, and for a branch that the runtime's session has left or does not
+        know. The new session gets the conversation of the branch, so its agent does not know what
+        was edited away.
         """
         async with self._reserve_room():
             request = await self._creation_request(turn, state.get("session_id"))
             try:
                 created = await self._create_in_runtime(request)
-            except NotFound:  # the previous turn left nothing that can be forked
+            except NotFound:  # the runtime has no state of the previous turn to fork
                 request = msgspec.structs.replace(request, fork_session_id="", fork_after="")
                 created = await self._create_in_runtime(request)
         link = LinkedSession(key, created.session_id)
@@ -192,7 +194,7 @@ class AgentSessions:
         return link
 
     async def _create_in_runtime(self, request: ari.CreateSessionRequest) -> ari.RuntimeSession:
-        """Create a session of the runtime; if the turn is stopped meanwhile, no session remains."""
+        """Create a session of the runtime; if this is cancelled, delete the session afterwards."""
         loop = asyncio.get_running_loop()
         creating = loop.create_task(self._runtime.service.create_session(request))
         try:
@@ -202,7 +204,7 @@ class AgentSessions:
             raise
 
     async def _delete_when_created(self, creating: asyncio.Task[ari.CreateSessionResponse]) -> None:
-        """Delete a session that no turn uses, once it has been created."""
+        """Wait until a session has been created, and delete it, because no turn uses it."""
         with suppress(AriError):
             await self.remove((await creating).session.session_id)
 
@@ -247,6 +249,8 @@ class AgentSessions:
             is_open = state not in (ari.SessionState.CLOSED, ari.SessionState.FAILED)
         except NotFound:
             is_open = False
+        # A link that is not in the cache is new. Resuming an open session emits its open requests
+        # again, which this link has not seen.
         if not is_open or turn.cache.get(link.key) is not link:
             request = self._request
             resuming = ari.ResumeSessionRequest(
@@ -349,7 +353,7 @@ class AgentSessions:
     # -- limit of open sessions ------------------------------------------------------------------
 
     def _note_use(self, link: LinkedSession) -> None:
-        """Note the use of a session, and close it after `idle_s` unless it is used again."""
+        """Record the use of a session, and close it after `idle_s` unless it is used again."""
         loop = asyncio.get_running_loop()
         link.used_at = loop.time()
         loop.call_later(self._limits.idle_s, self._close_if_idle, link, link.used_at)

@@ -1,15 +1,15 @@
 """`LateAnswers`: matches answers to questions of a turn that has already ended.
 
-Theory of operation. A process ends while several requests of a runtime are open. After the restart,
-an answer to one of them begins a turn. The runtime continues in that turn and asks all its requests
-again. For each of them this class finds, in this order:
+Theory of operation. A process can end while several requests of a runtime are open. After the
+restart, an answer to one of them begins a turn. In that turn the runtime continues, and repeats all
+its requests. For each of them this class looks, in this order, for:
 
 1. an answer from before the restart (`again`);
 2. an answer that came later: with this turn, with a turn that waits behind it, or with an earlier
    turn that ended with its process before the answer was used (`permission`, `component`);
 3. the old question, which the new one replaces.
 
-So no question is shown twice, and each answer reaches one request, once.
+So no question is shown twice, and each answer is given to one request, once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from arp.turn.turn import Turn
 
 MAX_KEPT_BYTES = 4 << 10
-"""Largest size of an answer that is stored for a restart, in bytes; a longer one is asked again."""
+"""Largest answer that is stored for a restart, in bytes. For a larger one, the request is asked
+again."""
 
 
 class LateAnswers:
@@ -52,13 +53,13 @@ class LateAnswers:
         self._turn = turn
         self._link = link
         self._earlier = turn._earlier_questions
-        # If no question is open, and none was until now, the runtime was at work when its process
-        # ended. Then an earlier approval must not count again.
+        # If this turn answers no question and none is open, the runtime was not waiting when its
+        # process ended. An earlier approval must then not count again.
         was_asking = turn.input.source_component is not None or bool(self._earlier.left_open())
         self._before = dict(link.answered) if was_asking else {}
         """Answers from before a restart that the runtime may have lost."""
         self._unused_turns = [one for one in link.answering if was_asking and one != turn.id]
-        """Turns with an input that was not used before a restart; it may answer a request."""
+        """Turns that began with an answer that the runtime may have missed before a restart."""
 
     @property
     def are_others_asked(self) -> bool:
@@ -84,7 +85,14 @@ class LateAnswers:
     def again(
         self, request: ari.PermissionRequest, files: str = ""
     ) -> ari.PermissionResponse | None:
-        """Return the earlier answer to exactly this request; `None` if it had none."""
+        """Return the earlier answer to exactly this request; `None` if it had none.
+
+        The answer does not count if the files that the input names have changed since.
+
+        Args:
+            request: The request.
+            files: Mark of the files that its input names.
+        """
         kept = self._before.pop(_key_of(request), None)
         if not isinstance(kept, dict) or kept.get("files") != files:
             return None
@@ -93,7 +101,11 @@ class LateAnswers:
     def keep(
         self, request: ari.PermissionRequest, response: ari.PermissionResponse, files: str = ""
     ) -> None:
-        """Store an answer for the next process, because the runtime may wait for other answers."""
+        """Store an answer for the next process.
+
+        An answer with a secret, or above `MAX_KEPT_BYTES`, is not stored: after a restart, the
+        person is asked again.
+        """
         key = _key_of(request)
         given: JsonObject = msgspec.to_builtins(response)
         text = encoded(given).decode()
@@ -195,7 +207,7 @@ class LateAnswers:
 
 
 def input_digest(request: ari.PermissionRequest) -> str:
-    """Return the digest of the input; facts have it unless the input has a secret."""
+    """Return the digest of the input; facts contain it unless the input has a secret."""
     return digest_of(encoded(request.tool_input_raw).decode())
 
 
@@ -205,6 +217,6 @@ def asked_key(tool: str, digest: str) -> str:
 
 
 def _key_of(request: ari.PermissionRequest) -> str:
-    """Return a key of a request that survives a restart, if its runtime keeps the ids of calls."""
+    """Return the key of a request; it is the same after a restart if the call ids are the same."""
     call, tool = fitting_name(request.tool_call_id, ""), fitting_name(request.tool_name, "tool")
     return f"{call} {asked_key(tool, input_digest(request))}"

@@ -1,7 +1,8 @@
 """`LinkedSession`: the session of a runtime behind one thread of a session of ARP.
 
 The part that a restart needs is in `turn.state`: the id, the user's choices, the agent's list of
-tasks, and the newest turns that the runtime knows. The rest is only in memory.
+tasks, the newest turns that the runtime knows, and the open questions with their answers. The rest
+is only in memory.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ ends with its name."""
 FIRST_THREAD = "main"
 """Thread that a session begins with."""
 MAX_KNOWN_TURNS = 20
-"""Number of known turns that are stored, the newest. They show whether the runtime knows the branch
-of a turn, and since when other agents have answered. The newest one is usually enough for both. If
-it was cancelled at once, the one before it counts."""
+"""Number of the newest known turns that are stored. They show whether the runtime knows the branch
+of a turn, and which messages it has missed because others have answered since. Usually the newest
+turn is enough for both; if it was cancelled at once, the turn before it counts."""
 MAX_CALLERS = 1_000
 """Number of calls of sub-agents that a session remembers."""
 MAX_ASKED = 50
-"""Number of open permissions with remembered files; further ones are asked again after a
-restart."""
+"""Number of open permissions with stored file marks. If there are more, the oldest are asked again
+after a restart."""
 MAX_ANSWERED = 8
-"""Number of answers of a turn that are remembered; further requests are asked again after a
-restart."""
+"""Number of answers that are stored during a turn. If there are more, the oldest requests are asked
+again after a restart."""
 MAX_WARNINGS = 100
 """Number of warnings that a session remembers."""
 SUBAGENT = "agent"
@@ -140,7 +141,7 @@ class LinkedSession:
         self.limits: dict[str, JsonObject] = {}
         """Limits that the runtime reported between turns, by name; the next turn shows them."""
         self.knows_past = False
-        """Whether the session began with the conversation before its first turn."""
+        """Whether the runtime's session already has the earlier conversation."""
         self.watcher: asyncio.Task[None] | None = None
         """Task that handles the runtime's events between turns."""
         self.turns = 0
@@ -150,20 +151,19 @@ class LinkedSession:
         self.known_turns: list[str] = []
         """Newest turns of ARP that the runtime has received, oldest first."""
         self.asked: dict[str, str] = {}
-        """Open permissions: tool and digest of its input → mark of the files that the input
-        names."""
+        """Mark of the files that the input of an open permission names, by `asked_key`."""
         self.answered: dict[str, Json] = {}
         """Answers to requests of the active turn. The runtime may lose them if it ends before the
         turn does."""
         self.taken: list[str] = []
-        """Turns that need no work, because an earlier turn has used their input as an answer."""
+        """Turns with nothing to do, because an earlier turn has used their input as an answer."""
         self.answering: list[str] = []
         """Turns that began with an answer that the runtime may not have received yet."""
         self.sent_turn = ""
-        """Turn of the runtime that began with our newest message."""
+        """Id of the runtime's turn that our newest message began."""
         self._callers: dict[str, tuple[str, str]] = {}
         self._warned: dict[str, None] = {}
-        """Newest warnings that were recorded; each is recorded once."""
+        """Newest warnings that were recorded, so that each is recorded once."""
 
     def warn(self, record: Recorder, warnings: Iterable[str]) -> None:
         """Record what was left out or shortened; the same warning is recorded once."""
@@ -176,7 +176,10 @@ class LinkedSession:
                 del self._warned[next(iter(self._warned))]
 
     def began(self, turn: Turn) -> None:
-        """Record that the runtime has received a turn. A restart during a question needs this."""
+        """Record that the runtime has received a turn.
+
+        Recorded before the end of the turn, because a restart may come while a question is open.
+        """
         self.known_turns = [*self.known_turns, turn.id][-MAX_KNOWN_TURNS:]
         if turn.input.source_component is not None:
             self.answering = [*self.answering, turn.id][-MAX_ASKED:]
@@ -219,7 +222,7 @@ class LinkedSession:
             self.asked.clear()
 
     def mark_answer_used(self, turn_id: str) -> None:
-        """Record that the input of a waiting turn was used as an answer."""
+        """Record that the input of a queued turn was used as an answer."""
         self.taken = [*self.taken, turn_id][-MAX_ASKED:]
 
     def answer_received(self, turn_id: str) -> None:
@@ -235,7 +238,7 @@ class LinkedSession:
 
         Args:
             state: State that `remember` has written.
-            same_session: Whether the runtime's session has written the state itself. A new session
+            same_session: Whether the state describes this session of the runtime. A new session
                 has received no turns and has no tasks.
         """
         switched, tasks = state.get("switched"), state.get("tasks")
@@ -258,8 +261,8 @@ class LinkedSession:
     def caller(self, event: ari.Event) -> tuple[str, str]:
         """Return id and name of the sub-agent that makes a call; empty for the agent itself.
 
-        If a question outlives its turn, agents repeat the call without this data, so it is
-        remembered.
+        The result is remembered by call id: if a question outlives its turn, agents repeat the call
+        without these details.
         """
         subagent_id = event.details.get("subagent_id")
         if isinstance(subagent_id, str) and subagent_id:

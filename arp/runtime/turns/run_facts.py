@@ -35,7 +35,7 @@ MAX_TOOLS, MAX_NAME = 500, 200
 MAX_PLAN = 100
 """Number of entries of an agent's list that become tasks."""
 LAST_SECOND = 253_402_300_799
-"""Last second of the year 9999; later times are invalid."""
+"""Last second of the year 9999; `datetime` has no later times."""
 TOO_MANY_REQUESTS = 429
 """HTTP status of a provider that refuses requests for now."""
 
@@ -163,7 +163,7 @@ class RunFacts:
         self._requests = 0
         """Number of requests to models that were recorded."""
         self._failed_open = False
-        """Whether the newest request has failed; then it is the cause of the turn's error."""
+        """Whether the newest request has failed, so that it is the cause of the turn's error."""
         self._amount = 0.0
         """Sum of the costs that the runtime reported for single requests."""
 
@@ -249,7 +249,8 @@ class RunFacts:
         """Record what is known only at the end of the turn."""
         used = event.usage
         self._end_open_requests(event.error)
-        # The usage of a turn is the sum of its requests: it is recorded only if none of them was.
+        # The usage of a turn is the sum of its requests. If a request was recorded, recording the
+        # sum too would count it twice.
         if used is not None and not self._requests and used.is_known:
             self._record_request(used, {})
         elif used is not None and used.cost and used.currency and not self._amount:
@@ -348,7 +349,7 @@ def notice_of(details: Mapping[str, Json]) -> Notice:
 
 
 def rfc3339(seconds: float | None) -> str | None:
-    """Return seconds since 1970 in the format of facts, or `None` for an invalid time."""
+    """Return seconds since 1970 in the format of facts; `None` for an invalid or unknown time."""
     moment = _moment(seconds)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment is not None else None
 

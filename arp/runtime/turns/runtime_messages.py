@@ -1,4 +1,4 @@
-"""The messages to a runtime: a turn's input, after the conversation that the runtime has missed."""
+"""The messages to a runtime: the conversation that it has missed, then the input of a turn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_EARLIER = 200
 """Number of earlier messages that a new session gets with its first message."""
 MAX_MISSED = 2_000
-"""Characters of a message in a turn that another agent answered."""
+"""Largest length of a message from a turn that another agent answered."""
 
 _PART = re.compile(r"message\.parts\[(\d+)\][.\w]*: ")
 """Prefix of an error text about a part of a message."""
@@ -48,7 +48,7 @@ async def message_of(turn: Turn, link: LinkedSession) -> ari.RuntimeMessage | No
 
 
 def _with_missed_messages(turn: Turn, link: LinkedSession, text: str) -> str:
-    """Return a text after the part of the conversation that the runtime has missed."""
+    """Return a text, preceded by the part of the conversation that the runtime has missed."""
     if link.known_turns:
         before = _missed_messages(turn, link)
         heading = "Since your last answer, others have answered the user"
@@ -64,8 +64,8 @@ def _with_missed_messages(turn: Turn, link: LinkedSession, text: str) -> str:
 def _late_answer_text(turn: Turn) -> str:
     """Return the text for the agent if a permission is answered after its turn has ended.
 
-    The answer does not run anything: the runtime that asked is gone, and asks again if it still
-    needs to.
+    The answer runs nothing, because the turn that asked has ended. The runtime asks again if it
+    still needs the permission.
     """
     if turn.input.source_component is None:
         return ""
@@ -139,7 +139,7 @@ def history_of(turn: Turn) -> tuple[ari.RuntimeMessage, ...]:
 
 
 def about_file(turn: Turn, refused: InvalidArgument) -> AriError:
-    """Return the error of a message in words for its sender: which file was refused, and why."""
+    """Return the error for a refused message, with the file that was refused and the reason."""
     found = _PART.match(refused.message)
     if found is None or int(found[1]) >= len(turn.files):
         return refused

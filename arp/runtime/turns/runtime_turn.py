@@ -43,13 +43,13 @@ MAX_SHOWN = 20_000
 """Characters of a command's output that are shown as a component; the tool's result has all of
 it."""
 MAX_DIFF = 200_000
-"""Characters of a file before and after a change; a larger change is shown without its content."""
+"""Characters of both sides of a change together; of a larger one, only the size is shown."""
 MAX_PATH = 500
 """Characters of the path above a change."""
 STOP_S = 15.0
-"""Seconds to wait for the end of a cancelled turn; runtimes have `CANCEL_GRACE_S`."""
+"""Seconds to wait for the end of a cancelled turn; more than `CANCEL_GRACE_S` of runtimes."""
 MAX_PROGRESS = 200
-"""Characters of a tool's last line that are shown while it runs."""
+"""Characters that are shown of the last line of a running tool."""
 
 
 class RuntimeTurn:

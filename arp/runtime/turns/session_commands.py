@@ -34,7 +34,7 @@ SWITCHES = ("model", "mode", "provider")
 COMPACT = "compact"
 """Command that makes the conversation shorter."""
 OWN_COMMANDS = (*SWITCHES, COMPACT)
-"""Commands that are not sent to the runtime."""
+"""Commands that are not sent to the runtime; `compact` is sent if the runtime has it itself."""
 CHANGES_COMMANDS = frozenset((ari.Lifecycle.COMMANDS, ari.Lifecycle.MODEL, ari.Lifecycle.MODE))
 """Events that change the commands of a session, or the current choice of a command."""
 
@@ -107,7 +107,7 @@ class SessionCommands:
     async def offers_compact(self, session_id: str) -> bool:
         """Return whether `/compact` is carried out here.
 
-        It is if the runtime can compact a session but has no command of that name.
+        That is so if the runtime can compact a session, but has no command of that name.
         """
         if not isinstance(self._runtime.service, SessionUtilityManager):
             return False
@@ -205,7 +205,7 @@ class SessionCommands:
 
 
 def _offered(choices: Sequence[ari.Choice], ids: Sequence[str]) -> Sequence[ari.Choice]:
-    """Return the listed choices in the order of the list; without a list, all choices."""
+    """Return a choice for each id, in their order; without ids, return all choices."""
     if not ids:
         return choices
     known = {choice.id: choice for choice in choices}

@@ -1,9 +1,9 @@
-"""`TurnQuestions`: asks the user of a turn what the runtime wants to know or to do.
+"""`TurnQuestions`: asks the user of a turn the questions and permission requests of a runtime.
 
-Theory of operation. Each request of the runtime is asked in a task of its own: the turn's events
-continue meanwhile, and several questions can be open. A tool runs only the input that its user saw:
-an approval is bound to the digest of the input and to the files that the input names. If anything
-fails while a person is asked, the runtime gets a denial.
+Theory of operation. Each request of the runtime is asked in a separate task, so the turn's events
+continue meanwhile, and several questions can be open. A tool runs only with the input that the user
+saw: an approval is bound to the digest of the input and to the files that the input names. If
+anything fails while a person is asked, the runtime gets a denial.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ NOT_CHOSEN = "The user chose none of the ways to allow it."
 MAX_RULE_ID = 100
 """Characters of a rule's id that are shown if several rules have the same label."""
 MAX_SHOWN_REASON = 500
-"""Characters of the reason why nothing ran."""
+"""Characters that are shown of the reason why nothing ran."""
 NO_ANSWER = "The user does not answer this question."
 """Text for the agent if its question is declined."""
 
@@ -66,7 +66,7 @@ Asks = Callable[[ari.PermissionRequest], Awaitable[ari.PermissionResponse]]
 
 
 class TurnQuestions:
-    """Asks the user of a turn what the runtime wants to know or to do.
+    """The questions and permission requests of a runtime to the user of a turn.
 
     Args:
         runtime: Runtime that asks.
@@ -100,7 +100,7 @@ class TurnQuestions:
         """The same reasons as messages to the runtime."""
 
     def ask(self, event: ari.Event) -> None:
-        """Ask the request of a `permission_request` event, in a task."""
+        """Start a task that asks the request of a `permission_request` event."""
         request = event.permission
         assert request is not None
         if request.request_id in self._open:
@@ -110,7 +110,7 @@ class TurnQuestions:
         task.add_done_callback(lambda _: self._open.pop(request.request_id, None))
 
     def _method_for(self, request: ari.PermissionRequest) -> Asks:
-        """Return the method for a request: a question, one component, or a permission."""
+        """Return the method that asks a request: as a question, or as a permission."""
         if request.kind is ari.PermissionKind.QUESTION and request.takes_updated_input:
             question = single_question(request.tool_input_raw, request.tool_call_id, self._turn.id)
             if question is not None or is_user_question(request.tool_input_raw):
@@ -124,12 +124,15 @@ class TurnQuestions:
             task.cancel()
 
     def stop(self) -> None:
-        """Withdraw all open questions, unless the server stops."""
+        """Cancel the tasks of all open questions.
+
+        This withdraws the questions. If the server stops, they stay open for the next process.
+        """
         for task in list(self._open.values()):
             task.cancel()
 
     def refusal_of(self, tool_call_id: str) -> str:
-        """Return and forget why an approved call was not run; empty if it was."""
+        """Return and forget the reason why an approved call was not run; empty if there is none."""
         return self._refusals.pop(tool_call_id, "")
 
     async def _ask_question(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
@@ -242,7 +245,7 @@ class TurnQuestions:
     def _denial(
         self, request: ari.PermissionRequest, approval: Approval, title: str
     ) -> ari.PermissionResponse:
-        """Return the denial for the runtime."""
+        """Return the denial for the runtime; a reason that it cannot receive is sent later."""
         if approval.reason and not request.takes_message:
             if approval.decision == "deny":
                 self._send_later(title, approval.reason)
@@ -348,9 +351,9 @@ class TurnQuestions:
 
 
 def _session_rule_text(labels: Sequence[str]) -> str | None:
-    """Return one sentence about the rules for the session.
+    """Return one sentence about the rules for the session; `None` if there are no rules.
 
-    If there are several rules, the person chooses one of them later.
+    If there are several rules, the person chooses one of them next.
     """
     if len(labels) < 2:
         return labels[0] if labels else None
@@ -366,7 +369,7 @@ def _ways_by_label(ways: Sequence[ari.Choice]) -> dict[str, str]:
 
 
 def _message_with_ways(message: str, labels: Sequence[str]) -> str:
-    """Return why an agent asks, with the ways to allow it; a person chooses one of them next."""
+    """Return the reason why an agent asks, with the ways to allow the call; one is chosen next."""
     if not labels:
         return message
     text = f"If you allow it, you choose next how: {'; '.join(labels)}."

@@ -1,4 +1,4 @@
 """Agents of the Agent Client Protocol as runtimes.
 
-Read `messages` (pure functions), `history`, `session`, `acp`.
+Read `messages` (values and their meaning), `history`, `session`, `acp`.
 """

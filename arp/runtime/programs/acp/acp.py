@@ -6,9 +6,9 @@ One process serves all sessions of a runtime object. It starts with the first se
 its sessions have failed; it starts again with the next session, and `resume_session` opens the
 failed ones.
 
-Agents have different capabilities: `status` starts the agent and lists those of this one. An agent
-decides itself what it asks, so permissions are `advisory`. The protocol has neither reasons for
-denials nor changed inputs.
+Agents differ in their capabilities: `status` starts the agent and lists the capabilities that it
+reports. An agent decides itself what it asks, so permissions are `advisory`. The protocol has no
+fields for the reason of a denial and for a changed input.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from arp.runtime.programs.acp import messages as acp
 from arp.runtime.programs.acp.session import AcpConnection, AcpSession
 
 MAX_PAGES = 100
-"""Number of pages of a list of sessions."""
+"""Largest number of pages that are read of a list of sessions."""
 MAX_LISTED = 1_000
 CHOICES = {"choices": "those of each session, perhaps none"}
 """Details of the capabilities `model` and `mode`: an agent reports the choices with each new
@@ -216,9 +216,9 @@ class AcpRuntime(DrivenRuntime):
         return await self._with_choices(session, request)
 
     def _not_opened_error(self, session_id: str, refused: AriError) -> NotFound:
-        """Return the error for a session that the agent refuses.
+        """Return the error for a session that the agent does not open.
 
-        The protocol has no code for it.
+        The protocol has no error code for an unknown session.
         """
         return NotFound(
             f"{self.name} does not open the session {session_id!r:.80}: {refused.message}"
@@ -363,7 +363,7 @@ class AcpRuntime(DrivenRuntime):
     async def _read_repeated_history(
         self, connection: AcpConnection, session_id: str
     ) -> tuple[ari.RuntimeMessage, ...]:
-        """Return the messages of a session; a session that is not open is opened for this."""
+        """Return the messages of a session; open the session for this if it is not open."""
         known = self._sessions.get(session_id)
         if known is not None and known.feed.state not in ENDED:
             assert isinstance(known.native, AcpSession)
@@ -426,10 +426,7 @@ class AcpRuntime(DrivenRuntime):
         return ari.SetModeResponse(mode)
 
     async def list_modes(self, request: ari.ListModesRequest) -> ari.ListModesResponse:
-        """Return the modes that the agent offers.
-
-        `asks` is true for those that are known to ask.
-        """
+        """Return the modes that the agent offers; `asks` is true if a mode is known to ask."""
         choices = self._session(request.session_id).modes
         return ari.ListModesResponse(choices.all if choices is not None else ())
 

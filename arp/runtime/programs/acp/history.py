@@ -1,4 +1,4 @@
-"""`AcpHistory`: the messages of a session, from the updates that repeat them."""
+"""`AcpHistory`: the messages of a session, from the updates that a load repeats."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from arp.runtime.programs.acp import messages as acp
 
 
 class AcpHistory:
-    """Receives updates in order, and joins them to messages."""
+    """Collects updates in order, and joins them into messages."""
 
     def __init__(self) -> None:
         self._messages: list[ari.RuntimeMessage] = []
         self._calls: list[acp.AcpToolCall] = []
         """Tool calls of the last message."""
         self._chunk_of = ""
-        """Id of the agent's message with the newest text; another value after a tool call."""
+        """Message id of the newest text; another value after a tool call."""
 
     def add(self, update: JsonObject) -> None:
         """Apply one update; an update that is not part of a conversation is ignored."""

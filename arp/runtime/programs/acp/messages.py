@@ -1,4 +1,6 @@
-"""The messages of the Agent Client Protocol as values, and their meaning in ARI; no state.
+"""The messages of the Agent Client Protocol as values, and their meaning in ARI.
+
+`AcpToolCall` collects the messages about one call; everything else is without state.
 
 Agents leave out different fields, so any field except an id may be missing.
 """
@@ -235,9 +237,9 @@ class AcpToolCall:
         self.status = ""
         self.input: JsonObject = {}
         self.output = ""
-        """Complete text of the output."""
+        """Text of the newest content; each update replaces it."""
         self.streamed = ""
-        """Output of its terminal."""
+        """Output of the call's terminal so far."""
         self.raw_output: Json = None
         self.exit_code: int | None = None
         self.diffs: dict[str, JsonObject] = {}
@@ -245,7 +247,7 @@ class AcpToolCall:
         self.is_emitted = False
         """Whether the event `tool_call` was emitted."""
         self.parent_id = ""
-        """Id of the sub-agent's call that made this one, if the agent reports it."""
+        """Id of the call that started the sub-agent, if a sub-agent makes this call."""
 
     def update(self, fields: JsonObject, *, is_first: bool = False) -> str:
         """Update the call from a message, and return the new output."""
@@ -288,7 +290,7 @@ class AcpToolCall:
                 }
             elif item.get("type") == "content":
                 texts.append(text_of(item.get("content")))
-        # Each update has the complete content. New is what follows the known text.
+        # Each update has the complete content; the text after the known part is new.
         before, self.output = self.output, "\n".join(texts)
         return new or self.output[len(before) :] * self.output.startswith(before)
 
@@ -305,7 +307,7 @@ class AcpToolCall:
 
     @property
     def objective(self) -> str:
-        """Task of that sub-agent."""
+        """Task of the sub-agent that the call starts."""
         return str(self.input.get("prompt") or self.input.get("description") or "")
 
     @property
@@ -325,7 +327,7 @@ class AcpToolCall:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it failed; some agents report a command as completed with any exit code."""
+        """Whether the call failed; some agents report a command as completed with any exit code."""
         return self.status == "failed" or self._known_exit_code not in (None, 0)
 
     @property
@@ -498,7 +500,7 @@ class AcpQuestion(msgspec.Struct, frozen=True):
 
 
 CANCELLED: JsonObject = {"outcome": {"outcome": "cancelled"}}
-"""Answer to a request that is not asked, or is no longer open."""
+"""Answer to a request that no person sees, or that is no longer open."""
 
 
 # -- messages to an agent ------------------------------------------------------------------------

@@ -50,7 +50,7 @@ QUIET_S = 0.5
 MAX_QUIET_S = 10.0
 """Seconds after which the repeated history counts as complete in any case."""
 COMMANDS_S = 2.0
-"""Seconds after the opening of a session that an agent has for reporting its commands."""
+"""Seconds to wait for an agent to report its commands."""
 
 _STATE_UPDATES = frozenset(
     {"available_commands_update", "current_mode_update", "config_option_update", "usage_update"}
@@ -148,7 +148,7 @@ class AcpSession:
         self.warnings.clear()
 
     async def replayed(self) -> None:
-        """Return when the repeated history is complete; some agents send it after the answer."""
+        """Wait until the repeated history is complete; some agents send it after the answer."""
         loop = asyncio.get_running_loop()
         start = self._last_replayed_s = loop.time()
         while True:
@@ -253,7 +253,7 @@ class AcpSession:
             self.feed.result(usage=usage, stop_reason=reason)
 
     def _with_cost(self, usage: ari.Usage) -> ari.Usage:
-        """Return the usage with the cost of the turn, if the agent has reported a cost."""
+        """Return the usage with the cost of the turn added, if the agent has reported a cost."""
         turn_cost, self._turn_cost = self._turn_cost, None
         if turn_cost is None:
             return usage
@@ -297,7 +297,7 @@ class AcpSession:
         await asyncio.shield(self._closing)
 
     async def abandon(self) -> None:
-        """Leave the turn as it is, because the agent is killed before it records the turn's end."""
+        """Make `stop` kill the agent, so that it does not record an end of the turn."""
         self.connection.is_killed_at_end = True
 
     async def _close(self) -> None:
@@ -397,6 +397,7 @@ class AcpSession:
         if call is None:
             call = turn.calls[call_id] = acp.AcpToolCall(call_id)
         call.update(fields)
+        # `feed.ask` emits a call that is not known yet.
         if is_known:
             self._emit_call(call)
         call.is_emitted = True
@@ -504,7 +505,7 @@ class AcpSession:
     ) -> None:
         """Emit an event of a sub-agent.
 
-        The protocol has none, but some agents start one with a tool.
+        The protocol has no sub-agents, but some agents start them with a tool.
         """
         about: JsonObject = {"subagent_id": call.id, "status": status, **details}
         self.feed.tell(ari.Lifecycle.SUBAGENT, content, **about)
@@ -589,7 +590,7 @@ _UPDATES: dict[str, Callable[[AcpSession, JsonObject], None]] = {
 
 
 def shown_input(call: acp.AcpToolCall) -> JsonObject:
-    """Return the complete input to approve; some agents give it only as a title or a diff."""
+    """Return the complete input to approve; some agents send only a title or a diff."""
     if call.input and not call.diffs:
         return call.input
     shown = dict(call.input)
@@ -643,7 +644,7 @@ class AcpConnection(AgentServer[AcpSession]):
         return acp.error_of_call(refused, self.name, self.introduction.how_to_log_in())
 
     async def drain(self) -> None:
-        """Wait until the agent has read the messages that were sent."""
+        """Wait while the pipe to the agent is full."""
         with suppress(OSError):
             await self._started.process.input.drain()
 
@@ -664,7 +665,7 @@ class AcpConnection(AgentServer[AcpSession]):
             self.keep_early(session_id, partial(self.notified, method, params))
 
     def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
-        """Handle a request of the agent; each is answered, by a user or at once."""
+        """Handle a request of the agent: pass it to a user, or answer it at once."""
         if method != "session/request_permission":
             # Some agents try to write files through their client, although it does not offer that.
             self.peer.refuse(request_id, METHOD_NOT_FOUND, f"{method}: not supported")

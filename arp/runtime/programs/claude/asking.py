@@ -1,7 +1,8 @@
-"""Makes Claude Code ask before each tool; by default it runs commands and tools that only read.
+"""A policy that makes Claude Code ask before each tool call.
 
-A hook of the session makes it ask for those too. A rule that a person has allowed for the session
-remains valid: Claude Code decides about the calls that this module can recognise as covered by it.
+By default, Claude Code runs tools and commands that only read without asking. A hook of the session
+makes it ask for those too. Rules that a person has allowed for the session remain valid: if this
+module recognises that a rule covers a call, the hook leaves the decision to Claude Code.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import claude_agent_sdk as sdk
 from claude_agent_sdk.types import PermissionRuleValue
 
 ASKING_MODES: Final = frozenset(("default", "plan", "dontAsk"))
-"""Modes with questions. In the other modes a person has switched them off, or a model answers
-them."""
+"""Modes that the hook applies to: it makes Claude Code ask, or refuse in `dontAsk`. In the other
+modes, a person has switched questions off, or a model answers them."""
 INERT: Final = frozenset(
     (
         "Agent", "AskUserQuestion", "BashOutput", "EnterPlanMode", "ExitPlanMode", "KillShell",
@@ -25,10 +26,10 @@ INERT: Final = frozenset(
         "TodoWrite", "ToolSearch",
     )
 )  # fmt: skip
-"""Tools that affect nothing outside of the session, or that ask by themselves. The calls of a
-sub-agent are asked like those of its agent."""
+"""Tools that affect nothing outside of the session, or that ask by themselves. Starting a sub-agent
+needs no question, because the hook also covers the sub-agent's own calls."""
 READING: Final = ("Read", "Grep", "Glob", "LS", "NotebookRead")
-"""Tools that only read; a rule for the session allows all calls of such a tool."""
+"""Tools that only read; for each, a rule that allows all its calls is offered for the session."""
 WHY: Final = "Nothing runs without an answer."
 REFUSED: Final = "The mode dontAsk refuses what no rule allows."
 _SHELL_SYNTAX: Final = re.compile(r"[;&|<>$`\\\n(){}]")
@@ -36,7 +37,7 @@ _SHELL_SYNTAX: Final = re.compile(r"[;&|<>$`\\\n(){}]")
 
 
 class AskPolicy:
-    """Decides which tool calls Claude Code must ask for."""
+    """Rules about which tool calls Claude Code must ask for, in one session."""
 
     def __init__(self) -> None:
         self._rules: list[tuple[str, str]] = []
@@ -62,7 +63,7 @@ class AskPolicy:
             self._rules.append((rule.tool_name, rule.rule_content or ""))
 
     def covers(self, name: str, tool_input: Mapping[str, Any]) -> bool:
-        """Return whether an allowed rule covers a call, as far as that can be recognised here."""
+        """Return whether an allowed rule is known to cover a call."""
         return any(tool == name and _rule_covers(what, tool_input) for tool, what in self._rules)
 
 
@@ -72,6 +73,8 @@ def _rule_covers(what: str, tool_input: Mapping[str, Any]) -> bool:
         return True
     command = tool_input.get("command")
     if isinstance(command, str):
+        # A rule for `git log` must not cover `git log; rm x`: if a command has shell syntax, only a
+        # rule with exactly the same text covers it.
         prefix = re.fullmatch(r"(.+?)(?::| )\*", what)
         if prefix is None or _SHELL_SYNTAX.search(command):
             return command == what
@@ -90,7 +93,8 @@ def offered_rules(
 ) -> Sequence[sdk.PermissionUpdate]:
     """Return the rules to offer for the session.
 
-    Claude Code suggests none for calls it does not ask.
+    Claude Code suggests no rules for a call that it would run without asking. For those calls, the
+    rules are made here.
     """
     if suggested:
         return suggested

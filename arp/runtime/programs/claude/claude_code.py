@@ -85,7 +85,8 @@ _SET_BY_CLAUDE = (
     "CLAUDE_CODE_CHILD_", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH",
     "CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION_", "CLAUDE_EFFORT", "CLAUDE_PID",
 )  # fmt: skip
-"""Variables that Claude Code sets for its own commands. This process may be such a command."""
+"""Variables that Claude Code sets for the commands that it runs. They are not passed on, because
+this process may be such a command."""
 
 
 def usual_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -117,15 +118,15 @@ class ClaudeCodeOptions(msgspec.Struct, frozen=True):
     ask_first: bool = True
     """Whether a person is asked before each tool, in the modes that ask. If it is false, or if
     `setting_sources` is not empty (rules in settings can allow tools), Claude Code decides what it
-    asks, and permissions are `advisory`. By itself it reads files and runs commands that only read
+    asks, and permissions are `advisory`. It then reads files and runs commands that only read
     without asking."""
     own_tools: bool = True
-    """Whether it has its own tools, such as its shell; if false, it has only the tools of
+    """Whether Claude Code has its own tools, such as its shell; if false, it has only the tools of
     `mcp_servers`."""
     max_turns: int = 0
-    """Number of model answers after which a message ends with an error; 0 means no limit."""
+    """Number of model answers after which a turn ends with an error; 0 means no limit."""
     max_budget_usd: float = 0.0
-    """Cost of the session after which a message ends with an error; 0 means no limit."""
+    """Cost of the session after which a turn ends with an error; 0 means no limit."""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.modes) - set(MODES))
@@ -277,7 +278,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         return await self._start_session(session_id, f"--session-id={session_id}", request, feed)
 
     def _has_no_transcript_yet(self, session_id: str) -> bool:
-        """Return whether a session of this object ended before Claude Code wrote its file."""
+        """Return whether a session of this object has not ended a turn, so it has no transcript."""
         known = self._sessions.get(session_id)
         native: Any = known.native if known is not None else None
         return native is not None and not native.has_ended_a_turn
@@ -526,14 +527,14 @@ def _type_with_sdk() -> type[ClaudeSession]:
 
 
 def _ask_first() -> AskPolicy:
-    """Return the rules about what Claude Code must ask; the SDK has been imported by now."""
+    """Return the rules about what Claude Code must ask. The SDK must have been imported."""
     from arp.runtime.programs.claude.asking import AskPolicy
 
     return AskPolicy()
 
 
 def _start_error(failed: Unavailable, session_id: str) -> AriError:
-    """Return the error for Claude Code's error text at its start."""
+    """Return the error for the text that Claude Code printed when it did not start."""
     if "No conversation found" in failed.message:
         return NotFound(f"there is no session {session_id!r:.80}")
     if "already in use" in failed.message:
@@ -542,9 +543,10 @@ def _start_error(failed: Unavailable, session_id: str) -> AriError:
 
 
 def _mcp_file(servers: Sequence[ari.McpServer]) -> str:
-    """Return the path of a file with the servers that only this user can read; empty without any.
+    """Write the servers to a file that only this user can read; return its path.
 
-    It is not an argument: every user of the machine can read arguments, and servers have secrets.
+    The path is empty if there are no servers. They are not an argument, because every user of the
+    machine can read arguments, and the servers' settings have secrets.
     """
     if not servers:
         return ""

@@ -70,7 +70,7 @@ NEW_SESSION_COMMANDS = frozenset({"/clear", "/new", "/reset"})
 would then belong to a session that has another id."""
 
 _LIMITS = {"error_max_turns": "turns", "error_max_budget_usd": "budget"}
-"""End of a turn by a limit → name of the limit."""
+"""Name of the limit that ended a turn, by the subtype of the `result`."""
 
 
 _ENDED = frozenset(("completed", "failed", "killed", "stopped"))
@@ -98,7 +98,7 @@ class MessageReader:
         """Id of our message that has no result yet; empty if there is none."""
         self._is_command = False
         self._streamed: set[tuple[str, str]] = set()
-        """Message id and block type of what was received as deltas."""
+        """Message id and block type of each block that was received as deltas."""
         self._names: dict[str, str] = {}
         """Names of tool calls by id. A call of a sub-agent can outlive the turn that it was made
         in."""
@@ -114,7 +114,7 @@ class MessageReader:
         self._todos: dict[str, JsonObject] = {}
         """The agent's list, by task id."""
         self._request_id = ""
-        """Id of the request to the model with the answer that is being received."""
+        """Id of the request to the model that is being answered."""
         self._request_model = ""
         self._request_usage: Line = {}
         self._cost = 0.0
@@ -221,7 +221,7 @@ class MessageReader:
     def _task_updated(self, line: Line) -> None:
         patch = line.get("patch") or {}
         awaited_ids = {one["task_id"] for one in self._awaited_agents.values()}
-        # If the caller waits for the task, the tool result follows and reports the end with a text.
+        # If the agent waits for the task, the tool result follows and also has the task's text.
         if patch.get("status") in _ENDED and line["task_id"] not in awaited_ids:
             self._task_ended(line, str(patch["status"]))
 
@@ -399,7 +399,7 @@ class MessageReader:
         error = error_of_result(line)
         usage = usage_of(line.get("usage") or {})
         if error is not None and not (usage.input_tokens or usage.output_tokens):
-            # After an interrupted turn it writes 0, whatever the model has read.
+            # For an interrupted turn, Claude Code reports 0 even if the model has read tokens.
             usage = Usage()
         if cost is not None:
             usage = msgspec.structs.replace(usage, cost=cost, currency="USD")
@@ -604,7 +604,10 @@ def _unreported_usage(used: Usage, reported: Usage) -> Usage | None:
 
 
 def error_of_result(line: Line) -> ErrorStatus | None:
-    """Return the error that ended a turn, if any; the subtype alone does not show it."""
+    """Return the error that ended a turn; `None` if it completed.
+
+    The subtype alone does not decide: a `success` can have `is_error` or an error status.
+    """
     subtype, status = line.get("subtype"), line.get("api_error_status")
     reason = str(line.get("terminal_reason") or "")
     if not line.get("is_error") and subtype == "success" and status is None:

@@ -26,11 +26,10 @@ from arp.runtime.programs.agent_process import (
 from arp.runtime.programs.claude.messages import Line
 
 EXIT_GRACE_S = 3.0
-"""Seconds that Claude Code may take to end after the end of its input; it writes its transcript
-then."""
+"""Seconds that Claude Code may take to write its transcript and end, after the end of its input."""
 OUTPUT_GRACE_S = 2.0
-"""Seconds that it may take to end after the end of its output, and that its standard error is read
-after that."""
+"""Seconds to wait for the end of the process after the end of its output, and then for the end of
+its standard error."""
 
 
 class ClaudeProcess(sdk.Transport):
@@ -56,7 +55,7 @@ class ClaudeProcess(sdk.Transport):
         self._has_spoken = False
         """Whether a message has been received."""
         self._first_message_by: float | None = None
-        """Deadline of the first message, on the loop's clock; set when other text comes first."""
+        """Deadline of the first message, on the loop's clock; set when text precedes it."""
 
     @property
     def program_id(self) -> int:
@@ -92,7 +91,7 @@ class ClaudeProcess(sdk.Transport):
                 raise Unavailable("Claude Code does not read any more") from failed
 
     def read_messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Return the messages of the process; their end is always raised as an error."""
+        """Return the messages of the process; their end is raised as an error in any case."""
         return self._messages()
 
     async def _messages(self) -> AsyncIterator[dict[str, Any]]:
@@ -131,8 +130,8 @@ class ClaudeProcess(sdk.Transport):
     def _parse(self, process: AgentProcess, data: bytes) -> Line | None:
         """Pass the message of a line to `on_line`, and return it.
 
-        Some builds write notes to standard output. A line that does not begin like JSON is such a
-        note.
+        Some builds write notes to standard output. A line that does not begin with `{` is such a
+        note; it is recorded for error texts.
         """
         if not data.lstrip().startswith(b"{"):
             process.note(data)

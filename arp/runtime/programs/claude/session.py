@@ -51,7 +51,7 @@ class AskedPermission:
     def __init__(self, request: ari.PermissionRequest, updates: Mapping[str, object]) -> None:
         self.request = request
         self.updates = updates
-        """Changes of the rules that are offered, by rule id."""
+        """Offered changes of Claude Code's rules, by rule id."""
         self.answer: asyncio.Future[sdk.PermissionResult] = (
             asyncio.get_running_loop().create_future()
         )
@@ -65,8 +65,8 @@ class ClaudeSession:
         feed: Feed of the session.
         provider: Name of the provider that the environment was chosen for.
         modes: Modes that a rule may switch to.
-        keeps_rules: Whether Claude Code will read the rules that it writes into the project.
-        ask_first: Rules about what it must ask; `None` means that it decides itself.
+        keeps_rules: Whether Claude Code reads the rules that it has written into the project.
+        ask_first: Rules about what Claude Code must ask; `None` means that it decides itself.
     """
 
     def __init__(
@@ -186,6 +186,7 @@ class ClaudeSession:
         try:
             async with asyncio.timeout(CONTROL_S):
                 await client.interrupt()
+                # If no turn runs, the interrupt has no effect: a background sub-agent has asked.
                 for task_id in [] if was_busy else list(self._reader.background_agents):
                     await client.stop_task(task_id)
         except AriError:
@@ -241,7 +242,7 @@ class ClaudeSession:
         await self._close(is_killed=False)
 
     async def abandon(self) -> None:
-        """Kill the process. At the end of its input it would record that its question failed."""
+        """Kill the process; if it ended by itself, it would record that its question failed."""
         await self._close(is_killed=True)
 
     async def _close(self, *, is_killed: bool) -> None:
@@ -283,12 +284,14 @@ class ClaudeSession:
             self._run(self._interrupt_again())
 
     def _update_commands(self, names: object) -> None:
-        """Update the commands from the names that each turn sends, and emit a change."""
+        """Update the commands from the names that a turn reports; emit them if they changed."""
         if not isinstance(names, list):
             return
         before, self._command_names = self._command_names, names
         if before is None or set(before) == set(names):
             return
+        # Turns do not report all commands of the start. A command is removed only if the last turn
+        # reported it and this one does not.
         kept = [
             one
             for one in self.info.get("commands") or ()
@@ -402,7 +405,7 @@ def content_of(message: ari.RuntimeMessage) -> str | list[dict[str, Any]]:
 
 
 def block_of(part: ari.ContentPart) -> dict[str, Any]:
-    """Return a part as a block; `check_part` has checked it before."""
+    """Return a part as a content block; `check_part` must have accepted the part."""
     if part.type == "text":
         return {"type": "text", "text": part.text}
     kind = "image" if part.type == "image" else "document"
@@ -427,9 +430,10 @@ Offer = tuple[ari.PermissionRule, sdk.PermissionUpdate]
 def offers_of(
     suggestions: Sequence[sdk.PermissionUpdate], modes: Sequence[str], *, keeps_rules: bool
 ) -> list[Offer]:
-    """Return the rules to offer besides one call: only suggestions of Claude Code.
+    """Return the rules to offer in addition to one call, made from suggestions.
 
-    A suggestion that it would write into a file is also offered for the session, which allows less.
+    Each suggestion is offered for the session. If Claude Code would write it into a file that it
+    reads, it is also offered permanently.
     """
     offers: list[Offer] = []
     for number, update in enumerate(suggestions):

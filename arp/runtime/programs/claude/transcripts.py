@@ -1,10 +1,8 @@
 """The sessions that Claude Code stores: one file of JSON lines for each, below its directory.
 
-The files are parsed by functions of claude-agent-sdk, which know their format. The variants of
-these
-functions that search for the files use the environment of this process, which may differ from
-Claude
-Code's. So the variants with a store are used, and the store finds the files.
+Functions of claude-agent-sdk parse the files, because they know the format. They exist in two
+variants. One searches for the files with the environment of this process, which may differ from
+Claude Code's. So the other one is used, which reads from a store (`_TranscriptStore`).
 """
 
 from __future__ import annotations
@@ -49,8 +47,8 @@ class Transcripts:
 
     Args:
         environment: Environment of Claude Code, which determines the directory.
-        is_inside: Returns whether a session may be reached. If a session was resumed in several
-            directories, Claude Code has written a file with the same id for each of them.
+        is_inside: Returns whether a session may be reached. Claude Code writes a file for each
+            directory that a session was resumed in, so each file is checked.
     """
 
     def __init__(
@@ -121,7 +119,7 @@ class Transcripts:
 
 
 class _TranscriptStore:
-    """Storage interface of the SDK; a session is found in any project."""
+    """Read-only store for the SDK; it finds a session in any project."""
 
     def __init__(self, transcripts: Transcripts, *, ends_only: bool) -> None:
         self._transcripts = transcripts
@@ -155,7 +153,7 @@ class _TranscriptStore:
 
 
 def is_uuid(text: str) -> bool:
-    """Return whether a text is an id of Claude Code, which is then also safe in a path."""
+    """Return whether a text is an id of Claude Code; such an id is safe in a path."""
     try:
         return str(uuid.UUID(text)) == text.lower()
     except ValueError:
@@ -187,7 +185,7 @@ def entries_of(data: bytes) -> list[SessionStoreEntry]:
 
 
 def _brief_session(path: Path) -> RuntimeSession:
-    """Return the session of a transcript with only id and directory; the directory may be empty."""
+    """Return the session of a transcript, with its id and its directory, which may be empty."""
     found = (entry.get("cwd") for entry in entries_of(read_ends(path)))
     cwd = next((cwd for cwd in found if isinstance(cwd, str) and cwd), "")
     return RuntimeSession(path.stem, SessionState.CLOSED, "claude-code", cwd)
@@ -236,9 +234,9 @@ def _results(messages: Sequence[tuple[str, object]]) -> list[tuple[str, tuple[st
 
 
 def joined(first: RuntimeMessage, second: RuntimeMessage) -> RuntimeMessage:
-    """Return two parts of one answer as one.
+    """Return two parts of one answer as one message.
 
-    A transcript has a line for each block of an answer.
+    A transcript has a separate line for each block of an answer.
     """
     return msgspec.structs.replace(
         first,

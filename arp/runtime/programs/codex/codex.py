@@ -38,7 +38,7 @@ from arp.runtime.programs.codex.server import UNNAMED, CodexServer, CodexThread
 from arp.runtime.programs.program_version import ProgramVersions
 
 OLDEST = "0.163.0"
-"""Oldest version that is tested; older versions have other methods."""
+"""Oldest tested version; the protocol of older versions has other methods."""
 SANDBOX_S = 10.0
 """Seconds that the check of the sandbox may take."""
 THREADS_OF_A_PAGE = 100
@@ -116,7 +116,7 @@ class CodexRuntime(DrivenRuntime):
         """Return the parameters that start or resume a thread.
 
         Raises:
-            InvalidArgument: A field cannot be met.
+            InvalidArgument: A field has a value that Codex does not support.
         """
         params = codex.thread_params(mode=request.mode or self.mode)
         params |= {
@@ -262,7 +262,7 @@ class CodexRuntime(DrivenRuntime):
         return ari.SetActiveProviderResponse(thread.provider)
 
     async def list_providers(self, request: ari.ListProvidersRequest) -> ari.ListProvidersResponse:
-        """Return the provider of Codex, and those of its configuration."""
+        """Return the provider that Codex includes, and those of its configuration."""
         thread = self._thread(request.session_id)
         answer = await thread.server.call("config/read", {"cwd": thread.cwd})
         configured = answer["config"].get("model_providers") or {}

@@ -70,7 +70,7 @@ class CodexItem(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TurnFailure(msgspec.Struct, frozen=True, rename="camel"):
-    """Reason why a turn failed or is repeated."""
+    """Reason why a turn failed, or why a request to the model is repeated."""
 
     message: str
     codex_error_info: Json = None
@@ -373,7 +373,7 @@ class ItemTool(NamedTuple):
 
 
 def tool_of(item: CodexItem) -> ItemTool | None:
-    """Return the tool call of an item; `None` if it is another item."""
+    """Return the tool call of an item; `None` if the item is not a tool call."""
     kinds = ari.PermissionKind
     match item.type:
         case "commandExecution":
@@ -619,11 +619,11 @@ _LIMITS = {
     "sessionBudgetExceeded": "budget",
     "usageLimitExceeded": "usage",
 }
-"""Name of the limit, for failures by a limit."""
+"""Name of the limit, by the name of the failure that it causes."""
 
 
 def http_status_of(failure: TurnFailure) -> int | None:
-    """Return the HTTP status of the model's provider, if Codex reports it."""
+    """Return the HTTP status of the model's provider; `None` if Codex does not report it."""
     info = failure.codex_error_info
     if isinstance(info, dict):
         for value in info.values():
@@ -678,7 +678,10 @@ _ATTEMPT = re.compile(r"(\d+)/(\d+)")
 
 
 def error_of_call(error: JsonRpcError) -> AriError:
-    """Return the error for a call that Codex refused; all have one code, so the text decides."""
+    """Return the error for a call that Codex refused.
+
+    Codex uses the same code for most errors, so the text decides.
+    """
     text = error.message
     if text.startswith(_NOT_FOUND):
         return NotFound(text)

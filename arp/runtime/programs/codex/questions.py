@@ -1,7 +1,8 @@
 """The permission requests and questions of Codex, and the answers in its format.
 
-`question_of` has one function for each kind of request that a user can answer. `tool_input_raw` has
-everything that runs if it is allowed, and the label of a rule names everything that it allows.
+`question_of` has one function for each kind of request that a user can answer. `tool_input_raw`
+contains everything that runs after an approval, and the label of a rule names everything that the
+rule allows.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class CodexQuestion(NamedTuple):
     interrupted."""
     rules: Mapping[str, CodexAnswer] = {}
     has_item: bool = False
-    """Whether the request is about an item of the turn, with an end that Codex reports itself."""
+    """Whether the request is about an item of the turn; Codex then reports the end of the call."""
     input_as: str = ""
-    """Field of the answer for `updated_input`: `answers` of questions, or `content` of a form."""
+    """Field of the answer for `updated_input`: `answers` to questions, or `content` of a form."""
 
     def answer(self, response: ari.PermissionResponse) -> CodexAnswer:
         """Return the answer for Codex."""

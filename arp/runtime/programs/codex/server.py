@@ -2,8 +2,8 @@
 
 Theory of operation. The table `_HANDLERS` maps each notification about a thread to a method of
 `CodexThread`; `messages` parses the values. Agents that a thread starts have threads of their own.
-The server delivers messages about them to the thread that started them. While an agent is being
-started, its thread id is not known yet; messages about unknown threads are then kept for a moment.
+The server delivers messages about those to the thread that started the agent. While an agent is
+being started, its thread id is not known yet: messages about unknown threads are kept until then.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _DEFAULT_ANSWERS: dict[str, JsonObject] = {
     "item/commandExecution/requestApproval": {"decision": "decline"},
     "item/fileChange/requestApproval": {"decision": "decline"},
 }
-"""Answers to requests that no user is asked, because no turn is active or a user cannot answer
+"""Answers to requests that no user sees, because no turn is active or a user cannot answer
 them."""
 
 
@@ -74,7 +74,7 @@ class NativeTurn:
         self.items: dict[str, codex.CodexItem] = {}
         """Tool calls that are not complete, by id."""
         self.said: dict[str, int] = {}
-        """Number of characters that were emitted of each message or thought, by item id."""
+        """Number of emitted characters of each message or thought, by item id."""
         self.speaker = ""
         """Id of the message with the newest text; empty after a tool call."""
         self.used = ari.Usage()
@@ -115,10 +115,10 @@ class CodexThread:
         self._switched: JsonObject = {}
         """Settings to send with the next turn; Codex keeps them afterwards."""
         self._totals: dict[str, codex.TokenCounts] = {}
-        """Total usage that was last reported, of the thread and of each of its agents."""
+        """Total usage that was last reported, by the thread id of the session or of an agent."""
         self._unexplained: set[str] = set()
-        """Agents that were started together with others. Their tasks are known when the call of
-        each ends."""
+        """Thread ids of agents that were started at the same time as others. The task of such an
+        agent is known only when the call that started it ends."""
         self._agents: dict[str, str] = {}
         """Names of the thread's agents, by the ids of their threads."""
         self._limits: dict[str, int] = {}
@@ -159,6 +159,7 @@ class CodexThread:
         answer = question.answer(response)
         self.server.peer.answer(question.request_id, answer)
         call_id = pending.request.tool_call_id
+        # Codex reports no end of a call without an item, so the answer becomes its result.
         if not question.has_item:
             self._emit_answer(call_id, response, answer)
         if response.decision == "deny" and response.interrupt:
@@ -200,7 +201,7 @@ class CodexThread:
             task.cancel()
 
     async def abandon(self) -> None:
-        """Leave the turn as it is, since the process is killed before it records the turn's end."""
+        """Make `stop` kill the process, so that Codex does not record an end of the turn."""
         self._is_closed = True
         self.server.is_killed_at_end = True
         for task in self._tasks:
@@ -226,7 +227,7 @@ class CodexThread:
             raise
 
     def _forget_turn(self, turn: NativeTurn) -> None:
-        """Forget a turn that did not begin, or that is lost with the process."""
+        """Forget a turn that did not begin, or that was lost with the process."""
         self.turn = None
         turn.known.set()
         turn.over.set()
@@ -247,7 +248,7 @@ class CodexThread:
         self.feed.tell(ari.Lifecycle.MODE, mode_id)
 
     async def switch_provider(self, provider: str) -> None:
-        """Resume the thread with another provider and the same other settings."""
+        """Resume the thread with another provider and otherwise the same settings."""
         await self.server.call("thread/unsubscribe", {"threadId": self.session_id})
         mode = codex.thread_params(mode=self.mode if self.mode in codex.MODES else "")
         params = self.params | mode | {"model": self.model, "threadId": self.session_id}
@@ -356,7 +357,8 @@ class CodexThread:
     def _turn_started(self, params: JsonObject) -> None:
         turn_id = params["turn"]["id"]
         if self.turn is None:
-            # Codex begins turns by itself, for a goal or for an input in its own queue.
+            # Codex begins turns by itself, for a goal or for an input in its own queue. While an
+            # earlier turn is still ending, or the session is over, `feed.begin` would raise.
             if self.feed.turn is not None or self.feed.state in (
                 ari.SessionState.FAILED,
                 ari.SessionState.CLOSED,
@@ -384,7 +386,7 @@ class CodexThread:
             self.feed.result(usage=turn.used)
 
     async def _end_interrupted(self, turn: NativeTurn) -> None:
-        """End an interrupted turn after its commands, as nothing may run after a cancelled turn."""
+        """Stop the commands of an interrupted turn, then end it: nothing may run after its end."""
         active = self.feed.turn
         try:
             async with asyncio.timeout(STOP_S):
@@ -410,7 +412,7 @@ class CodexThread:
             )
 
     def _caller_details(self, params: JsonObject) -> JsonObject:
-        """Return the details of the agent that makes a call; empty for the thread itself."""
+        """Return the details that name the agent that makes a call; empty for the thread itself."""
         thread_id = params.get("threadId")
         if thread_id == self.session_id:
             return {}
@@ -523,14 +525,15 @@ class CodexThread:
             item_id: Id of the item.
             say: Method of the feed: `text` or `thinking`.
             delta: New text.
-            rest_of: Complete text, if there is no delta; the part that was emitted before is
-                skipped.
+            rest_of: Complete text, if there is no delta; only the part that was not emitted yet is
+                emitted.
         """
         known = turn.said.get(item_id, 0)
         new = delta or rest_of[known:]
         if not new:
             return
         if not known and turn.speaker and turn.speaker != item_id and say == self.feed.text:
+            # The two line breaks are not part of the item, so they must not be counted.
             new, known = "\n\n" + new, known - 2
         turn.said[item_id] = known + len(new)
         if say == self.feed.text:
@@ -584,7 +587,7 @@ class CodexThread:
         self.feed.tell(ari.Lifecycle.USAGE, model=self.model, **details)
 
     def limits_changed(self, limits: codex.AccountLimits) -> None:
-        """Emit how near the limits of the account are, once for each step."""
+        """Emit each limit of the account that has reached a new step; see `LimitState.step`."""
         for limit in codex.limits_of(limits):
             reported = self._limits.get(limit.name, 0)
             if self.turn is None and limit.step > reported:
@@ -603,6 +606,7 @@ class CodexThread:
         sandbox = settings["sandboxPolicy"]
         self._sandboxes[str(sandbox.get("type"))] = sandbox
         self._update_model(settings["model"])
+        # A switch that waits for the next turn is newer than what Codex reports now.
         mode = codex.mode_of(settings["approvalPolicy"], sandbox)
         if mode != self.mode and "approvalPolicy" not in self._switched:
             self.mode = mode
@@ -653,9 +657,10 @@ _HANDLERS: dict[str, Callable[[CodexThread, JsonObject], None]] = {
 
 
 def is_of_agent(method: str, params: JsonObject) -> bool:
-    """Return whether a message about the thread of an agent is shown in the session.
+    """Return whether a session handles a message about the thread of one of its agents.
 
-    The session shows what an agent does. Its text is for the agent that started it.
+    It handles the tool calls, closed requests and usage of an agent. An agent's text is not shown,
+    because it is for the agent that started this one.
     """
     if method not in ("item/started", "item/completed"):
         return method in ("serverRequest/resolved", "thread/tokenUsage/updated")
@@ -665,7 +670,7 @@ def is_of_agent(method: str, params: JsonObject) -> bool:
 class CodexServer(AgentServer[CodexThread]):
     """One `codex app-server` process, and its threads.
 
-    A thread has the id of its session, and the ids of its agents' threads.
+    A thread receives the messages about its own id, and about the ids of its agents' threads.
     """
 
     start_s = 30.0
@@ -728,7 +733,7 @@ class CodexServer(AgentServer[CodexThread]):
         return is_spawning and self.keep_early(thread_id, handle)
 
     def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
-        """Handle a request of Codex; each is answered, by a user or at once."""
+        """Handle a request of Codex: pass it to a user, or answer it at once."""
         thread = self.session(params.get("threadId"))
         if thread is not None and thread.ask(request_id, method, params):
             return
