@@ -83,7 +83,7 @@ class RendererConnection:
         """Epoch that becomes valid with the next `seq`, while `epoch` is `None`."""
         self._spare_id = spare_id
         self.is_undecided = True
-        """Whether it is still unknown on this connection if the agent side understands `hello`."""
+        """Whether this connection has not yet shown if the agent side understands our `hello`."""
         self._is_draft = False
         """Whether the agent side turned out to know only the draft on this connection."""
         self._draft: DraftTurns | None = None
@@ -258,8 +258,8 @@ class RendererConnection:
             self.is_undecided = self.is_undecided and may_be_draft(message)
         elif self.is_undecided and shows_draft(message):
             begun = self._begin_draft()
-            # No input was sent before, so an error can only be the answer to our `hello`. It is
-            # expected from a draft and must not be shown to the user.
+            # No input was sent before, so an error can only be the answer to our `hello`. An agent
+            # side of the draft may answer so, and the user must not see it.
             is_answer = isinstance(message, ErrorMessage)
             return begun if is_answer else [*begun, *self._in_draft_turn(message)]
         return self._in_draft_turn(message)

@@ -100,10 +100,10 @@ MAX_GLOBALS = 2000
 """Most globals of one renderer, which needs some dozens of components, features and limits."""
 
 MAX_WAITING_INPUTS = 1000
-"""Most inputs without an answer of the agent side."""
+"""Most inputs that the agent side has neither acknowledged nor refused."""
 
 SERIAL_AGE_S = 5.0
-"""Greatest age of the input that justifies a popup, an overlay or fullscreen."""
+"""Greatest age, in seconds, of an input that a popup, an overlay or fullscreen request names."""
 
 
 class ObjectSurface(Struct):
@@ -174,7 +174,7 @@ class Objects:
         self.limits = limits
         self.entries: dict[int, ObjectEntry] = {DISPLAY: ObjectEntry("ArpDisplay", 1)}
         self.dead: OrderedDict[int, None] = OrderedDict()
-        """Ids of objects that this side has ended and the peer may not know to be ended."""
+        """Ids of objects that this side has ended; the peer may not know of the end yet."""
         self.globals: dict[int, GlobalEntry] = {}
         self.session: str = SessionLife.NONE
         self.session_id: str | None = None
@@ -214,7 +214,7 @@ class Objects:
         return entry
 
     def surface(self, surface_id: int) -> ObjectSurface:
-        """Return a surface; raise the errors of `find`."""
+        """Return the state of a surface; raise the errors of `find`."""
         entry = self.find(surface_id, "ArpSurface")
         assert entry.surface is not None
         return entry.surface
