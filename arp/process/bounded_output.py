@@ -9,7 +9,7 @@ from typing import Final
 MAX_LINE: Final = 2**20
 """Longest line that `on_line` receives, in bytes; a longer one is cut."""
 MAX_LINES: Final = 100_000
-"""Most lines that `on_line` receives; millions of lines would block the event loop."""
+"""Maximum number of lines for `on_line`; millions of lines would block the event loop."""
 
 _OBJECT: Final = re.compile(rb"^[ \t]*\{.*", re.MULTILINE)
 """Line that begins a JSON object."""

@@ -21,7 +21,7 @@ MAX_LINES: Final = 100
 MAX_CHARACTERS: Final = 500
 """Characters of each kept line."""
 MAX_UNFINISHED: Final = 1 << 16
-"""Most characters of an incomplete line; the beginning of a longer one is dropped."""
+"""Maximum length of an incomplete line, in characters; the beginning of a longer one is dropped."""
 
 
 class ErrorLines:

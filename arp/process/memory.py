@@ -4,11 +4,11 @@ Theory of operation. `RLIMIT_DATA` limits each process separately, so a program 
 limit many times, and shared memory is not counted. So the memory of a process tree is added up from
 `/proc`. `status` is quick to read, but counts a shared page once for each process that shares it.
 Only if the sum is above the limit, `smaps_rollup` is read, which divides the size of shared pages
-among the processes. Mapped files are not counted: the system can drop their
-pages at any time.
+among the processes. Mapped files are not counted: the system can drop their pages at any time.
 
 The time between two checks depends on the memory that is left: a program that allocates at
-`FASTEST` cannot reach its limit in that time. An idle tool costs some 0.1 ms a few times a second.
+`FASTEST` cannot reach its limit in that time. The checks of an idle program take about 0.1 ms each,
+a few times a second.
 
 Memory that no process has mapped, such as that of a `memfd`, is not counted.
 """
@@ -42,7 +42,7 @@ class MemoryLimit(msgspec.Struct, frozen=True):
     memory_mb: int
 
     def for_a_run(self) -> MemoryLimit:
-        """Return the limit itself, because it has no state of a run."""
+        """Return this limit, because it keeps no state about a run."""
         return self
 
     async def exceeded(self, pid: int) -> str:

@@ -301,7 +301,7 @@ def _with_path(start: ProgramStart) -> list[str]:
 async def end_process(process: Process, sandboxed: bool = False) -> None:
     """End a process and all its descendants, and wait until it is gone. May be repeated.
 
-    Cancel: Safe: it is killed all the same.
+    Cancel: Safe: the process is then killed at once.
     """
     try:
         if process.returncode is None and not sandboxed:

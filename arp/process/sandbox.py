@@ -86,7 +86,7 @@ class ProcessLimits(msgspec.Struct, frozen=True):
     `run_program` and `ServingProgram` enforce the same limit for all its processes together.
     """
     processes: int = 256
-    """Number of processes and threads of its user, including those of other programs."""
+    """Limit of the processes and threads of its user, including those of other programs."""
     file_mb: int = 1024
     """Limit in MiB of each file that it writes."""
     open_files: int = 1024

@@ -32,7 +32,7 @@ Encoding = Literal["json", "msgpack", "cbor"]
 ENCODINGS: tuple[Encoding, ...] = ("json", "msgpack", "cbor")
 
 ARRAY_BYTES = MAX_BATCH + 2
-"""Most bytes that an array adds to its messages: the brackets and commas of JSON."""
+"""Maximum number of bytes that an array adds to its messages: brackets and commas of JSON."""
 
 M = TypeVar("M")
 

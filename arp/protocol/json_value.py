@@ -123,7 +123,7 @@ def check_count(
     Args:
         value: A decoded value.
         where: Name of the value in the error message.
-        detail: `detail` of the error.
+        detail: Value for `detail` of the error.
         instead: Advice for the sender.
         others: Number of other values in the same message, which count towards the limit.
 
@@ -151,13 +151,13 @@ def check_json_text(
 ) -> int:
     """Check the number of values and the nesting of JSON text before it is parsed.
 
-    The objects of a parser need up to a hundred times the memory of the text. The check stops at
-    the first value above the limit. Errors in the JSON are left to the parser.
+    The objects that a parser creates need up to a hundred times the memory of the text. This check
+    stops at the first value above the limit. Errors in the JSON are left to the parser.
 
     Args:
         data: The text.
         where: Name of the text in the error message.
-        max_values: Most values in the text.
+        max_values: Maximum number of values in the text.
         instead: Advice for the sender.
 
     Returns:

@@ -174,8 +174,8 @@ class _Check:
             if fallbacks <= 0:
                 problem = f"{where}.fallback: more than {MAX_FALLBACKS} fallbacks in a row"
                 raise ResourceLimit(problem)
-            # No patch can address a component in a fallback, so its ids may be empty or repeat
-            # those of the surface: they are checked on their own.
+            # No patch can address a component in a fallback, so its ids may be empty or equal to
+            # ids outside of the fallback. A separate check therefore remembers them.
             alone = _Check(empty_ids=True)
             fallback = alone.component(fallback, f"{where}.fallback", levels, fallbacks - 1)
         if props is component.props and fallback is component.fallback:

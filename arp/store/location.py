@@ -176,8 +176,8 @@ def ledger_to_read(location: str) -> str:
             `.arp`.
 
     Returns:
-        A location unchanged. For a target, the location of its own file; or that of
-        `.arp/ledger.db`, if only this file exists. The target is not loaded.
+        For a location, the same text. For a target, the location of its own file, or of
+        `.arp/ledger.db` if only that file exists. The target is not loaded.
     """
     own = ledger_of(location)
     is_path = Path(location).exists() or not own.exists()

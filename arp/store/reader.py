@@ -52,9 +52,9 @@ _SEGMENTS: Final = """
     WHERE session = ?1 AND last >= ?2 AND first >= coalesce(
         (SELECT max(first) FROM segment WHERE session = ?1 AND first <= ?2), 0)
     ORDER BY first"""
-"""Segments of a session from the one with a sequence on.
+"""Segments of session `?1`, beginning with the segment that contains sequence `?2`.
 
-The condition on `first` is for speed: without it, SQLite would read all earlier segments.
+The condition on `first` is for speed: without it, SQLite would search all earlier segments.
 """
 
 _ROWS: Final = """

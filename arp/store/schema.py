@@ -30,7 +30,7 @@ _BUSY_TIMEOUT_S: Final = 5.0
 """Seconds that another program (a backup, a shell) may lock the file before a write fails."""
 
 _TRUNCATE_TIMEOUT_MS: Final = 100
-"""Time that the writer waits for readers when it empties the write-ahead log."""
+"""Milliseconds that the writer waits for readers when it empties the write-ahead log."""
 
 _ZERO_BYTES: Final = 4 * 2**20
 """Number of zero bytes in each row that is written to overwrite free pages."""

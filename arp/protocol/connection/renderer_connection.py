@@ -83,7 +83,7 @@ class RendererConnection:
         """Epoch that becomes valid with the next `seq`, while `epoch` is `None`."""
         self._spare_id = spare_id
         self.is_undecided = True
-        """Whether this connection has not yet shown if the agent side understands our `hello`."""
+        """Whether it is still unknown on this connection if the agent side understands `hello`."""
         self._is_draft = False
         """Whether the agent side turned out to know only the draft on this connection."""
         self._draft: DraftTurns | None = None
@@ -294,7 +294,7 @@ class RendererConnection:
     def _is_duplicate(self, message: AgentMessage) -> bool:
         """Return whether the `seq` of a message was applied before (protocol.md 2.3)."""
         seq = None if isinstance(message, SessionReady) else getattr(message, "seq", None)
-        # A snapshot begins with an empty screen: its messages are new whatever their `seq`.
+        # A snapshot begins with an empty screen, so none of its messages was applied to it before.
         return seq is not None and self._snapshot is None and seq <= self.seq
 
     def _desynchronise(self) -> None:

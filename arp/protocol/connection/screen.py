@@ -54,7 +54,7 @@ REMEMBERED_CLOSINGS = 64
 """Closed surfaces that are remembered; a renderer lagging further behind needs a snapshot."""
 
 _MOST_DIGITS = 9
-"""Most digits in the number of a text part; a longer number does not name a text part."""
+"""Maximum number of digits in a text part's number; an id with more is not a text part."""
 
 
 class ToolRun(Struct):
@@ -507,7 +507,10 @@ def _output_of(turn_id: str, surface: str) -> str:
 
 
 def _extend(tree: Tree, component_id: str, text: str, seq: int) -> None:
-    """Append text to a component; do nothing without a component or if its prop is no string."""
+    """Append text to a component.
+
+    Do nothing if the component does not exist, or if its prop for text is not a string.
+    """
     node = tree.nodes.get(component_id)
     if node is None:
         return

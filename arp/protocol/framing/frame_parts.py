@@ -22,7 +22,7 @@ from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import MAX_DEPTH, Json
 
 MAX_BATCH: Final = 64
-"""Most messages in one array: more than any renderer needs to send at once."""
+"""Maximum number of messages in one array: more than any renderer needs to send at once."""
 
 SAME_KEY: Final = "message: an object has the same key twice"
 

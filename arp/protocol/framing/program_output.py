@@ -1,9 +1,9 @@
 """`printed`: the output of a program as a terminal shows it at the end.
 
-Programs write to a terminal: colours, progress bars that return to the beginning of a line, links.
-This module applies them to lines with a cursor, so that any screen can show the resulting text. Do
-not use it for anything else, above all not for an input that waits for permission: a line can hide
-what was written before it.
+Programs write for a terminal: colours, links, progress bars that return to the beginning of a line.
+This module applies their control characters to lines of text, so that any screen can show the
+result. Do not use it for anything else, above all not for an input that waits for permission: a
+line can hide what was written before it.
 
 Source: ECMA-48. `schemas/cases/program_output.json` has the cases for all renderers.
 """

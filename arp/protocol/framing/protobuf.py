@@ -74,7 +74,7 @@ def read_value(data: bytes, at: int, wire_type: int) -> tuple[Any, int]:
     """Return the value at an offset, and the offset of its end.
 
     Raises:
-        ProtoError: It is not complete, or there is no such wire type.
+        ProtoError: The value is incomplete, or the wire type is unknown.
     """
     if wire_type == BYTES:
         size, at = read_varint(data, at)
@@ -96,7 +96,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     """Return the number at an offset, and the offset of its end.
 
     Raises:
-        ProtoError: It is not complete, or has more than 64 bits.
+        ProtoError: The number is incomplete, or has more than 64 bits.
     """
     if at < len(data) and data[at] < _MORE:  # most tags and lengths are one byte
         return data[at], at + 1

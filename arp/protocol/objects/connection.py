@@ -237,14 +237,14 @@ class ObjectConnection:
         """
         object_id, objects = envelope.object_id, self.objects
         if object_id in objects.dead and object_id not in objects.entries:
-            # `surface_acquired` creates a new object with this id; it is not for the ended object.
+            # `surface_acquired` creates a new object with this id, so the old object is irrelevant.
             creates = self._receives == "events" and envelope.op == "surface_acquired"
             if not creates:
                 return []  # sent before the peer knew that the object had ended
         operation = objects.operation(object_id, envelope.op, self._receives)
         payload = payload_of(envelope, operation.payload)
         if isinstance(payload, _FOCUS) and payload.surface_id in objects.dead:
-            return []  # also sent too late; these two name their surface in the payload
+            return []  # the same; these two messages name their surface in the payload
         ended = objects.ended_by(object_id) if operation.destroys else []
         self._apply(self._receives, object_id, operation, payload, envelope.serial_no, now_s)
         ended += objects.pop_undone()

@@ -93,17 +93,17 @@ from arp.protocol.objects.states import (
 from arp.protocol.objects.wire import AGENT_IDS, DISPLAY, RENDERER_IDS
 
 MAX_OBJECTS = 1000
-"""Most objects on one connection: enough for ten surfaces with roles, a dozen globals, and the
-callbacks in transit."""
+"""Maximum number of objects on one connection: enough for ten surfaces with roles, a dozen globals,
+and the callbacks in transit."""
 
 MAX_GLOBALS = 2000
-"""Most globals of one renderer, which needs some dozens of components, features and limits."""
+"""Maximum number of globals of a renderer, which needs a few dozen."""
 
 MAX_WAITING_INPUTS = 1000
-"""Most inputs that the agent side has neither acknowledged nor refused."""
+"""Maximum number of inputs that the agent side has neither acknowledged nor refused."""
 
 SERIAL_AGE_S = 5.0
-"""Greatest age, in seconds, of an input that a popup, an overlay or fullscreen request names."""
+"""Maximum age, in seconds, of the input that a request for a popup, overlay or fullscreen names."""
 
 
 class ObjectSurface(Struct):
@@ -166,8 +166,8 @@ class Objects:
 
     Args:
         limits: Limits of this connection.
-        serial_age_s: Greatest age, in seconds, of an input that a serial may name; `None` = serials
-            are not checked on this side.
+        serial_age_s: Maximum age, in seconds, of an input that a serial names; `None` = this side
+            does not check serials.
     """
 
     def __init__(self, limits: Limits, serial_age_s: float | None = None) -> None:

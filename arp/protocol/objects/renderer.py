@@ -98,8 +98,8 @@ class ObjectRendererConnection(ObjectConnection):
         encoding: Encoding of all frames.
         limits: Limits that this renderer enforces.
         globals: Globals that it offers.
-        serial_age_s: Greatest age, in seconds, of the input that a popup, an overlay or a
-            fullscreen request may name.
+        serial_age_s: Maximum age, in seconds, of the input that a request for a popup, an overlay
+            or fullscreen names.
         keeps_content: Whether this object keeps the components of each surface.
     """
 
