@@ -78,8 +78,8 @@ def memory_of(pid: int, enough: int = 0) -> int:
 
     Args:
         pid: The process.
-        enough: Bytes up to which the quick sum is returned and no exact size is read. The quick sum
-            may be too large, but is never too small.
+        enough: Limit in bytes for the quick sum, which may be too large but is never too small. A
+            sum within this limit is returned, and no exact size is read.
     """
     processes = [pid, *processes_below(pid)]
     quick = {process: _sum(f"/proc/{process}/status", _QUICK) for process in processes}
