@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 MAX_LINE: Final = 2**20
-"""Limit of the bytes of a line for `on_line`."""
+"""Longest line that `on_line` receives, in bytes; a longer one is cut."""
 MAX_LINES: Final = 100_000
-"""Limit of the lines for `on_line`; millions of lines would block the event loop."""
+"""Maximum number of lines for `on_line`; millions of lines would block the event loop."""
 
 _OBJECT: Final = re.compile(rb"^[ \t]*\{.*", re.MULTILINE)
 """Line that begins a JSON object."""

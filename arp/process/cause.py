@@ -19,7 +19,7 @@ _TELLING: Final = re.compile(
     r"not logged in|refused|unable|unexpected|unknown|unrecognized|unsupported)\b",
     re.IGNORECASE,
 )
-"""A line with words that errors use; considered if no line is marked as an error."""
+"""A line with words of error messages; used only if no line is marked as an error."""
 _AROUND: Final = re.compile(r"at\s|File \"|note:|\[?caused by|tip:|hint:|usage:", re.IGNORECASE)
 """A line of a stack trace, a hint or a usage text."""
 _ARGUMENT: Final = re.compile(

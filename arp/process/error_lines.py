@@ -1,6 +1,6 @@
 """`ErrorLines`: the standard error of a program, as lines that can be logged and shown.
 
-What a program writes there is foreign: it may have secrets, and characters that a terminal obeys.
+This text is not trusted: it may contain secrets, and control characters of a terminal.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from arp.redact.settings import Redaction
 from arp.redact.stream import CONTEXT, SecretStream
 
 MAX_LINES: Final = 100
-"""Number of kept lines. The cause of an end may be above a stack trace or a usage text."""
+"""Number of kept lines. A long stack trace or usage text may follow the line with the cause."""
 MAX_CHARACTERS: Final = 500
 """Characters of each kept line."""
 MAX_UNFINISHED: Final = 1 << 16
-"""Limit of the characters of an incomplete line; the beginning of a longer one is dropped."""
+"""Maximum length of an incomplete line, in characters; the beginning of a longer one is dropped."""
 
 
 class ErrorLines:
@@ -29,7 +29,7 @@ class ErrorLines:
 
     Args:
         secrets: Secrets of the program, such as those in its environment. Tokens of known formats
-            are removed in any case.
+            are always removed too.
         on_line: Receives each line.
     """
 

@@ -2,10 +2,10 @@
 
     python -I -S limits.py JSON PROGRAM ARGUMENT…
 
-JSON has `cwd`, `rlimits` (name → value, soft and hard), and optionally `uid` and `gid` of another
-user, which only root can set. If anything cannot be set, this program ends with status 126: a
-program never starts with more privileges than intended. It imports the standard library only, so
-that it starts in milliseconds.
+JSON has `cwd`, `rlimits` (name → value of both the soft and the hard limit), and optionally the
+`uid` and `gid` of another user, which only root can set. If anything cannot be set, this program
+ends with status 126: a program never starts with more privileges than intended. It imports the
+standard library only, so that it starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 PR_SET_NO_NEW_PRIVS = 38
 """Option of prctl(2), from <linux/prctl.h>. With it, no setuid program restores privileges."""
 REFUSED = 126
-"""The status of a shell for a program that it may not start."""
+"""Exit status with which a shell reports a program that it found but cannot start."""
 
 
 def main(settings: dict[str, Any], command: Sequence[str]) -> None:
@@ -33,7 +33,7 @@ def main(settings: dict[str, Any], command: Sequence[str]) -> None:
     Raises:
         OSError, ValueError: A limit or a user cannot be set, or the program cannot be executed.
     """
-    environment = given_environment()  # read it first: another user may not
+    environment = given_environment()  # first, because another user cannot read it
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if "uid" in settings:

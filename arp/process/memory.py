@@ -2,15 +2,15 @@
 
 Theory of operation. `RLIMIT_DATA` limits each process separately, so a program that forks has the
 limit many times, and shared memory is not counted. So the memory of a process tree is added up from
-`/proc`. `status` is quick to read, but counts a page that several processes share once for each of
-them. Only if that sum is above the limit, the proportional sizes of `smaps_rollup` are read, which
-divide shared pages among the processes. Mapped files are not counted: the system can drop their
-pages at any time.
+`/proc`. `status` is quick to read, but counts a shared page once for each process that shares it.
+Only if the sum is above the limit, `smaps_rollup` is read, which divides the size of shared pages
+among the processes. Mapped files are not counted: the system can drop their pages at any time.
 
 The time between two checks depends on the memory that is left: a program that allocates at
-`FASTEST` cannot reach its limit in that time. An idle tool costs some 0.1 ms a few times a second.
+`FASTEST` cannot reach its limit in that time. The checks of an idle program take about 0.1 ms each,
+a few times a second.
 
-Memory that no process has mapped, such as that of a `memfd`, is not seen.
+Memory that no process has mapped, such as that of a `memfd`, is not counted.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class MemoryLimit(msgspec.Struct, frozen=True):
     memory_mb: int
 
     def for_a_run(self) -> MemoryLimit:
-        """Return the same limit."""
+        """Return this limit, because it keeps no state about a run."""
         return self
 
     async def exceeded(self, pid: int) -> str:
-        """Wait until a process and its descendants exceed the limit; return what they used.
+        """Wait until a process and its descendants exceed the limit; return an error text.
 
         Cancel: Safe.
         """
@@ -60,7 +60,7 @@ class MemoryLimit(msgspec.Struct, frozen=True):
 async def over_limit(pid: int, limit: int) -> int:
     """Wait until a process and its descendants use more than `limit` bytes; return their bytes.
 
-    It never returns on a system without `/proc`. Cancel it when the process has ended.
+    On systems other than Linux it never returns. Cancel it when the process has ended.
 
     Cancel: Safe.
     """
@@ -78,8 +78,8 @@ def memory_of(pid: int, enough: int = 0) -> int:
 
     Args:
         pid: The process.
-        enough: Bytes. If the quick sum, which is never too small, is not above them, it is returned
-            and no exact size is read.
+        enough: Limit in bytes for the quick sum, which may be too large but is never too small. A
+            sum within this limit is returned, and no exact size is read.
     """
     processes = [pid, *processes_below(pid)]
     quick = {process: _sum(f"/proc/{process}/status", _QUICK) for process in processes}
@@ -113,10 +113,10 @@ def kill_below(pid: int) -> None:
 
 
 def _exact(pid: int, quick: int) -> int:
-    """Return the proportional size of a process in bytes.
+    """Return the size of a process in bytes, with its share of shared pages.
 
     Returns:
-        The quick sum if the size cannot be read, or has no such lines (Linux before 5.4).
+        The quick sum if that size cannot be read or is not reported (Linux before 5.4).
     """
     return _sum(f"/proc/{pid}/smaps_rollup", _EXACT) or quick
 

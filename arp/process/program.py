@@ -1,10 +1,11 @@
 """Start a program, run it to its end, or keep it serving until it is stopped.
 
-Theory of operation. Every program has a process group of its own. It is supervised, so that what it
-starts ends with it, or confined (`sandbox`), which includes that. All output is read, so that a
-program never blocks, but only the beginning and the end are kept. A program is ended if it writes
-more than `MAX_WRITTEN`, or exceeds one of its usage limits. Ending a program means SIGTERM, where
-it can receive that (not in bubblewrap), then SIGKILL for it and all its descendants.
+Theory of operation. Every program has a process group of its own. It is either supervised or
+confined (`sandbox`); in both cases, the processes that it starts end with it. All output is read,
+so that a program never blocks, but only the beginning and the end are kept. A program is ended if
+it writes more than `MAX_WRITTEN`, or exceeds one of its usage limits. To end a program means to
+send SIGTERM, except in bubblewrap, where it would not arrive, and then SIGKILL to the program and
+all its descendants.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ class UsageLimit(Protocol):
     def for_a_run(self) -> UsageLimit:
         """Return the limit for one run; called in a thread before the program starts.
 
-        It may raise an error of its own, so that the program is not started.
+        If it raises an exception, the program is not started.
         """
 
     async def exceeded(self, pid: int) -> str:
-        """Wait until a process and its descendants exceed the limit; return what they used.
+        """Wait until a process and its descendants exceed the limit; return an error text.
 
         Cancel: Safe.
         """
@@ -67,7 +68,7 @@ class ProgramStart(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     """Complete environment."""
     cwd: str = "/"
-    """Working directory at the start; a confined program then changes to its confinement's."""
+    """Working directory; a confined program changes to that of its confinement instead."""
     name: str = ""
     """Name for messages; if empty, the name of the program."""
     confinement: Confinement | None = None
@@ -92,7 +93,7 @@ class ProgramResult(msgspec.Struct, frozen=True):
     stderr: str
 
     def cause(self) -> str:
-        """Return the line that gives the reason of its failure; empty if it wrote none."""
+        """Return the line of standard error that names the reason of the failure; else empty."""
         lines = self.stderr.splitlines()
         return cause_of([one.strip() for one in lines if one.strip()])
 
@@ -118,7 +119,7 @@ async def run_program(
         on_line: Receives each line of standard output that begins with `{`, as it arrives.
 
     Raises:
-        OSError, ValueError: It cannot be started. A usage limit may raise others.
+        OSError, ValueError: It cannot be started. `UsageLimit.for_a_run` may raise other errors.
 
     Cancel: Safe: the program and all its descendants are ended.
     """
@@ -155,7 +156,7 @@ async def run_program(
 async def _feed(process: Process, stdin: bytes) -> None:
     if process.stdin is None:
         return
-    with suppress(BrokenPipeError, ConnectionResetError):  # it does not read its input
+    with suppress(BrokenPipeError, ConnectionResetError):  # the program does not read its input
         process.stdin.write(stdin)
         await process.stdin.drain()
         process.stdin.close()
@@ -186,7 +187,7 @@ class ServingProgram:
         self._sandboxed = start.sandboxed
         self._tail = BoundedOutput(KEPT_TAIL)
         self.why_ended = ""
-        """Usage that exceeded a limit, so that it was ended; empty if none did."""
+        """Error text of the usage limit that ended the program; empty if none did."""
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._read(process.stdout), name="output of a program"),
@@ -198,7 +199,7 @@ class ServingProgram:
         """Start a program; its standard error is part of its output.
 
         Raises:
-            OSError, ValueError: It cannot be started. A usage limit may raise others.
+            OSError, ValueError: It cannot be started. `UsageLimit.for_a_run` may raise others.
         """
         limits = await _limits_of(start)
         return cls(await start_process(start, stderr=STDOUT), start, limits)
@@ -255,7 +256,7 @@ async def start_process(
 ) -> Process:
     """Start a program in a process group of its own; call this in the thread of the loop.
 
-    The caller reads its output and ends it; nothing enforces its usage limits.
+    The caller must read its output and end it; its usage limits are not enforced.
 
     Args:
         start: Program and its options.
@@ -285,7 +286,7 @@ async def start_process(
 def _with_path(start: ProgramStart) -> list[str]:
     """Return the command with the absolute path of its program.
 
-    The process that is started is `supervise`, so a missing program would not raise there.
+    Without this check, a missing program would not raise, because `supervise` starts in any case.
 
     Raises:
         FileNotFoundError: The program does not exist.
@@ -300,7 +301,7 @@ def _with_path(start: ProgramStart) -> list[str]:
 async def end_process(process: Process, sandboxed: bool = False) -> None:
     """End a process and all its descendants, and wait until it is gone. May be repeated.
 
-    Cancel: Safe: it is killed all the same.
+    Cancel: Safe: the process is then killed at once.
     """
     try:
         if process.returncode is None and not sandboxed:
@@ -309,7 +310,7 @@ async def end_process(process: Process, sandboxed: bool = False) -> None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), END_S)
     finally:
-        # `supervise` ends the descendants, but only on Linux; elsewhere they may outlive this.
+        # `supervise` ends the descendants, but only on Linux; elsewhere they may still run.
         if process.returncode is None or sys.platform != "linux":
             kill_group(process)
     await process.wait()
@@ -325,11 +326,11 @@ def kill_group(process: Process) -> None:
 
 
 class _OutputLimitExceeded(Exception):
-    """Error of a program that wrote more than `MAX_WRITTEN`."""
+    """A program wrote more than `MAX_WRITTEN`."""
 
 
 class _UsageLimitExceeded(Exception):
-    """Error of a program that exceeded a usage limit; the message has the amount."""
+    """A program exceeded a usage limit; the message is the error text of the limit."""
 
 
 async def _limits_of(start: ProgramStart) -> list[UsageLimit]:
@@ -358,5 +359,5 @@ async def _end_over(limit: UsageLimit, process: Process, start: ProgramStart) ->
         if start.sandboxed:
             kill_group(process)  # everything in the sandbox ends with it
         else:
-            kill_below(process.pid)  # `supervise` then ends itself and processes started just now
+            kill_below(process.pid)  # `supervise` then ends, with processes started meanwhile
     raise _UsageLimitExceeded(used)

@@ -2,12 +2,13 @@
 
 Theory of operation. There are three layers. Each is used where it is possible:
 
-1. `limits` sets resource limits, and changes the user if we are root. The limit of processes counts
-   all processes of a user, so each project should have its own user.
-2. bubblewrap lets the program see its own directories, the system's programs, read-only, an empty
-   `/tmp` and its own processes; all processes in the sandbox end with it. As root, bubblewrap keeps
-   its privileges and `limits` drops them inside, so that directories that the other user could not
-   reach can be mounted. Without root it creates a user namespace.
+1. `limits` sets resource limits, and changes the user if we are root. The limit on processes
+   applies to all processes of a user together, so each project should have its own user.
+2. In bubblewrap the program sees only its own directories and processes, an empty `/tmp`, and
+   read-only the programs of the system. When the program ends, all processes in its sandbox end.
+   As root, bubblewrap keeps its privileges and `limits` drops them inside the sandbox, because
+   bubblewrap must also mount directories that the other user cannot reach. Without root, bubblewrap
+   creates a user namespace.
 3. Without a working bubblewrap, `supervise` ends the processes that the program leaves.
 
 The network is that of the machine, so that a server can be called on a port of 127.0.0.1. Only
@@ -35,7 +36,7 @@ from arp.process.supervise import supervised
 
 FIRST_UID: Final = 61_184
 LAST_UID: Final = 65_519
-"""End of systemd's range of user ids for users that exist only while a service runs."""
+"""Systemd's range of user ids for users that exist only while a service runs."""
 
 _PYTHON: Final[str] = getattr(sys, "_base_executable", sys.executable)
 """Python outside of any virtual environment: the sandbox mounts the standard library only."""
@@ -85,7 +86,7 @@ class ProcessLimits(msgspec.Struct, frozen=True):
     `run_program` and `ServingProgram` enforce the same limit for all its processes together.
     """
     processes: int = 256
-    """Number of processes and threads of its user, including those of other programs."""
+    """Limit of the processes and threads of its user, including those of other programs."""
     file_mb: int = 1024
     """Limit in MiB of each file that it writes."""
     open_files: int = 1024
@@ -147,7 +148,7 @@ def confined(command: Sequence[str], confinement: Confinement, sandboxed: bool) 
 def check_environment(environment: Mapping[str, str]) -> str | None:
     """Return why a program must not get these variables from an untrusted source, or `None`.
 
-    It refuses variables that make a program load or run something else, such as `LD_PRELOAD`.
+    Variables that make a program load or run something else, such as `LD_PRELOAD`, are refused.
     """
     for name, value in environment.items():
         if not _NAME.fullmatch(name):
@@ -171,7 +172,7 @@ def sandbox_works(network: bool = True) -> bool:
     """Return whether bubblewrap is installed and can create a sandbox; the result is cached.
 
     Args:
-        network: `False`: a sandbox without the network, which some machines do not allow.
+        network: `False` tests a sandbox without network, which some machines do not allow.
     """
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return False
@@ -216,8 +217,8 @@ def _bubblewrap(confinement: Confinement) -> list[str]:
         parts += [*_parents(path, made), "--ro-bind-try", str(path), str(path)]
     for path in confinement.writable:
         parts += [*_parents(path, made), "--bind", str(path), str(path)]
-    # `limits` changes to the working directory later, after it has changed the user: the directory
-    # may be closed to the present user.
+    # Not the working directory: the present user may have no access to it. `limits` changes to it
+    # after it has changed the user.
     return [*parts, "--chdir", "/", "--"]
 
 
@@ -241,7 +242,10 @@ def _system_directory(directory: str) -> list[str]:
 
 
 def _parents(path: Path, made: set[str]) -> list[str]:
-    """Return options that create the parents of a path with a mode that lets every user pass."""
+    """Return options that create the parents of a path with a mode that lets every user pass.
+
+    Nothing can be created below `/usr`, which is mounted read-only.
+    """
     parts = []
     for parent in reversed(path.parents):
         if str(parent) not in made and not str(parent).startswith("/usr/"):

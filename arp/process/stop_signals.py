@@ -57,7 +57,7 @@ class StopSignals:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         write_end = self._write_end
         if write_end >= 0:
-            with suppress(OSError):  # the pipe is full, so the thread will stop the process anyway
+            with suppress(OSError):  # the pipe is full of signals that the thread will report
                 os.write(write_end, bytes((number,)))
 
     def _read(self, read_end: int) -> None:

@@ -2,11 +2,11 @@
 
     python -I -S supervise.py HOST PROGRAM ARGUMENT…    # HOST: the process id of the caller
 
-This process runs between the caller and the program. It is a "subreaper": the parent of every
-orphan below it. It ends when the program has ended, or by SIGTERM, which the kernel also sends when
-the caller ends in any way; then it kills all processes that are left. Standard input and output
-belong to the program. If this process is killed, the program is killed too. It imports the standard
-library only, so that it starts in milliseconds.
+This process runs between the caller and the program. It is a "subreaper": every orphan below it
+becomes its child. SIGTERM makes it end the program; the kernel also sends SIGTERM when the caller
+ends for any reason. When the program has ended, this process kills all processes that the program
+left, and ends itself. Standard input and output belong to the program. If this process is killed,
+the program is killed too. It imports the standard library only, so that it starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 2.0
 """Seconds between SIGTERM and the kill of a program that has not ended."""
 LEFTOVERS_S = 2.0
-"""Seconds to wait for killed processes: a process in a system call cannot end at once."""
+"""Seconds to wait for killed processes; a process in a system call may not end at once."""
 
 AWAITED = {signal.SIGTERM, signal.SIGCHLD}
 
 
 def supervised(command: Sequence[str]) -> list[str]:
-    """Return a command that runs `command` supervised; `command` itself on other systems.
+    """Return a command that runs `command` supervised; on other systems, `command` itself.
 
-    Start it in the thread of the event loop: the kernel treats the end of that thread as our end.
+    Start it in the thread of the event loop: to the kernel, the end of the thread that starts a
+    program is the end of the caller.
     """
     if sys.platform != "linux" or not sys.executable:
         return list(command)
@@ -49,7 +50,7 @@ def main(host: int, command: Sequence[str]) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
     program = start(command, libc)
     for stream in (0, 1, 2):
-        os.close(stream)  # otherwise their readers would not see that the program closes them
+        os.close(stream)  # while this process has it open, readers do not see the program close it
     if os.getppid() != host:
         os.kill(os.getpid(), signal.SIGTERM)  # the host ended before PR_SET_PDEATHSIG was set
     status = wait_for(program)
@@ -69,6 +70,8 @@ def start(command: Sequence[str], libc: ctypes.CDLL) -> int:
         signal.signal(ignored, signal.SIG_DFL)  # Python ignores them, and the program inherits that
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     try:
+        # Otherwise the supervisor ended before PR_SET_PDEATHSIG was set, and nothing would end the
+        # program.
         if os.getppid() == supervisor:
             os.execvpe(command[0], list(command), environment)
     except OSError as failed:
@@ -102,7 +105,7 @@ def wait_for(program: int) -> int:
 
 
 def end_leftovers() -> None:
-    """Kill all children, and their children, which become ours when their parents end."""
+    """Kill all children; their own children then become children of this process, and so on."""
     children = Path(f"/proc/self/task/{os.getpid()}/children")
     deadline = time.monotonic() + LEFTOVERS_S
     with suppress(ChildProcessError, FileNotFoundError):

@@ -18,7 +18,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class BlobName(Struct, frozen=True):
-    """The content of a file's address."""
+    """The parts of a file's address."""
 
     session_id: str
     sha256: str
@@ -28,9 +28,9 @@ class BlobName(Struct, frozen=True):
 def blob_path(session_id: str, sha256: str, name: str) -> str:
     """Return the path under which a server serves a session's file.
 
-    The segments have only letters, digits and `._-`, whatever the names of the session and the file
-    are. A name with other characters is encoded in an additional segment; the last segment is the
-    name without these characters.
+    The segments have only letters, digits and `._-`. The name of the session is always encoded. If
+    the name of the file has other characters, an additional segment encodes it, and the last
+    segment has hyphens in their place.
     """
     stem, _, ending = name.rpartition(".")
     if not stem.strip("."):  # a name such as `.hidden` has no ending
@@ -42,7 +42,7 @@ def blob_path(session_id: str, sha256: str, name: str) -> str:
 
 
 def parse_blob_path(path: str) -> BlobName | None:
-    """Return the content of a path made by `blob_path`; `None` for any other path."""
+    """Return the parts of a path made by `blob_path`; `None` for any other path."""
     session, _, rest = path.removeprefix(PREFIX).partition("/")
     sha256, _, name = rest.partition("/")
     exact, is_encoded, plain = name.rpartition("/")
@@ -58,9 +58,9 @@ def parse_blob_path(path: str) -> BlobName | None:
 
 
 def file_name(name: str) -> str:
-    """Return a safe file name: without folders and unprintable characters, and not too long.
+    """Return a safe file name: no folders, no unprintable characters, at most `MAX_NAME_BYTES`.
 
-    All other characters are kept. The result is empty if nothing is left, for example of `..`.
+    All other characters are kept. The result is empty if nothing is left, as for `..`.
     """
     last = name.replace("\\", "/").rpartition("/")[2]
     shown = "".join(char for char in last if char.isprintable()).strip()
@@ -78,5 +78,5 @@ def _decoded(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text of letters, digits and `._-`, which neither begins nor ends with `._-`."""
+    """Return a text as at most 100 letters, digits and `._-`, not beginning with `._-`."""
     return _UNSAFE.sub("-", text).strip("._-")[:100]

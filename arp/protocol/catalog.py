@@ -85,8 +85,8 @@ def asks(type_name: str, props: JsonObject) -> bool:
     """
     spec = CATALOG.get(type_name)
     if type_name == "table":
-        # The version of `table` stays: the draft's table answers with `selection` too,
-        # and clients that send bare names mean version 1.
+        # `selectable` belongs to version 1 of `table`: a table of the draft is answered by a
+        # `selection` too, and clients that send names without versions mean version 1.
         return props.get("selectable") in ("one", "many")
     return spec is None or spec.category == "input"
 
@@ -122,12 +122,12 @@ _SLOTS: dict[str, tuple[str, ...]] = {
 
 
 def slot_names(type_name: str) -> tuple[str, ...]:
-    """Return the names of the props that hold children; none unless it is a layout type."""
+    """Return the names of the props that hold children; empty unless it is a layout type."""
     return _SLOTS.get(type_name, ())
 
 
 def has_free_slots(type_name: str) -> bool:
-    """Return whether children can be inserted, removed and moved; only in a `group`."""
+    """Return whether children can be inserted, removed and moved: true only for a `group`."""
     return _SLOTS.get(type_name) == ("children",)
 
 
@@ -148,7 +148,8 @@ def split_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[
             not split.
 
     Returns:
-        The props without children, and the children; a `group` or `tabs` without its slot has none.
+        The props without children, and the children. A `group` or `tabs` without the prop for
+        children has none.
 
     Raises:
         KeyError, TypeError, AttributeError: The props do not fit the type.

@@ -32,7 +32,7 @@ Encoding = Literal["json", "msgpack", "cbor"]
 ENCODINGS: tuple[Encoding, ...] = ("json", "msgpack", "cbor")
 
 ARRAY_BYTES = MAX_BATCH + 2
-"""Bytes that an array adds to its messages: brackets and commas in JSON, less in the others."""
+"""Maximum number of bytes that an array adds to its messages: brackets and commas of JSON."""
 
 M = TypeVar("M")
 
@@ -106,7 +106,7 @@ class Decoder(Generic[M]):
         Args:
             encoding: Encoding of all frames.
             union: Union of the message types.
-            is_bounded: Whether an array may have at most `MAX_BATCH` messages.
+            is_bounded: Whether an array is limited to `MAX_BATCH` messages.
             complete: Function that adds missing fields to a message that does not fit.
         """
         self.encoding = encoding
@@ -273,7 +273,7 @@ def _plain_msgpack(data: bytes) -> Json:
 
 
 def _is_canonical(value: object, data: bytes) -> bool:
-    """Return whether our own encoder writes a value as this JSON, so without duplicate keys."""
+    """Return whether `data` is what our encoder writes for a value: it has no duplicate keys."""
     return encode_json(value) == data
 
 
@@ -283,7 +283,7 @@ def renderer_decoder(encoding: Encoding) -> Decoder[RendererMessage]:
 
 
 def agent_decoder(encoding: Encoding) -> Decoder[AgentMessage]:
-    """Return a decoder for frames of the agent side, even if that only knows the draft."""
+    """Return a decoder for frames of an agent side, which may know only the draft."""
     return Decoder(encoding, AgentMessage, complete=completed)
 
 
@@ -302,8 +302,8 @@ class FrameCursor(NamedTuple):
     seq: int | None
     """Last applied sequence number; `render` and `patch` are applied by their commit."""
     is_between: bool
-    """Whether the cursor is invalid, because the last message has no `seq` and must not be sent
-    again."""
+    """Whether the cursor is invalid: a message after `seq` has no number of its own and must not
+    be sent again."""
 
 
 _NUMBERED = msgspec.json.Decoder(_SequenceFields | list[_SequenceFields])

@@ -96,7 +96,7 @@ def may_be_draft(hello: AgentHello) -> bool:
 
 
 def shows_draft(message: AgentMessage) -> bool:
-    """Return whether a message, sent instead of `session`, identifies an agent of the draft."""
+    """Return whether a message shows an agent side of the draft, when `session` was expected."""
     if isinstance(message, ErrorMessage):
         return message.payload.code == NO_CODE
     return isinstance(message, Delta | ToolStart | Render | Commit) and message.seq is None

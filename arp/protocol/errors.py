@@ -37,7 +37,7 @@ from arp.protocol.safe_text import well_formed
 
 _FIRST_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*(?=[,;.…!?]*(?:\s|$))")
 _AFTER_LATIN = "\u0700"
-"""Scripts from this character on have their own full stop, such as Chinese, or none."""
+"""From this character on, scripts such as Chinese have their own full stop, or none."""
 _CLOSERS = frozenset(")]}>\"'”’»%`")
 
 
@@ -78,7 +78,7 @@ class ArpError(Exception):
         self.detail = None if detail is None else well_formed(detail)
         """Path, id or operation that the error is about, if there is one."""
         self.change: int | None = None
-        """Number of the change that failed, in a commit with several changes."""
+        """Index of the failed change in its commit, from 0; `None` outside of a commit."""
 
 
 class LocalError(ArpError):
@@ -246,8 +246,8 @@ def error_payload(error: BaseException, input_id: str | None = None) -> ErrorPay
 def sentence(text: str) -> str:
     """Return an error text as a sentence for a screen: with a capital letter and a full stop.
 
-    The first word is kept if it is a name and not a plain word: `props.rows: …`, `app.py has …`,
-    `token: …`. The end is kept in scripts that have another full stop.
+    A first word that is a name keeps its small letter: `props.rows: …`, `app.py has …`,
+    `token: …`. No full stop is added in scripts that have another one.
     """
     sentence = text.strip()
     first = _FIRST_WORD.match(sentence)

@@ -35,7 +35,7 @@ _TOKEN: Final = re.compile(
 
 
 def is_exact(value: Json) -> bool:
-    """Return `False` for an integer that a double would round, and `True` for all other values."""
+    """Return `False` for an integer that a double would round, `True` for any other value."""
     return type(value) is not int or -MAX_EXACT <= value <= MAX_EXACT
 
 
@@ -56,10 +56,10 @@ def exact_json(frame: bytes) -> bytes:
     """Return JSON with text in place of each integer that a double would round.
 
     Args:
-        frame: JSON of our encoder.
+        frame: JSON that our encoder wrote.
 
     Returns:
-        The JSON; the same object if it has no such integer.
+        The changed JSON, or `frame` itself if it has no such integer.
     """
     # Fast path for nearly all frames: without 16 digits in a row there is no such integer.
     if _RUN not in frame.translate(_AS_RUN):

@@ -22,10 +22,10 @@ MAX_INTEGER = 2**63 - 1
 """Largest magnitude of an integer that SQLite, MessagePack and clients with int64 can store."""
 
 MAX_VALUES = 20_000
-"""Most values that a peer may send at once, on all levels: the number of rows of the largest table.
+"""Largest number of values, on all levels, that a peer may send at once.
 
-A text of 1 MiB counts as one value. Each value has a cost in the ledger, every screen and every
-renderer.
+It equals the number of rows of the largest table. A text of 1 MiB counts as one value. Each value
+has a cost in the ledger, every screen and every renderer.
 """
 
 
@@ -37,7 +37,7 @@ _TEXT = frozenset((str,))
 
 
 def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> None:
-    """Check that a value stays the same in every encoding.
+    """Check that a value is plain JSON, which is the same in every encoding.
 
     Args:
         value: Any decoded value.
@@ -56,8 +56,8 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
 def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
     """Return whether `check_plain_json` accepts a value.
 
-    The check processes one level of nesting after the other. A level costs a few calls, however
-    many values it has, because a peer may send a million of them.
+    The check processes one level of nesting after the other. Each level takes only a few calls in
+    Python, even if it has a million values, which a peer may send.
     """
     kind = type(value)
     if kind not in (dict, list):
@@ -123,12 +123,12 @@ def check_count(
     Args:
         value: A decoded value.
         where: Name of the value in the error message.
-        detail: Field for the `detail` of the error.
+        detail: Value for `detail` of the error.
         instead: Advice for the sender.
-        others: Number of values that were sent with it and count too.
+        others: Number of other values in the same message, which count towards the limit.
 
     Raises:
-        ResourceLimit: It has more values.
+        ResourceLimit: There are more values.
     """
     if count_values(value) + others > MAX_VALUES:
         raise ResourceLimit(f"{where}: more than {MAX_VALUES} values; {instead}", detail=detail)
@@ -151,13 +151,13 @@ def check_json_text(
 ) -> int:
     """Check the number of values and the nesting of JSON text before it is parsed.
 
-    A parser needs up to a hundred times the memory of the text for its objects. The check stops at
-    the first value above the limit. Invalid JSON is left to the parser.
+    The objects that a parser creates need up to a hundred times the memory of the text. This check
+    stops at the first value above the limit. Errors in the JSON are left to the parser.
 
     Args:
         data: The text.
         where: Name of the text in the error message.
-        max_values: Most values in the text.
+        max_values: Maximum number of values in the text.
         instead: Advice for the sender.
 
     Returns:

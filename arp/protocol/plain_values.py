@@ -46,8 +46,9 @@ def to_plain(value: Any, where: str, depth: int = MAX_DEPTH) -> Json:
     if kind in _ALWAYS_PLAIN or (kind in (int, float) and is_plain_json(value)):
         return value
     if kind in (list, dict) and is_plain_json(value, depth):
-        # A copy, much faster than converting each value. Only for values that are plain already: it
-        # accepts sets and bytes, keeps NaN, makes text of decimals, and its errors name no place.
+        # `to_builtins` copies plain JSON much faster than a conversion of each value. It must not
+        # get other values: it accepts sets and bytes, keeps NaN, turns decimals into text, and its
+        # errors do not name the path.
         return msgspec.to_builtins(value)
     if kind.__name__ in _MISSING and kind.__module__.startswith("pandas"):
         return None

@@ -16,8 +16,8 @@ def well_formed(text: str) -> str:
     """Return a text as a plain `str` without lone surrogates, which models sometimes stream.
 
     A subclass of `str` is replaced by its own characters, whatever its methods return, because
-    encoders refuse subclasses. Two matching surrogates become the character that they encode, lone
-    surrogates U+FFFD.
+    encoders refuse subclasses. A matching pair of surrogates becomes the character that it encodes,
+    and a lone surrogate becomes U+FFFD.
 
     Raises:
         TypeError: The value is not a text.
@@ -37,7 +37,7 @@ def well_formed(text: str) -> str:
 
 
 _ALWAYS = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but newline and tab, DEL, C1
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except newline and tab, DEL, C1
     "\u00ad\u034f\u061c"  # soft hyphen, grapheme joiner, Arabic letter mark
     "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2"  # format controls of Arabic and Syriac
     "\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"  # letters and vowels that show nothing
@@ -54,14 +54,15 @@ _SUSPECT = re.compile(f"[{_ALWAYS}{_JOINER}{_SELECTORS}]")
 _SUSPECT_IN_LINE = re.compile(f"[\n\t{_ALWAYS}{_JOINER}{_SELECTORS}]")
 
 _EMOJI_BASES = frozenset(("So", "Sm", "Po", "Pd", "Nd"))
-"""Categories of the characters that can have a variation selector of emojis."""
+"""Unicode categories of the characters that an emoji variation selector can follow."""
 
 
 def sanitise(text: str) -> str:
     r"""Return `text` with every character visible; newline and tab stay.
 
-    C0 controls become their pictures (ESC is `␛`), other characters their code (`<U+202E>`), and
-    `\r\n` a newline. A joiner or a variation selector that is part of an emoji stays.
+    C0 controls become their pictures (ESC becomes `␛`), other invisible characters become their
+    code (`<U+202E>`), and `\r\n` becomes a newline. A joiner or a variation selector that is part
+    of an emoji stays.
     """
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
@@ -76,10 +77,10 @@ def sanitise_line(text: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    r"""Return JSON with an escape such as `\u001b` for each such character; the value is the same.
+    r"""Return JSON with invisible characters escaped, as in `\u001b`; its value stays the same.
 
-    In JSON these characters can only be in strings, except a carriage return, which becomes a
-    space. If the text is not JSON, its characters are visible too.
+    In valid JSON these characters occur only in strings, except for the carriage return, which
+    becomes a space. In a text that is not JSON, the escapes make the characters visible too.
     """
     if "\r" in text:
         text = text.replace("\r", " ")

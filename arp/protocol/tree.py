@@ -13,7 +13,8 @@ list `""` on other surfaces.
 Catch-up of a lagging renderer reads three records: `removed` holds the components that were
 removed. `restructured` is the newest commit that a catch-up cannot reproduce by updating roots and
 appending new ones: the order changed, an id was reused elsewhere, or its removal is no longer
-remembered. `reshaped` is the same for renderers that show the parts of a root instead of the root.
+remembered. `reshaped` is the newest commit that cannot be reproduced for renderers that show the
+parts of a root instead of the root itself.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Node:
         self.tail: list[str] = []
         """Text appended to `content` that is not joined to it yet."""
         self.successor: Node | None = None
-        """Node that replaced this root component in its position, under the same id or another."""
+        """Node that replaced this root component in its position; it may have another id."""
 
     @property
     def own(self) -> JsonObject:
@@ -109,7 +110,7 @@ class Node:
             self.set("content", "".join([self.own.get("content", ""), *tail]))
 
     def set(self, name: str, value: Json) -> None:
-        """Set one prop outside a change, so that it cannot be rolled back."""
+        """Set one prop outside a change; this cannot be rolled back."""
         if self.is_own:
             self.own[name] = value
         else:
@@ -163,7 +164,7 @@ def apart(component: Component) -> tuple[Component, list[Component]]:
     Only the structure is checked, so that no message of a peer can break a tree.
 
     Raises:
-        InvalidPatch: The props for children hold something else, or the chain of fallbacks is
+        InvalidPatch: The props for children do not hold components, or the chain of fallbacks is
             longer than `MOST_FALLBACKS`.
     """
     fallback, fallbacks = component.fallback, 0
@@ -191,12 +192,15 @@ class Marks:
 
     def __init__(self) -> None:
         self.handed: set[str | None] = set()
-        """Roots that received marks of removed roots in the last change."""
+        """Ids of the roots that received marks of removed roots in the last change.
+
+        `None` means that marks moved to the position before all output.
+        """
         self._by_root: dict[str, list[Mark]] = {}
         self._removals: list[tuple[Node, str | None]] = []
 
     def add(self, mark: Mark) -> None:
-        """Register a mark under its root. A mark before all output never moves, so skip it."""
+        """Register a mark under its root. A mark before all output never moves and is skipped."""
         if mark.behind.component is not None:
             self._by_root.setdefault(mark.behind.component, []).append(mark)
 
@@ -406,7 +410,7 @@ class Tree:
         """
         node = self.nodes[component_id]
         if path == "content":
-            # Joining on every delta would make a long text cost its square.
+            # Joining on every delta would make the cost of a long text quadratic.
             node.tail.append(text)
         else:
             node.set(path, node.own.get(path, "") + text)

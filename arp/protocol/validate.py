@@ -36,7 +36,7 @@ MAX_FALLBACKS = 4
 MAX_ID_LENGTH = 128
 
 _CACHED = 4096
-"""Size of each cache. The catalog has a few hundred paths; the rest is for paths without target."""
+"""Entries of each cache. The catalog has a few hundred paths; the rest are paths to nothing."""
 
 _SHOWN = 60
 """Characters of a foreign name or value that an error message repeats."""
@@ -80,7 +80,7 @@ def check_property(type_name: str, segments: Sequence[str | int], value: Json, w
     """Check that a value may be stored at a path below a component's `props`.
 
     The tree checks whether the path exists in the component, such as an index within its array.
-    Of the rules that span several props, those are checked that a single patch could break.
+    A rule that spans several props is checked only if a single patch could break it.
 
     Args:
         type_name: The component's type.
@@ -174,8 +174,8 @@ class _Check:
             if fallbacks <= 0:
                 problem = f"{where}.fallback: more than {MAX_FALLBACKS} fallbacks in a row"
                 raise ResourceLimit(problem)
-            # No patch can address a component in a fallback, so its ids may be empty or repeat
-            # those of the surface: they are checked on their own.
+            # No patch can address a component in a fallback, so its ids may be empty or equal to
+            # ids outside of the fallback. A separate check therefore remembers them.
             alone = _Check(empty_ids=True)
             fallback = alone.component(fallback, f"{where}.fallback", levels, fallbacks - 1)
         if props is component.props and fallback is component.fallback:
@@ -186,8 +186,8 @@ class _Check:
         """Check every component in a value that fits its type.
 
         Returns:
-            `value` itself, unless a child used an alias; then the containers of that child are
-            copied, because the caller's objects must not change.
+            `value` itself, unless a child used an alias. In that case the arrays and objects around
+            the child are copied, because the caller's objects must not change.
         """
         if not _holds_children(kind):
             return value
@@ -393,7 +393,7 @@ def bounds(kind: Any) -> tuple[msgspec.Meta, ...]:
 
 
 def is_child(kind: Any) -> bool:
-    """Return whether a type is that of a whole component."""
+    """Return whether a type is the type of a component."""
     return CHILD in bounds(kind)
 
 
@@ -560,7 +560,7 @@ def _explain_object(value: JsonObject, structs: list[type[msgspec.Struct]], wher
 
 
 def _reason(value: Any, kind: Any) -> str:
-    """Return why a value itself does not fit, and not a value inside it."""
+    """Return why a value does not fit, regardless of the values inside it."""
     got = kind_of(value)
     words = [word for option in options(kind) for word in _words(option)]
     taken = {name for option in options(kind) for name in _kinds(option)}
@@ -604,7 +604,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     The hint begins with `; `; it is empty if there are no known names.
     """
-    from difflib import get_close_matches  # only mistakes need it
+    from difflib import get_close_matches  # only needed after a mistake
 
     names = list(known)
     close = get_close_matches(name[:64], names, 1)

@@ -33,7 +33,7 @@ T = TypeVar("T")
 _ID: Final = re.compile(r"[0-9a-f]{64}")
 
 _CHUNK_BYTES: Final = 256 * 2**10
-"""Bytes to collect before a thread writes them: one change of thread for four network reads."""
+"""Bytes to collect before a thread writes them: one thread switch for about four network reads."""
 
 _UNFINISHED: Final = ".unfinished-"
 
@@ -62,7 +62,7 @@ class Files(Protocol):
         Raises:
             ResourceLimit: The stream has more than `max_bytes`; nothing is stored.
             StoreUnwritable: The disk refuses, or the session is removed meanwhile; nothing is
-                stored. Errors of `stream` are passed on, and nothing is stored either.
+                stored. Errors of `stream` are raised too, and then nothing is stored either.
 
         Cancel: Safe; nothing is stored.
         """
@@ -136,7 +136,7 @@ class BlobStore:
 
     @asynccontextmanager
     async def removal(self, session_id: str) -> AsyncIterator[None]:
-        """See `Blobs.removal`. If the process is killed in the block, `sweep` finishes it."""
+        """See `Blobs.removal`. If the process is killed in the block, `sweep` deletes the blobs."""
         directory = self._directory_of(session_id)
         hidden = self.directory / f"{_UNFINISHED}{secrets.token_hex(8)}"
         if not await _on_disk(directory, partial(_rename, directory, hidden)):
@@ -169,7 +169,8 @@ class BlobStore:
         return await _on_disk(self.directory, lambda: sum(map(_size_of, directories)))
 
     def _directory_of(self, session_id: str) -> Path:
-        # A session id may hold any printable character; every file system accepts a digest.
+        # A session id may have any printable character. Not every file system accepts them all, but
+        # every file system accepts a digest.
         return self.directory / sha256(session_id.encode()).hexdigest()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 def make_private_directory(path: Path) -> None:
     """Create a directory and its missing parents, with access for this user only.
 
-    They are durable when the function returns.
+    The new directories are durable when the function returns.
 
     Raises:
         OSError: The directory cannot be created, or the path is not a directory.

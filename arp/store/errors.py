@@ -51,7 +51,7 @@ class StoreUnwritable(StoreError):
         )
         self.path = path
         self.reason = reason
-        """Reason for the operator. It may name files, so `message` does not contain it."""
+        """Reason, for the operator. It may name files, so it is not part of `message`."""
 
     def __str__(self) -> str:
         return f"ledger {self.path} cannot be written: {self.reason}"
@@ -90,7 +90,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreUnreadable(StoreUnavailable):
-    """An opened file cannot be read now, as the disk fails or another program has locked it."""
+    """An open file cannot be read now: the disk fails, or another program has locked the file."""
 
     retryable = True
 
@@ -131,12 +131,12 @@ def sqlite_reason(error: sqlite3.Error) -> str:
 _OPENING_BYTES = 1 << 20
 """Free bytes that are enough for SQLite to open a file.
 
-SQLite reports a full disk as `SQLITE_IOERR` if it notices it while it maps memory.
+If SQLite runs out of space while it maps memory, it reports a full disk as `SQLITE_IOERR`.
 """
 
 
 def opening_reason(error: sqlite3.Error, path: Path) -> str:
-    """Return the meaning of an error while a ledger was opened, which is not tried again."""
+    """Return the meaning of an error that prevented the opening of a ledger; it is not retried."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (
         code == sqlite3.SQLITE_IOERR and shutil.disk_usage(path.parent).free < _OPENING_BYTES
@@ -146,7 +146,7 @@ def opening_reason(error: sqlite3.Error, path: Path) -> str:
 
 
 def os_reason(error: OSError) -> str:
-    """Return the reason of an error, in parentheses, and what the operator can do about it."""
+    """Return the reason of an error, in parentheses, and advice for the operator."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"({error.strerror}); free some space and start again"
     return (

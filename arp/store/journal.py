@@ -11,7 +11,7 @@ Theory of operation. A fact is stored in the journal first and in a segment late
 
 So the facts of a session are its segments followed by its tail. Journal rows are read only when a
 file is opened, to rebuild the tails. A row is deleted when the *last* of its sessions is sorted, so
-a fact may be in both tables; opening a file recognises such facts by their sequence.
+a fact may be in both tables; when a file is opened, such facts are recognised by their sequence.
 
 Why there is not one row per fact, ordered by session and sequence: 100 facts of 100 sessions would
 change 100 pages of 4 KiB for 30 KiB of facts; README.md has the figures. Also, Python releases the
@@ -46,7 +46,7 @@ from arp.store.store import SessionWrite, one_line
 from arp.store.tails import Run, Tail, Tails
 
 _MAX_KNOWN: Final = 10_000
-"""Maximum number of sessions in each cache (last sequence, last hash); others are looked up."""
+"""Number of sessions at which a cache (last sequence, last hash) is emptied and filled again."""
 
 _JOURNAL: Final = """
     SELECT id, CAST(heads AS BLOB), CAST(facts AS BLOB), crc FROM journal ORDER BY id"""
@@ -107,7 +107,8 @@ class Journal:
 
     Args:
         path: The ledger file.
-        connect: Opens the file. With `open_read_only` only `open`, `refresh` and `abandon` work.
+        connect: Function that opens the file. With `open_read_only`, only `open`, `refresh` and
+            `abandon` work.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class Journal:
         self.damaged: dict[str, int] = {}
         """Last good sequence of each session that has facts with a wrong checksum."""
         self.unchecked_bytes = 0
-        """Bytes written since the last checkpoint; the writer resets it to 0."""
+        """Bytes written since the last checkpoint started; the writer resets it to 0."""
         self.has_old_log = False
         """Whether deleted content may still be in the write-ahead log, which must be emptied."""
         self._connection: sqlite3.Connection | None = None
@@ -138,8 +139,8 @@ class Journal:
         """Open the file and build the tails from the rows of the journal.
 
         Raises:
-            StoreUnavailable: For the reasons of `open_ledger`, or because a row of the journal is
-                damaged so that its sessions are unknown.
+            StoreUnavailable: See `open_ledger`. Or a row of the journal is so damaged that its
+                sessions are unknown.
         """
         self.tails = self._load()
 
@@ -378,6 +379,8 @@ class Journal:
         if due:
             self.tails.remove(due)
         self.tails.add(runs, row)
+        # Sessions with a tail stay in the cache: `last_of` looks up the segments only, and would
+        # return a sequence that is too small for them.
         if len(self._last) > _MAX_KNOWN:
             self._last = {key: tail.last for key, tail in self.tails.by_session.items()}
 
@@ -456,8 +459,8 @@ class Journal:
         for session_id, first, facts in runs:
             known = self.last_of(session_id)
             last = first + len(facts) - 1
-            # A gap: the facts before this run are missing. If the run were added all the same,
-            # the session would skip sequences.
+            # `first > known + 1` is a gap: the facts before this run are missing. If the run were
+            # added, the session would skip sequences.
             if not is_intact or first > known + 1:
                 self.damaged.setdefault(session_id, known)
             elif last > known:
@@ -488,7 +491,7 @@ def _journal_row(runs: list[Run]) -> tuple[list[Run], bytes, bytes]:
         heads.append((session_id, first, len(facts)))
         lines += facts
     body = b"\n".join(lines)
-    # More line breaks than separators: a fact contains one, and would be read as two facts.
+    # With more line breaks than separators, a fact has one inside and would be read as two facts.
     if body.count(b"\n") >= max(1, len(lines)):
         runs = [(session_id, first, one_line(facts)) for session_id, first, facts in runs]
         body = b"\n".join([fact for _, _, facts in runs for fact in facts])

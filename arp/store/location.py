@@ -2,8 +2,8 @@
 
 A target is `app.py`, `app.py:NAME` or a module. Each target has its own file in the directory
 `.arp` of the working directory, so that two apps can be served at the same time. Earlier versions
-had one file for all targets, `.arp/ledger.db`. If the agents of an app have sessions in that file,
-it is still the ledger of the app, until a file with the app's own name exists.
+had one file for all targets, `.arp/ledger.db`. If an agent of an app has sessions in that file, it
+remains the ledger of the app until a file with the app's own name exists.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def logins_of(location: str) -> Path | None:
 def starts_of(location: str) -> Path | None:
     """Return the path of the file with the token hashes of recent starts; `None` for memory.
 
-    Each start of a server makes a new access token.
+    A server makes a new access token each time it starts.
 
     Raises:
         StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
@@ -176,9 +176,8 @@ def ledger_to_read(location: str) -> str:
             `.arp`.
 
     Returns:
-        A location is returned unchanged. For a target, the location of its own file; if that does
-        not exist and `.arp/ledger.db` does, the location of `.arp/ledger.db`. The target is not
-        loaded.
+        For a location, the same text. For a target, the location of its own file, or of
+        `.arp/ledger.db` if only that file exists. The target is not loaded.
     """
     own = ledger_of(location)
     is_path = Path(location).exists() or not own.exists()
@@ -207,8 +206,8 @@ def _hash(text: str) -> str:
 def _has_sessions_of(path: Path, agents: Iterable[str]) -> bool:
     """Return whether a ledger file has a session of one of these agents.
 
-    Also return `True` if the file cannot be read. It may have sessions of the app, so the server
-    must open it and report the problem, instead of creating a new file silently.
+    Return `True` also if the file cannot be read. It may have sessions of the app, so the server
+    must open it and report the problem, instead of silently creating a new file.
     """
     try:
         if not path.stat().st_size:  # a server was killed while it created the file

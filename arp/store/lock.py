@@ -11,9 +11,9 @@ Theory of operation. A store acquires two locks, one after the other.
    on a file as soon as it closes any descriptor of that file, and SQLite opens and closes several.
    `flock` cannot be used, because over NFS and on macOS it conflicts with SQLite's own locks.
 
-Closing the descriptor of the second lock would release SQLite's locks in the same way. So it is
-opened before SQLite opens the file, and closed after SQLite has closed it. A second store in the
-same process is refused by a table of open ledgers, before it opens the file.
+Closing the descriptor of the second lock would release SQLite's locks in the same way. So this
+descriptor is opened before SQLite opens the file, and closed after SQLite has closed the file. A
+second store in the same process is refused before it opens the file, by a table of open ledgers.
 
 macOS and Windows have no locks that belong to open files. There, a ledger with several names is
 refused.
@@ -99,10 +99,10 @@ class FileLock:
                 _open_ledgers.discard(key)
 
     def _register(self) -> None:
-        """Add the ledger to the open ledgers of this process, or raise if it is there already."""
+        """Add the ledger to the open ledgers of this process; raise if it is among them already."""
         try:
-            # Only a file that does not exist yet is opened: closing the descriptor of an existing
-            # one would release the locks of another store of this process.
+            # `O_EXCL` creates a missing file and never opens an existing one: closing that would
+            # release the locks of another store of this process.
             with suppress(FileExistsError):
                 os.close(os.open(self._path.resolve(), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             stat = os.stat(self._path)

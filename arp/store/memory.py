@@ -199,8 +199,8 @@ class MemoryStore:
             raise StoreClosed
 
     def _check_sequences(self, batch: Sequence[SessionWrite]) -> None:
-        # A batch may write to a session twice: the second write follows the first one, which is
-        # not stored yet.
+        # A batch may write to a session twice. The second write follows the first one, which is
+        # not stored yet, so its sequence is checked against the plan.
         planned: dict[str, int] = {}
         for append in batch:
             session_id = append.session_id

@@ -41,7 +41,7 @@ Most other reads are answered from memory.
 _MAX_CHECKPOINT_PASSES: Final = 8
 """Limit of passes of a checkpoint.
 
-The writer adds pages during a pass, but each pass is shorter than the previous one.
+The writer adds pages during a pass, and the next pass moves only these.
 """
 
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -52,6 +52,10 @@ _SEGMENTS: Final = """
     WHERE session = ?1 AND last >= ?2 AND first >= coalesce(
         (SELECT max(first) FROM segment WHERE session = ?1 AND first <= ?2), 0)
     ORDER BY first"""
+"""Segments of session `?1`, beginning with the segment that contains sequence `?2`.
+
+The condition on `first` is for speed: without it, SQLite would search all earlier segments.
+"""
 
 _ROWS: Final = """
     SELECT meta, coalesce(
@@ -66,8 +70,8 @@ _TURN_TEXTS: Final = """
     WHERE instr(folded, ?3) LIMIT 1"""
 """Search in the text of turns.
 
-There is no full-text index, because it would not find parts of words, or anything in Chinese or
-Japanese. Facts cannot be searched, because they contain text only in pieces.
+There is no full-text index, because it would not find parts of words, nor words in Chinese or
+Japanese. Facts cannot be searched instead, because they contain text only in pieces.
 """
 
 MAX_SEARCHED: Final = 500

@@ -3,8 +3,8 @@
 A new fact is written to `journal`: each transaction adds one row with the facts of all its
 sessions. Later the facts are sorted into `segment`: each row has consecutive facts of one session
 and the hash of the last of them (`arp.ledger.chain`). `session` is the list of sessions. `model`
-has the stored read models. The table of turn texts is for the search. `ledger` has properties of
-the whole file. `journal.py` explains why there are two tables for facts.
+has the stored read models. Another table has the texts of turns, for the search. `ledger` has the
+properties of the whole file. `journal.py` explains why there are two tables for facts.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ APPLICATION_ID: Final = 0x41525031
 """`ARP1` in `PRAGMA application_id`: marks a ledger among other SQLite files."""
 
 _BUSY_TIMEOUT_S: Final = 5.0
-"""How long another program (a backup, a shell) may lock the file before a write fails."""
+"""Seconds that another program (a backup, a shell) may lock the file before a write fails."""
 
 _TRUNCATE_TIMEOUT_MS: Final = 100
-"""How long the writer waits for readers when it empties the write-ahead log."""
+"""Milliseconds that the writer waits for readers when it empties the write-ahead log."""
 
 _ZERO_BYTES: Final = 4 * 2**20
-"""Number of zeros in each row that is written to overwrite free pages."""
+"""Number of zero bytes in each row that is written to overwrite free pages."""
 
 _AUTOCHECKPOINT_PAGES: Final = 16_384
 """Length of the write-ahead log, 64 MiB, at which a commit runs a checkpoint.
@@ -106,8 +106,8 @@ _UPGRADES: Final = {
 }
 """Statements that upgrade a file to each version from the version before it.
 
-Segments from version 1 have no hashes; the chains of their sessions are computed from the first
-fact. For turns from before version 3, the search finds only the titles of their sessions.
+Segments of version 1 have no hashes; the chains of their sessions are computed from the first fact.
+The search finds no turns from before version 3, only the titles of their sessions.
 """
 
 
@@ -198,7 +198,7 @@ def zero_free_pages(connection: sqlite3.Connection) -> None:
     size = _pragma(connection, "freelist_count") * _pragma(connection, "page_size")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # SQLite cannot overwrite its free pages directly. A temporary table uses them all.
+        # SQLite cannot overwrite its free pages directly. A new table uses all of them.
         connection.execute("CREATE TABLE zeros (piece BLOB)")
         for _ in range(0, size, _ZERO_BYTES):
             connection.execute("INSERT INTO zeros VALUES (zeroblob(?))", (_ZERO_BYTES,))

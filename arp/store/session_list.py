@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import msgspec
 
 MAX_PAGE = 1000
-"""Maximum number of rows of one `sessions` call: more than a person reads at once."""
+"""Maximum number of rows that one `sessions` call returns: more than a person reads at once."""
 
 MAX_TURN_TEXT = 32 << 10
-"""Maximum number of characters that are stored for one turn: ten pages."""
+"""Maximum number of characters that are stored for one turn: about ten pages."""
 
 MAX_WORDS = 8
 """Maximum number of words of a search; more are ignored."""
@@ -31,7 +31,7 @@ class SessionMeta(msgspec.Struct, frozen=True):
 
     id: str
     epoch: str
-    """Id of one life of the session's log (protocol.md 2.3)."""
+    """Id of one lifetime of the session's log (protocol.md 2.3)."""
     owner: str
     workflow: str
     title: str
@@ -101,8 +101,8 @@ def fold(text: str) -> str:
     """Return a text in lower case, with the same number of characters."""
     if text.isascii():
         return text.lower()
-    # The lower case of some characters is two characters (`İ`). They are not changed, because an
-    # excerpt is cut from the original text at the position that was found in the folded text.
+    # Some characters, such as `İ`, have two characters as their lower case. They stay unchanged:
+    # positions in the folded text must be valid in the original, from which excerpts are cut.
     return "".join(low if len(low := one.lower()) == 1 else one for one in text)
 
 

@@ -48,9 +48,9 @@ T = TypeVar("T")
 class SqliteStore:
     """A `Store` in one file: acknowledged facts survive a kill and a power loss.
 
-    A read-only store takes no lock and writes nothing, so another process may be writing the file:
-    facts and sequences are those at `open` or at the last `refresh`. In a damaged file, the facts
-    before the damage can be read. Methods that write raise `StoreClosed`.
+    A read-only store takes no lock and writes nothing. Another process may write the file at the
+    same time, so facts and sequences are those at `open` or at the last `refresh`. In a damaged
+    file, the facts before the damage can be read. Methods that write raise `StoreClosed`.
 
     Args:
         path: The file.
@@ -84,7 +84,7 @@ class SqliteStore:
         log.info("ledger %s opened", self.path)
 
     async def aclose(self) -> None:
-        """See `Store.aclose`. Afterwards the journal is empty and there is no write-ahead log."""
+        """See `Store.aclose`. Normally, the journal is then empty and the log is gone."""
         reader, self._reader = self._reader, None
         writer, self._writer = self._writer, None
         if writer is not None:
@@ -136,6 +136,8 @@ class SqliteStore:
         if tail is not None and after + 1 >= tail.first:
             start = after + 1 - tail.first
             found += enumerate(tail.facts[start : start + limit - len(found)], after + 1)
+        # The next fact is neither in a segment nor in the tail. An empty page would mean that the
+        # session ends here.
         has_gap = tail is not None and after + 1 < tail.first
         if not found and (has_gap or session_id in self._journal.damaged):
             raise StoreDamaged(session_id, after)

@@ -84,7 +84,7 @@ class Store(Protocol):
 
         Raises:
             StoreDamaged: The first fact after `after` is damaged.
-            FactUnreadable: The checksum of that fact is right, but the fact is not JSON.
+            FactUnreadable: The checksum of that fact is right, but it is not a JSON object.
         """
 
     async def sessions(
@@ -133,14 +133,14 @@ class Store(Protocol):
         """Return the row of one session, or `None`."""
 
     async def delete(self, session_id: str) -> bool:
-        """Delete the row, facts, texts and models of a session; return whether it had any.
+        """Delete the row, facts, texts and models of a session; return whether it had any of them.
 
         Raises:
             StoreUnwritable: The disk refuses writes; the session is still stored.
         """
 
     async def note_removal(self, name: str, note: str | None) -> None:
-        """Store a note about something that must be removed; it replaces an older note.
+        """Store a note about something that must still be removed; it replaces an older note.
 
         Args:
             name: Name of the removal.
@@ -160,9 +160,8 @@ class Store(Protocol):
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
         """Return the stored hashes of a session's chain, in order.
 
-        A store may keep the hashes of some facts only, such as the last fact of each segment, or
-        no hashes. `arp.ledger.chain.links` computes a fact's hash from the hash of the previous
-        fact.
+        A store may keep no hashes, or only those of some facts, such as the last fact of each
+        segment. `arp.ledger.chain.links` computes the hash of a fact from that of the fact before.
 
         Returns:
             Sequence and hash of each such fact. The hash is `None` if it was not stored, and empty
@@ -287,9 +286,9 @@ _object_decoder = msgspec.json.Decoder(_Object)
 
 
 def readable_prefix(session_id: str, page: Page) -> Page:
-    """Return the beginning of a page.
+    """Return the beginning of a page: at most `PAGE_BYTES`, and JSON objects only.
 
-    It has at most `PAGE_BYTES`, and ends before the first fact that is not a JSON object.
+    A first fact above `PAGE_BYTES` is returned alone.
 
     Raises:
         FactUnreadable: The first fact of the page is not a JSON object.

@@ -12,12 +12,12 @@ from typing import Final, TypeAlias
 JOURNAL_BYTES: Final = 16 * 2**20
 """Bytes of facts that the journal may have, from the row of the oldest tail to the end.
 
-Under full load, half of it is in memory. With 500 busy sessions, segments have 100 facts each.
-Opening a file reads such a journal in 50 ms.
+Under full load, half of these facts are in memory. With 500 busy sessions, segments then have about
+100 facts each. Opening a file with such a journal takes 50 ms.
 """
 
 SPILL_BYTES: Final = 256 * 2**10
-"""Bytes to sort at a time, and the size at which a tail is sorted: about 2 ms of writing."""
+"""Bytes to sort at a time: about 2 ms of writing. A tail of this size is sorted too."""
 
 Run: TypeAlias = tuple[str, int, list[bytes]]
 """Consecutive facts of a session: session id, sequence of the first fact, facts."""

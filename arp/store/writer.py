@@ -5,8 +5,8 @@ them together, and the thread reports their outcomes to the event loop together.
 the queue during the sync and share the next transaction (group commit).
 
 Under load, a `Pace` limits the rate of transactions. A sync costs the same for one fact as for a
-hundred (about 130 µs of CPU). So 60 syncs per second, each with the calls of 17 ms, are far cheaper
-than 1,300. A caller that writes occasionally never waits for the `Pace`.
+hundred (about 130 µs of CPU). With 60 syncs per second, each for the calls of 17 ms, writing is far
+cheaper than with 1,300. A caller that writes occasionally never waits for the `Pace`.
 
 If the disk refuses a write, all waiting calls fail, and new calls fail immediately until a delay is
 over. The next call after the delay opens the file again and checks it before it writes, because
@@ -41,7 +41,7 @@ CHECKPOINT_BYTES: Final = 8 * 2**20
 """Bytes of facts written between two checkpoints: about 20 MiB of write-ahead log."""
 
 COMMITS_PER_S: Final = 60
-"""Maximum number of transactions per second, after a burst of `_BURST`.
+"""Maximum number of transactions per second once a burst of `_BURST` is used up.
 
 A screen shows 60 frames per second, so more would not be visible. CPU time per fact at 10,000
 facts per second: 20 µs with 1,300 transactions per second, 10 with 250, about 7 with 125, about 6
@@ -58,7 +58,7 @@ RETRY_S: Final = 1.0
 """Delay after a failure during which calls fail immediately, without using the disk."""
 
 EMPTY_S: Final = 1.0
-"""Interval of attempts to empty a write-ahead log with deleted facts while others read it."""
+"""Interval of attempts to empty a write-ahead log with deleted facts while it is being read."""
 
 T = TypeVar("T")
 
@@ -129,19 +129,19 @@ class LedgerWriter:
         self._thread.start()
 
     def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
-        """Append facts; the future is done when they are durable, or has the error."""
+        """Append facts. The future is done when they are durable, or fails with the error."""
         return self._enqueue(StoreCall(self._loop.create_future(), batch))
 
     def delete(self, session_id: str) -> asyncio.Future[bool]:
-        """Delete a session; the result of the future is whether anything was stored for it."""
+        """Delete a session. The result of the future is whether anything was stored for it."""
         return self._enqueue_action(partial(self._journal.delete, session_id))
 
     def note_removal(self, name: str, note: str | None) -> asyncio.Future[None]:
-        """Store the note of a removal; the future is done when it is durable, or has the error."""
+        """Store the note of a removal. The future is done when it is durable, or fails."""
         return self._enqueue_action(partial(self._journal.note_removal, name, note))
 
     def save(self, session_id: str, name: str, sequence: int, data: bytes) -> asyncio.Future[None]:
-        """Store a model; the future is done when it is durable, or has the error."""
+        """Store a model. The future is done when it is durable, or fails with the error."""
         return self._enqueue_action(partial(self._journal.save, session_id, name, sequence, data))
 
     async def aclose(self) -> None:
@@ -200,7 +200,7 @@ class LedgerWriter:
         if appends:
             results = self._attempt(partial(self._journal.commit, batches))
             if isinstance(results, StoreUnwritable):
-                # One exception per call: each caller raises its own, with its own traceback.
+                # One exception per call: a shared one would collect the tracebacks of all callers.
                 results = [self._refusal() for _ in appends]
             outcomes += zip(appends, results, strict=True)
         for call, action in actions:
@@ -233,7 +233,7 @@ class LedgerWriter:
         return self._refusal()
 
     def _refuse(self, reason: str) -> None:
-        """Refuse calls until `RETRY_S` from now, and close the file without committing."""
+        """Refuse calls for `RETRY_S` from now on, and close the file without committing."""
         if self._refused is None:
             log.error("ledger %s cannot be written: %s", self._journal.path, reason)
         self._refused = reason
@@ -251,7 +251,7 @@ class LedgerWriter:
 
 
 def _outcome_of(action: Callable[[], object]) -> Outcome:
-    """Call `action`. Return a conflict instead of raising it, since the disk is not at fault."""
+    """Call `action`. Return a conflict instead of raising it: it is not a failure of the disk."""
     try:
         return action()
     except SequenceConflict as error:

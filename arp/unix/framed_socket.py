@@ -34,10 +34,10 @@ MAX_WAITING_BYTES = 256 << 10
 """Limits of the queue for `receive`. While one of them is reached, nothing more is read."""
 
 MAX_DESCRIPTORS = 20
-"""Largest number of descriptors of one frame, which is that of the files of one upload."""
+"""Largest number of descriptors of one frame: the largest number of files in one upload."""
 
 CHECKS_PER_STALL = 4
-"""Number of checks of a blocked connection within `stall_s`."""
+"""How often a connection with waiting bytes is checked within `stall_s`."""
 
 _CONTROL_BYTES = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
@@ -54,7 +54,7 @@ class ReceivedFrame(NamedTuple):
 
 
 class DescriptorRoom(Protocol):
-    """Counter of the descriptors of frames that `receive` has not yet returned."""
+    """Counter of received descriptors that `receive` has not returned yet, with a limit."""
 
     def acquire(self, count: int) -> bool:
         """Count more descriptors; return `False` without counting if the limit is reached."""
@@ -69,8 +69,8 @@ class FramedSocket:
     Args:
         own: The socket; it is closed with this object.
         max_frame_bytes: Length of the longest accepted frame.
-        room: Counter of descriptors until `receive` returns their frame. With `None`, descriptors
-            are not read, and the kernel closes them.
+        room: Counter of the descriptors that `receive` has not returned yet. With `None`,
+            descriptors are not read, and the kernel closes them.
         stall_s: Time in seconds without any read by the peer after which the connection is closed;
             `None` means no limit.
     """
@@ -97,7 +97,7 @@ class FramedSocket:
         self._received_bytes = 0
         self._completed = 0
         self._descriptors: dict[int, tuple[int, ...]] = {}
-        """Descriptors of incomplete frames by the number of the frame."""
+        """Descriptors of incomplete frames, by the number of the frame from 1."""
         self._room = room
         self.on_progress: Callable[[], object] = lambda: None
         """Called after bytes were received, because `is_unfinished` may have changed."""
@@ -115,7 +115,7 @@ class FramedSocket:
         self._last_read_at = 0.0
         """Loop time at which the peer last read something."""
         self._unread = 0
-        """Bytes in the kernel that the peer had not read at the last check."""
+        """Sent bytes that the peer had not read at the last check; the kernel holds them."""
         self._is_closed = False
         self._read_more()
 
@@ -417,6 +417,7 @@ class FramedSocket:
         self._drop()
         self._stop_writing()
         # Bytes that the peer sent earlier may still be unread, and no further event reports them.
+        # While the queue is full, they stay unread: `receive` resumes reading and finds the error.
         if self._is_reading:
             self._on_readable()
         elif not self._is_full():

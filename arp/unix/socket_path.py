@@ -2,8 +2,8 @@
 
 Theory of operation. A user who can write to the directory of a socket can replace the socket. So
 the directory must belong to the user of this process (or to root), and no other user may write to
-it. The directory is locked while a stale file is removed and the new one is created. So if two
-servers start at the same time, one of them listens and the other is refused.
+it. The directory is locked while a stale file is removed and the new one is created. If two servers
+start at the same time, one of them therefore listens and the other is refused.
 
 Source: protocol.md 6.
 """
@@ -33,7 +33,7 @@ BACKLOG = 128
 
 PRIVATE_DIRECTORY, PRIVATE_SOCKET = 0o700, 0o600
 SHARED_DIRECTORY, SHARED_SOCKET = 0o711, 0o666
-"""Modes for a server with a list of allowed users; each user is checked on connecting."""
+"""Shared modes, for a server with a list of allowed users: it checks each user who connects."""
 
 SOCKET_VARIABLE, DIRECTORY_VARIABLE = "ARP_SOCKET", "XDG_RUNTIME_DIR"
 
@@ -94,7 +94,8 @@ class SocketListener:
             raise
 
     def _bind(self, mode: int) -> None:
-        # On Linux the file gets the mode of the descriptor, so it is never open to others.
+        # On Linux the file gets the mode of the descriptor, so others cannot use it even before
+        # the `chmod` below.
         with suppress(OSError):
             os.fchmod(self.socket.fileno(), mode)
         try:
@@ -223,7 +224,7 @@ def _remove_stale(path: Path) -> None:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Lock a directory during a block, so that no other server starts or stops in it."""
+    """Lock a directory during a block, so that no other server creates or removes a socket."""
     import fcntl
 
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -32,10 +32,10 @@ _MISSING: Final = frozenset(("NAType", "NaTType"))
 def cell_of(value: Any) -> Json:
     """Return a value as a cell of a table or a list.
 
-    A missing value (`NaN`, `NaT`, `pd.NA`) becomes `None`, an infinite number `∞`. An integer or a
-    `Decimal` becomes a number if renderers represent it exactly, otherwise a text: they would round
-    an integer beyond 2^53. Dates and times become ISO texts, with a space between date and time.
-    Lists and objects become JSON, and all other values texts.
+    A missing value (`NaN`, `NaT`, `pd.NA`) becomes `None`, and an infinite number `∞` or `−∞`. An
+    integer or a `Decimal` becomes a number if renderers represent it exactly, otherwise a text,
+    because renderers would round an integer beyond 2^53. Dates and times become ISO texts, with a
+    space between date and time. Lists and objects become JSON text, and all other values text.
     """
     kind = type(value)
     if value is None or kind is bool:
@@ -169,7 +169,7 @@ def _from_numpy(value: Any) -> Any:
 
 
 def single(number: float, form: str) -> float:
-    """Return the shortest number with the same narrow float: 0.1, not 0.10000000149011612.
+    """Return the shortest number that has the same narrow float: 0.1, not 0.10000000149011612.
 
     Args:
         number: Value of the narrow float.

@@ -42,9 +42,9 @@ class Columns(Struct, frozen=True):
     total_columns: int
     """Number of columns of the data; larger than the length of `names` if columns were cut."""
     indexes: int = 0
-    """Number of first columns that are the index of a data frame."""
+    """Number of columns, at the beginning, that are the index of a data frame."""
     values: list[list[Any]] = []
-    """Original values of each column."""
+    """Unconverted values of each column, in the selected rows."""
 
     @property
     def mark(self) -> str:
@@ -80,7 +80,7 @@ class Columns(Struct, frozen=True):
             raise InvalidComponent(
                 f"{where}: {count} columns are named {name!r:.60}; give each its own name first"
             )
-        from difflib import get_close_matches  # only mistakes need it
+        from difflib import get_close_matches  # only needed after a mistake
 
         near = get_close_matches(name, self.names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self.names)}"
@@ -95,7 +95,7 @@ def marked(title: str | None, mark: str) -> str | None:
 
 
 class _Data(NamedTuple):
-    """Selected rows of data, with the values of its library."""
+    """Selected rows of tabular data; the values are not converted to cells yet."""
 
     names: list[str]
     values: list[list[Any]]
@@ -108,8 +108,7 @@ RowSelector = Callable[[int], slice]
 """Returns the slice of rows to use, given the total number of rows."""
 
 Reader = Callable[[Any, RowSelector, "bool | None"], _Data]
-"""Reads rows of a value. The third argument says whether to include the index; `None` means only a
-meaningful one."""
+"""Reads rows of a value. The third argument is the argument `index` of `columns_of`."""
 
 
 def is_tabular(value: Any) -> bool:
@@ -182,7 +181,7 @@ def _of_pandas(frame: Any, cut: RowSelector, index: bool | None) -> _Data:
         index = any(one.name is not None or one.inferred_type != "integer" for one in levels)
     levels = levels if index else []
     names = ["index" if one.name is None else name_of_column(one.name) for one in levels]
-    # By position, because two columns may have the same name.
+    # Columns are read by position, because two of them may have the same name.
     values = [part.iloc[:, number] for number in range(len(frame.columns))]
     names += [name_of_column(one) for one in frame.columns]
     listed = [_listed(one.tolist(), one.dtype) for one in (*levels, *values)]

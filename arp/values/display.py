@@ -50,8 +50,8 @@ def converter(kind: type | str) -> Callable[[F], F]:
 def component_of(value: Any) -> JsonObject | None:
     """Return the component of a value as plain JSON; `None` if it has no component of its own.
 
-    Components, components as JSON, figures and pictures have one. So has a value with a method
-    `__arp__` or a registered converter.
+    The following values have one: components, components as JSON, figures, pictures, and values
+    with a method `__arp__` or a registered converter.
 
     Raises:
         InvalidComponent: The figure or picture cannot be shown.
@@ -108,7 +108,7 @@ def _returned(value: Any, by: str) -> JsonObject:
 
 
 def display_of(value: Any) -> JsonObject | None:
-    """Return the component that shows a value; `None` for a text or a number.
+    """Return the component that shows a value; `None` if there is none, as for a text or a number.
 
     A data frame or a list of objects becomes a table, and an object becomes a key-value list.
 
@@ -184,7 +184,7 @@ def as_component(value: Any, where: str) -> Component:
 def components_of(value: Any, where: str) -> Iterator[Component]:
     """Yield the components that show a value.
 
-    A list of objects becomes one table. Each item of another list becomes a component.
+    A list of objects becomes one table. In any other list, each item becomes a component.
 
     Raises:
         InvalidComponent: See `as_component`.

@@ -12,7 +12,7 @@ from typing import Any, Final
 from arp.protocol.errors import InvalidComponent, ResourceLimit
 
 MAX_PICTURE_BYTES: Final = 700 << 10
-"""Size limit in bytes of an image in a component, before base64. A message has at most 1 MiB."""
+"""Largest image in a component, in bytes before base64. A message has at most 1 MiB."""
 
 _MIMES: Final = (
     (b"\x89PNG\r\n\x1a\n", "png"),

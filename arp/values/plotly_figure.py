@@ -1,9 +1,9 @@
 """Convert plotly figures to charts: lines, bars, areas, points and pies.
 
 A chart has series of one kind with a common list of labels, so it cannot show every figure. A
-figure that a chart would show differently, or with values left out, is refused, and the error says
-what to do instead. It is not drawn as a picture, because plotly needs a browser for that, and this
-package must not start one.
+figure is refused if a chart would show it differently or leave out values, and the error says what
+to do instead. Such a figure is not drawn as a picture here: plotly needs a browser for that, and
+this package must not start one.
 """
 
 from __future__ import annotations
@@ -181,8 +181,7 @@ def _points(trace: Any, kind: str, number: int) -> _Points:
     if kind == "scatter" and all(chart_kind(one) in ("number", "missing") for one in places):
         for one in places:
             _check_exact(one)
-    # As in plotly, a value without a position is not shown, and neither is a position without a
-    # value.
+    # As in plotly, a value without a position and a position without a value are not shown.
     pairs = [pair for pair in zip(places, values, strict=False) if pair[0] is not None]
     return _Points(name, [label for label, _ in pairs], [value for _, value in pairs])
 

@@ -12,7 +12,7 @@ from arp.values.cell import chart_kind, chart_number, is_infinite, plain_value
 from arp.values.columns import VALUE, Columns, columns_of, is_tabular
 
 MAX_POINTS: Final = 2_000
-"""Largest number of points in a series; more than a screen has pixels in its width."""
+"""Largest number of points in a series: about the width of a screen in pixels."""
 
 _FIRST_ROWS: Final = ("bar", "pie")
 """Chart types that show the first rows if there are too many, instead of every n-th row."""
@@ -47,9 +47,9 @@ def series_of(
     Args:
         data: Tabular data (see `columns_of`) or a list of numbers.
         kind: Type of the chart.
-        x: Column of the labels. With `None`, the first of these that exists: the index of a data
-            frame; the first column that is not numeric (for a scatter chart: the first column); the
-            row numbers.
+        x: Column of the labels. `None` means the index of a data frame. Without an index, it means
+            the first column that is not numeric (for a scatter chart, the first column), and
+            without such a column, the row numbers.
         y: Columns of the values; `None` means all other numeric columns.
         by: Column with one series per value; `None` means one series per column in `y`.
 
@@ -144,7 +144,7 @@ def _chart_columns(
 
 
 def _without_numbers(columns: Columns) -> str:
-    """Return an error text: why there is nothing to draw, and what to do."""
+    """Return an error text that says why there is nothing to draw, and what to do."""
     if not columns.names or not columns.rows:
         return "ui.chart: the data has no rows; show a text instead, or name the columns with y="
     for place, name in enumerate(columns.names):

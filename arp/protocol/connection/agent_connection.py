@@ -126,9 +126,9 @@ class AgentConnection:
                     f"message.v: version {message.v} is not spoken here; send v: {VERSION}"
                 )
             if isinstance(message, Input):
-                if self.encoding == "json":  # the decoders of the others have checked it
+                if self.encoding == "json":  # the other decoders have checked it
                     check_plain_json(message.data, "message.data")
-                if size > MAX_VALUES:  # a value has at least one byte
+                if size > MAX_VALUES:  # each value has at least one byte
                     check_count(message.data, "message.data", "data")
         except (RemoteError, ResourceLimit) as error:
             return self._reject(error, input_id)

@@ -258,8 +258,8 @@ class RendererConnection:
             self.is_undecided = self.is_undecided and may_be_draft(message)
         elif self.is_undecided and shows_draft(message):
             begun = self._begin_draft()
-            # No input was sent before, so an error can only be the answer to our `hello`. It is
-            # expected from a draft and must not be shown to the user.
+            # No input was sent before, so an error can only be the answer to our `hello`. An agent
+            # side of the draft may answer so, and the user must not see it.
             is_answer = isinstance(message, ErrorMessage)
             return begun if is_answer else [*begun, *self._in_draft_turn(message)]
         return self._in_draft_turn(message)
@@ -294,7 +294,7 @@ class RendererConnection:
     def _is_duplicate(self, message: AgentMessage) -> bool:
         """Return whether the `seq` of a message was applied before (protocol.md 2.3)."""
         seq = None if isinstance(message, SessionReady) else getattr(message, "seq", None)
-        # A snapshot begins with an empty screen: its messages are new whatever their `seq`.
+        # A snapshot begins with an empty screen, so none of its messages was applied to it before.
         return seq is not None and self._snapshot is None and seq <= self.seq
 
     def _desynchronise(self) -> None:

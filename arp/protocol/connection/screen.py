@@ -4,7 +4,7 @@ Theory of operation. `delta`, tool messages, `turn` and `error` take effect on a
 `patch` wait for their `commit`. A commit applies all of them, or none if one does not fit. Text
 parts and components of a turn share one ordered list of ids. The text parts of turn `t1` have the
 ids `t1/1`, `t1/2`, …. The number of a new text part follows the last number in the output, so that
-renderers choose the same id whenever they joined.
+all renderers choose the same id, no matter when they joined.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ REMEMBERED_CLOSINGS = 64
 """Closed surfaces that are remembered; a renderer lagging further behind needs a snapshot."""
 
 _MOST_DIGITS = 9
-"""Most digits in the number of a text part; a longer number does not name a text part."""
+"""Maximum number of digits in a text part's number; an id with more is not a text part."""
 
 
 class ToolRun(Struct):
@@ -172,6 +172,7 @@ class Screen:
         self._pending: list[Render | Patch] = []
         self._pending_bytes = 0
         self._spoiled = False
+        """Whether a change before the next commit was lost."""
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -471,7 +472,10 @@ _APPLY: dict[type, Callable[[Screen, Any, int], InvalidPatch | ResourceLimit | N
     SurfaceMessage: Screen._surface,
     StateMessage: Screen._state,
 }
-"""The handler of each message type; it returns why a commit was refused. Others show nothing."""
+"""Handler of each message type. The handler of `Commit` returns why a commit was refused.
+
+Messages of other types show nothing.
+"""
 
 
 def is_text_part(component: Component, turn_id: str) -> bool:
@@ -503,7 +507,10 @@ def _output_of(turn_id: str, surface: str) -> str:
 
 
 def _extend(tree: Tree, component_id: str, text: str, seq: int) -> None:
-    """Append text to a component; do nothing if it is missing or its text prop is no string."""
+    """Append text to a component.
+
+    Do nothing if the component does not exist, or if its prop for text is not a string.
+    """
     node = tree.nodes.get(component_id)
     if node is None:
         return

@@ -16,8 +16,7 @@ class Backlog:
 
     def __init__(self) -> None:
         self._frames: deque[bytes] | None = None
-        """Created for the first frame. An empty deque has 760 bytes, and few connections need it.
-        """
+        """Created for the first frame. An empty deque takes 760 bytes; few connections need it."""
         self._first: bytes | None = None
         """Frame that is dequeued before the others."""
         self.size = 0
@@ -64,8 +63,8 @@ class Backlog:
         """Remove and return the next frames that can be sent in one write.
 
         Args:
-            max_bytes: Most bytes of these frames together. A single longer frame is returned alone,
-                and so is a frame that overtakes the others.
+            max_bytes: Maximum total size of these frames, in bytes. A larger frame is returned
+                alone, and so is a frame that overtakes the others.
 
         Raises:
             IndexError: The queue is empty.

@@ -99,7 +99,7 @@ def unseal_part(data: bytes) -> UploadPart:
     """Return the content of an `UploadPart`.
 
     Raises:
-        InvalidMessage: The bytes are not such a message, or it is empty.
+        InvalidMessage: The bytes are not an `UploadPart`, or it is empty.
     """
     found: UploadPart | None = None
     for number, value in _fields(data, len(_PART_KINDS)):
@@ -119,7 +119,7 @@ def unseal_file_start(data: bytes) -> FileStart:
     """Return a `FileStart` from the data of a part.
 
     Raises:
-        InvalidMessage: The bytes are not such a message.
+        InvalidMessage: The bytes are not a `FileStart`.
     """
     texts = [""] * len(FileStart._fields)
     for number, value in _fields(data, len(texts)):
@@ -139,7 +139,7 @@ def unseal_answer(data: bytes) -> bytes:
     """Return the array of messages in an `UploadAnswer`.
 
     Raises:
-        InvalidMessage: The bytes are not such a message, or it is empty.
+        InvalidMessage: The bytes are not an `UploadAnswer`, or it is empty.
     """
     found = [value for _, value in _fields(data, 1)]
     if not found:

@@ -17,7 +17,7 @@ from msgspec import Struct
 EVENT_STREAM: Final = "text/event-stream"
 """Media type of a stream."""
 STREAM_HEADERS: Final[Mapping[str, str]] = {"cache-control": "no-store", "x-accel-buffering": "no"}
-"""Headers of every stream, so that nothing stores it and no proxy holds its events back."""
+"""Headers of every stream, so that no cache stores it and no proxy buffers its events."""
 MAX_EVENT_BYTES: Final = 16 * 2**20
 """Default limit of the size of one event."""
 DONE: Final = "[DONE]"
@@ -44,7 +44,8 @@ def encode_event(data: bytes, *, name: str = "", event_id: str | None = None) ->
     Args:
         data: One line.
         name: Name of the event; empty means `message`.
-        event_id: Id with which `Last-Event-ID` resumes; an empty one clears the earlier id.
+        event_id: Id that a reader sends as `Last-Event-ID` to resume. `None` keeps the earlier id,
+            an empty text clears it.
     """
     head = f"event: {name}\n" if name else ""
     if event_id is not None:
@@ -71,7 +72,7 @@ class SseParser:
         self._begun = False
         """Whether the check for a byte order mark is done."""
         self._after_cr = False
-        """Whether the last byte was CR, so that an LF now belongs to the same line end."""
+        """Whether the last byte was CR, so that an LF at the start belongs to the same line end."""
         self._data: list[str] = []
         self._held = 0
         """Characters in `_data`."""
@@ -97,7 +98,7 @@ class SseParser:
                 event = self._end_line()
                 if event is not None:
                     events.append(event)
-        self._count(0)
+        self._count(0)  # the incomplete line counts too
         return events
 
     def end(self) -> list[SseEvent]:
@@ -122,7 +123,7 @@ class SseParser:
             raise EventTooLong(f"an event of more than {self._most} bytes")
 
     def _without_bom(self, chunk: bytes) -> bytes:
-        """Remove a byte order mark; return nothing until there are enough bytes to decide."""
+        """Remove a byte order mark; return no bytes until there are enough of them to decide."""
         head = bytes(self._line) + chunk
         if len(head) < len(_BOM) and _BOM.startswith(head):
             self._line = bytearray(head)

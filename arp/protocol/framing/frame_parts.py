@@ -1,4 +1,4 @@
-"""Checks of a frame before its messages are decoded: number of messages, duplicate keys, and end.
+"""Checks of a frame: the number of its messages, duplicate keys, and bytes after its end.
 
 Three rules are the same in JSON, MessagePack and CBOR: an array has at most `MAX_BATCH` messages,
 an object has no duplicate keys, and nothing follows the single value of a frame. An array is
@@ -22,7 +22,7 @@ from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import MAX_DEPTH, Json
 
 MAX_BATCH: Final = 64
-"""Most messages in one array: more than any renderer needs to send at once."""
+"""Maximum number of messages in one array: more than any renderer needs to send at once."""
 
 SAME_KEY: Final = "message: an object has the same key twice"
 
@@ -49,7 +49,7 @@ _ARRAYS: Final[Mapping[str, Any]] = {
 
 
 _COUNTED_BYTES: Final = 4096
-"""Size limit of a frame; in a smaller one, all messages are counted for the error message."""
+"""Up to this size of a frame, all its messages are counted for the error message."""
 
 
 def too_many(count: int | None) -> InvalidMessage:
@@ -87,6 +87,7 @@ def parts_of(frame: bytes, encoding: str, *, is_bounded: bool) -> list[bytes] | 
         is_small = len(frame) <= _COUNTED_BYTES
         raise too_many(len(_ARRAYS[encoding].decode(frame)) if is_small else None) from None
     raw = (bytes(getattr(batch, name)) for name in _BATCH.__struct_fields__)
+    # Fields beyond the end of the array have their default, which is empty.
     return [part for part in raw if part]
 
 
@@ -229,7 +230,7 @@ def _check_cbor_count(frame: bytes) -> None:
     if count >= _ONE_BYTE:
         size = 1 << (count - _ONE_BYTE)
         count = int.from_bytes(frame[1 : 1 + size], "big")
-    # A count above the length of the frame cannot be true; decoding gives the better error message.
+    # A count above the length of the frame is wrong; decoding then gives a better error message.
     if MAX_BATCH < count <= len(frame):
         raise too_many(count)
 
@@ -267,5 +268,8 @@ _NO_TAGS: Final[Mapping[int, Callable[..., Any]]] = dict.fromkeys(
     ),
     _refuse_tag,
 )
-"""Tags that cbor2 would decode into objects (dates, regular expressions, …), or into repeated
-values that make a large message of a small frame. All other tags go to a hook."""
+"""Tags that cbor2 would decode itself, each with a decoder that refuses it.
+
+Some become objects (dates, regular expressions, …), others repeated values, so that a small frame
+becomes a large message. cbor2 passes all other tags to `tag_hook`.
+"""

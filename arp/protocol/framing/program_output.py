@@ -1,9 +1,9 @@
 """`printed`: the output of a program as a terminal shows it at the end.
 
-Programs write to a terminal: colours, progress bars that return to the beginning of a line, links.
-This module interprets the output with a text and a cursor, so that any screen can show the words.
-Do not use it for anything else, above all not for an input that waits for permission: a line can
-hide what was written before it.
+Programs write for a terminal: colours, links, progress bars that return to the beginning of a line.
+This module applies their control characters to lines of text, so that any screen can show the
+result. Do not use it for anything else, above all not for an input that waits for permission: a
+line can hide what was written before it.
 
 Source: ECMA-48. `schemas/cases/program_output.json` has the cases for all renderers.
 """
@@ -14,9 +14,9 @@ import re
 from typing import Final
 
 MOST_COLUMNS: Final = 200
-"""Column that a cursor movement cannot pass, unless the text is longer."""
+"""Last column that a cursor movement can reach, unless the line is longer."""
 LONGEST_ERASED: Final = 1_000
-"""Longest line that is erased with blanks, so that the cost is proportional to the output."""
+"""Longest line that is erased up to the cursor or completely, so that the cost stays linear."""
 
 _NEEDS_INTERPRETING = re.compile("[\x00\x07\x08\x0e\x0f\r\x1b\x90\x98\x9b\x9d-\x9f]")
 _STEP = re.compile(
@@ -59,7 +59,7 @@ class _Paper:
         self._row = 0
         self._column = 0
         self._is_returned = False
-        """Whether only colours followed the last carriage return."""
+        """Whether nothing but colours has followed the last carriage return."""
 
     def write(self, text: str) -> None:
         line = self.lines[self._row]
@@ -82,6 +82,7 @@ class _Paper:
         """Apply a control sequence; ignore unknown ones."""
         self._is_returned = self._is_returned and final == "m"
         first = numbers.partition(";")[0]
+        # Cut: `int` raises an error for a number of thousands of digits.
         given = int(first[:6]) if first.isdecimal() else 0
         count = max(1, given)
         match final:

@@ -1,7 +1,7 @@
 """The wire format of Protocol Buffers: numbers and fields, without knowledge of the messages.
 
-A message is a series of fields: a tag (number and wire type), then a value. A length is checked
-against the available bytes before anything is copied. Source: protobuf.dev, "Encoding".
+A message is a series of fields, each with a tag (number and wire type) and a value. A length is
+checked against the available bytes before anything is copied. Source: protobuf.dev, "Encoding".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ VARINT: Final = 0
 FIXED64: Final = 1
 BYTES: Final = 2
 FIXED32: Final = 5
-"""Wire types; `BYTES` is for texts and messages, too. Groups (3, 4) are not in version 3."""
+"""Wire types; texts and messages have `BYTES` too. Version 3 has no groups (3 and 4)."""
 
 MAX_FIELD_NUMBER: Final = 2**29 - 1
 MAX_VARINT_BYTES: Final = 10
@@ -74,7 +74,7 @@ def read_value(data: bytes, at: int, wire_type: int) -> tuple[Any, int]:
     """Return the value at an offset, and the offset of its end.
 
     Raises:
-        ProtoError: It is not complete, or there is no such wire type.
+        ProtoError: The value is incomplete, or the wire type is unknown.
     """
     if wire_type == BYTES:
         size, at = read_varint(data, at)
@@ -96,7 +96,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     """Return the number at an offset, and the offset of its end.
 
     Raises:
-        ProtoError: It is not complete, or has more than 64 bits.
+        ProtoError: The number is incomplete, or has more than 64 bits.
     """
     if at < len(data) and data[at] < _MORE:  # most tags and lengths are one byte
         return data[at], at + 1

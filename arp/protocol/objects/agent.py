@@ -35,7 +35,7 @@ from arp.protocol.objects.model import Objects
 from arp.protocol.objects.wire import AGENT_IDS, DISPLAY, ObjectEnvelope, ObjectMessage
 
 SYNC_AFTER = 16
-"""Number of ids of ended objects after which one `sync` is sent for all of them."""
+"""Number of ended objects after which one `sync` is sent to free all their ids."""
 
 
 class ObjectAgentConnection(ObjectConnection):
@@ -52,7 +52,7 @@ class ObjectAgentConnection(ObjectConnection):
         self._ended: list[int] = []
         """Ids of ended objects that wait for the next `sync`."""
         self._syncs: dict[int, list[int]] = {}
-        """Ids that become free, by the id of the callback that must be done first."""
+        """Ids that become free when a `sync` is done, by the id of its callback."""
 
     def new_id(self) -> int:
         """Return an unused id: the one freed last, or the next number."""
@@ -69,7 +69,7 @@ class ObjectAgentConnection(ObjectConnection):
         return self.registry_id
 
     def sync(self) -> int:
-        """Request `done` after all earlier messages; return the id of the callback."""
+        """Ask the renderer to send `done` after all earlier messages; return the callback's id."""
         callback = self._make(DISPLAY, DisplaySyncRequest(self.new_id()), "callback_id")
         self._syncs[callback], self._ended = self._ended, []
         return callback

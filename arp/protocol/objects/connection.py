@@ -71,7 +71,7 @@ class ObjectConnection:
 
     Args:
         objects: The objects of this connection.
-        sends: What this side sends: requests (the agent side) or events (the renderer).
+        sends: Kind of messages that this side sends: the agent side requests, the renderer events.
         encoding: Encoding of all frames.
     """
 
@@ -179,8 +179,8 @@ class ObjectConnection:
     def each(self, frame: bytes | str, now_s: float = 0.0) -> Iterator[ObjectEvent]:
         """Apply the messages of a frame one by one; yield the events of each before the next.
 
-        The caller can therefore answer a message before the connection itself answers a later one.
-        The caller must exhaust the iterator: messages after the last yielded event are not applied.
+        This lets the caller answer a message before the connection itself answers a later one. The
+        caller must exhaust the iterator: messages after the last yielded event are not applied.
         """
         if self.life == ConnectionLife.FAILED:
             return
@@ -237,14 +237,14 @@ class ObjectConnection:
         """
         object_id, objects = envelope.object_id, self.objects
         if object_id in objects.dead and object_id not in objects.entries:
-            # `surface_acquired` creates the object it is sent on: it is not for the ended one.
+            # `surface_acquired` creates a new object with this id, so the old object is irrelevant.
             creates = self._receives == "events" and envelope.op == "surface_acquired"
             if not creates:
                 return []  # sent before the peer knew that the object had ended
         operation = objects.operation(object_id, envelope.op, self._receives)
         payload = payload_of(envelope, operation.payload)
         if isinstance(payload, _FOCUS) and payload.surface_id in objects.dead:
-            return []  # likewise; these two name the surface in the payload
+            return []  # the same; these two messages name their surface in the payload
         ended = objects.ended_by(object_id) if operation.destroys else []
         self._apply(self._receives, object_id, operation, payload, envelope.serial_no, now_s)
         ended += objects.pop_undone()

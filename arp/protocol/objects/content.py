@@ -114,8 +114,8 @@ class SurfaceContent:
             if node is None:
                 wrong = f"{where}: no component {op.target!r:.60} on this surface"
                 raise InvalidPatch(wrong, detail=op.target)
-            # The type in the tree counts: a fallback may be shown in place of the component that
-            # the agent sent, and its props are the ones that this operation changes.
+            # The tree may have a fallback instead of the component that the agent sent. The
+            # operation changes the props of that fallback, so its type decides.
             check = check_property if isinstance(op, Update) else check_appended
             value = check(node.type, parse_path(op.path), op.value, f"{where}: {op.path}")
             op = msgspec.structs.replace(op, value=value)

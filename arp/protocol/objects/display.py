@@ -78,7 +78,7 @@ class ObjectDisplay:
     def detach(self, name: str) -> None:
         """Remove an agent after the end of its connection, with its surfaces.
 
-        An agent that waits for it to accept a surface gets `BUSY`, because the outcome is unknown.
+        If another agent has offered it a surface, that agent gets `BUSY`: the outcome is unknown.
         """
         self.agents.pop(name, None)
         for key, offered in list(self._offered.items()):
@@ -149,8 +149,8 @@ class ObjectDisplay:
         try:
             self.agents[offered.giver].hand_over(surface_id)
         except ArpError:
-            # The old owner or the user has closed the surface meanwhile. The new owner must not
-            # keep a surface that no longer exists.
+            # The old owner or the user has closed the surface after the offer. The new owner must
+            # not keep a surface that no longer exists.
             with suppress(ArpError):  # the new owner has closed it too
                 self.agents[taker].close(new_id)
             return []

@@ -93,17 +93,17 @@ from arp.protocol.objects.states import (
 from arp.protocol.objects.wire import AGENT_IDS, DISPLAY, RENDERER_IDS
 
 MAX_OBJECTS = 1000
-"""Most objects on one connection: enough for ten surfaces with roles, a dozen globals, and the
-callbacks in transit."""
+"""Maximum number of objects on one connection: enough for ten surfaces with roles, a dozen globals,
+and the callbacks in transit."""
 
 MAX_GLOBALS = 2000
-"""Most globals of one renderer, which needs some dozens of components, features and limits."""
+"""Maximum number of globals of a renderer, which needs a few dozen."""
 
 MAX_WAITING_INPUTS = 1000
-"""Most inputs without an answer of the agent side."""
+"""Maximum number of inputs that the agent side has neither acknowledged nor refused."""
 
 SERIAL_AGE_S = 5.0
-"""Greatest age of the input that justifies a popup, an overlay or fullscreen."""
+"""Maximum age, in seconds, of the input that a request for a popup, overlay or fullscreen names."""
 
 
 class ObjectSurface(Struct):
@@ -166,15 +166,15 @@ class Objects:
 
     Args:
         limits: Limits of this connection.
-        serial_age_s: Greatest age, in seconds, of an input that a serial may name; `None` = serials
-            are not checked on this side.
+        serial_age_s: Maximum age, in seconds, of an input that a serial names; `None` = this side
+            does not check serials.
     """
 
     def __init__(self, limits: Limits, serial_age_s: float | None = None) -> None:
         self.limits = limits
         self.entries: dict[int, ObjectEntry] = {DISPLAY: ObjectEntry("ArpDisplay", 1)}
         self.dead: OrderedDict[int, None] = OrderedDict()
-        """Ids of objects that this side has ended and the peer may not know to be ended."""
+        """Ids of objects that this side has ended; the peer may not know of the end yet."""
         self.globals: dict[int, GlobalEntry] = {}
         self.session: str = SessionLife.NONE
         self.session_id: str | None = None
@@ -214,7 +214,7 @@ class Objects:
         return entry
 
     def surface(self, surface_id: int) -> ObjectSurface:
-        """Return a surface; raise the errors of `find`."""
+        """Return the state of a surface; raise the errors of `find`."""
         entry = self.find(surface_id, "ArpSurface")
         assert entry.surface is not None
         return entry.surface

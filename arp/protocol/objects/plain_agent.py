@@ -60,7 +60,7 @@ class PlainAgent:
         self._waiting: dict[str, Input] = {}
         """Sent inputs that have not started a turn, by id, oldest first."""
         self._begun: dict[str, InputAck] = {}
-        """Acknowledgements to emit, by the id of an input that has started or answered a turn."""
+        """Acknowledgements to emit later, by the id of the input; it already belongs to a turn."""
 
     # -- connections -----------------------------------------------------------------------------
 
@@ -111,8 +111,8 @@ class PlainAgent:
         """Return the messages for a request that changes the metadata of a surface.
 
         Args:
-            name: The surface that the request, or the role in it, belongs to.
-            request: Any request; others than those of metadata return nothing.
+            name: Name of the surface that the request changes, directly or through its role.
+            request: Any request; requests that do not change metadata return nothing.
             name_of: Function that returns the name of a surface.
         """
         info = self._infos.get(name, SurfaceInfo(title=self._titles.get(name, "")))
@@ -179,8 +179,8 @@ class PlainAgent:
 def moves_components(changes: Sequence[SurfaceChange]) -> bool:
     """Return whether changes reorder components.
 
-    On a surface all components are in one list, but each turn has a list of its own: an operation
-    that moves a component from one turn to another cannot be sent.
+    The components of a surface are one list for the agent, but one list per turn on the screen. A
+    `reorder` that moves a component from one turn to another cannot be translated.
     """
     return any(
         isinstance(op, Reorder)

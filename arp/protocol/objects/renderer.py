@@ -98,8 +98,8 @@ class ObjectRendererConnection(ObjectConnection):
         encoding: Encoding of all frames.
         limits: Limits that this renderer enforces.
         globals: Globals that it offers.
-        serial_age_s: Greatest age, in seconds, of the input that a popup, an overlay or a
-            fullscreen request may name.
+        serial_age_s: Maximum age, in seconds, of the input that a request for a popup, an overlay
+            or fullscreen names.
         keeps_content: Whether this object keeps the components of each surface.
     """
 
@@ -216,7 +216,7 @@ class ObjectRendererConnection(ObjectConnection):
         self.send(DISPLAY, event)
 
     def close(self, surface_id: int) -> None:
-        """Send that the user has closed a surface, with the event of its role."""
+        """Report that the user closed a surface, with the event for the surface's role."""
         surface = self.objects.surface(surface_id)
         if surface.role == RoleState.POPUP and surface.role_id is not None:
             self.send(surface.role_id, PopupPopupDoneEvent())
@@ -256,7 +256,7 @@ class ObjectRendererConnection(ObjectConnection):
         return serial
 
     def focus(self, surface_id: int | None) -> None:
-        """Send which surface has the focus; `None` means no surface of this agent."""
+        """Report the surface that has the focus; `None` means no surface of this agent."""
         before = self.objects.focus
         if before is not None and before != surface_id:
             self.send(self.bound("ArpInput"), InputUnfocusEvent(before))
@@ -271,7 +271,7 @@ class ObjectRendererConnection(ObjectConnection):
         self.send(self.bound("ArpSession"), event)
 
     def hand_over(self, surface_id: int) -> None:
-        """Send that a surface has another owner now; its object ends."""
+        """Send `transferred`: the surface has a new owner, and its object ends."""
         self.send(surface_id, SurfaceTransferredEvent())
 
     def deny_transfer(self, message: ObjectMessage, error: ArpError | None = None) -> None:
@@ -293,7 +293,7 @@ class ObjectRendererConnection(ObjectConnection):
     ) -> int:
         """Offer this agent a surface of another agent; return the id of the surface.
 
-        The agent accepts the surface by giving it a role, and declines it by destroying it before.
+        The agent accepts the surface by giving it a role, and declines it by destroying it.
         """
         made = self._next_id
         self.send(made, SurfaceSurfaceAcquiredEvent(components, title, transfer_id))

@@ -7,9 +7,9 @@ dialect (`conversation`). This object also produces the answers that the protoco
 `configure` of a new role, the `frame_ack` of each displayed commit, and `resumed`. `replies`
 returns these frames, which must be sent before any other frame.
 
-A plain agent has not bound `ArpConversation` when it names the session or creates its first
-surface. `PlainAgent` translates its output into a conversation until it sends `opened`. Each input
-is sent to a plain agent at most once.
+An agent is a plain agent if it has not bound `ArpConversation` when it names the session or creates
+its first surface. `PlainAgent` translates its output into a conversation until it sends `opened`.
+Each input is sent to a plain agent at most once.
 
 In this dialect the renderer does not speak first: there is no first frame.
 """
@@ -89,8 +89,10 @@ LIMITS = Limits(
 """Limits that this renderer announces. The snapshot of a long session is a single commit."""
 
 NOT_HERE = frozenset(("ping", "frame-ack"))
-"""Features of the session dialect without a meaning in this one: `sync` replaces `ping`, and every
-commit is acknowledged."""
+"""Features of the session dialect that this dialect does not need.
+
+`sync` replaces `ping`, and every commit is acknowledged.
+"""
 
 
 class ObjectScreenConnection(RendererConnection):
@@ -127,7 +129,7 @@ class ObjectScreenConnection(RendererConnection):
         self._sent_once: set[str] = set()
         """Ids of unanswered inputs that were sent on an earlier connection."""
         self._late: list[bytes] = []
-        """Frames for the next `replies`, with inputs that had to wait for a visible surface."""
+        """Frames for the next `replies`, among them inputs that waited for a visible surface."""
 
     def _new_objects(self) -> ObjectRendererConnection:
         capabilities = self._hello.capabilities
@@ -141,7 +143,7 @@ class ObjectScreenConnection(RendererConnection):
     def hello(self) -> bytes:
         """Reset the state of the previous connection; return an empty frame."""
         super().hello()
-        self.is_undecided = False  # only the session dialect has a `hello` to be understood or not
+        self.is_undecided = False  # this dialect has no `hello` that an agent may not understand
         self._sent_once |= self.unacknowledged.keys() & set(self._serials.values())
         self._is_plain = False
         self._objects = self._new_objects()
@@ -218,6 +220,7 @@ class ObjectScreenConnection(RendererConnection):
         return [ErrorMessage(payload=msgspec.structs.replace(payload, id=input_id))]
 
     def _id_of(self, surface: str) -> int | None:
+        """Return the id of a surface, else of the first surface; `None` if none can be used."""
         found = [number for number, name in self._names.items() if name == surface]
         found += list(self._names)[:1]
         if self._is_plain and self._plain is not None:  # a surface without a role is invisible

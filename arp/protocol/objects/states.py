@@ -11,16 +11,16 @@ The life of a surface, driven by requests of the agent side and events of the re
                                                                 └───configure──────►│
 
 NEW and ROLED surfaces accept content but show nothing. In CONFIGURED and RECONFIGURED the agent
-side must answer a `configure` with a commit. CLOSED means that the user closed the surface, or its
-popup or overlay was dismissed; the agent then destroys it. GONE means destroyed, or transferred to
-another agent. The new owner of a transferred surface begins with SHOWN and without a role.
+side must answer a `configure` with a commit. CLOSED means that the user closed the surface, or
+dismissed it as a popup or an overlay; the agent then destroys it. GONE means destroyed, or
+transferred to another agent. For its new owner, a transferred surface is SHOWN and has no role yet.
 
-A surface keeps its role for life; a role that the renderer refuses counts as never given. Pending
-commits are those that the renderer has not displayed: BUSY has some, FULL has the maximum. An owner
-may transfer a surface: ASKED waits for the answer of the renderer.
+A surface keeps its role for life; a role that the renderer refuses counts as never given. Commits
+that the renderer has not displayed are pending: a BUSY surface has some, a FULL one the maximum. An
+owner may transfer a surface: ASKED waits for the answer of the renderer.
 
-The agent side proposes an id and the session is CREATED. The renderer may choose another session,
-which makes it RESUMED. A FAILED connection cannot continue.
+The agent side proposes a session id, and the session is CREATED. If the renderer chooses another
+session, the session is RESUMED. A FAILED connection cannot continue.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _OPEN = {**_ENDS, "close": SurfaceLife.CLOSED}
 SURFACE_LIFE: Moves = {
     SurfaceLife.NEW: {"role": SurfaceLife.ROLED, "commit": SurfaceLife.NEW, **_OPEN},
     SurfaceLife.ROLED: {
-        "refused": SurfaceLife.NEW,  # the role
+        "refused": SurfaceLife.NEW,  # the renderer refused the role
         "configure": SurfaceLife.CONFIGURED,
         "commit": SurfaceLife.ROLED,
         **_OPEN,

@@ -43,7 +43,7 @@ class ObjectEnvelope(Struct, frozen=True):
 
 
 class RefusedEnvelope(Struct, frozen=True):
-    """A refused message; `object_id` and `serial_no` are set if they could be read."""
+    """A refused message, with its `object_id` and `serial_no` if they could be read."""
 
     error: ArpError
     object_id: int = DISPLAY
