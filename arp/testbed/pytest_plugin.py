@@ -42,7 +42,10 @@ def _async_fixture(function: Callable[..., Any]) -> Any:
 
 @_async_fixture
 async def arp_session() -> AsyncIterator[Callable[..., Awaitable[VirtualRenderer]]]:
-    """Serve apps until the test ends: `user = await arp_session(app)`, a renderer of the app."""
+    """Serve apps until the test ends; return a function that gives a renderer of an app.
+
+    `user = await arp_session(app)`.
+    """
     from arp.testbed.served_app import session
 
     async with AsyncExitStack() as stack:
@@ -55,7 +58,10 @@ async def arp_session() -> AsyncIterator[Callable[..., Awaitable[VirtualRenderer
 
 @_async_fixture
 async def arp_serve() -> AsyncIterator[Callable[..., Awaitable[ServedApp]]]:
-    """Serve apps until the test ends: `served = await arp_serve(app)`, a `ServedApp`."""
+    """Serve apps until the test ends; return a function that gives a `ServedApp`.
+
+    `served = await arp_serve(app)`.
+    """
     from arp.testbed.served_app import serve
 
     async with AsyncExitStack() as stack:
