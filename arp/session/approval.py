@@ -117,8 +117,8 @@ class ApprovalTerms(Struct, frozen=True):
         # approve a tool call that replaced the shown one.
         if answer.digest is not None and answer.digest != self.digest:
             raise InvalidAnswer(
-                "payload.digest: the answer is for another input than the one that the question "
-                "shows; read the question again",
+                "payload.digest: the answer is for another input; read the question again, and "
+                "answer what it shows now",
                 detail="payload.digest",
             )
         if answer.updated_input is not None and not self.editable:

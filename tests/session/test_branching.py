@@ -6,6 +6,8 @@ Source: docs/protocol.md 2.4. The hub's tests have the same with renderers and a
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from arp.protocol.errors import ArpError, InvalidMessage, SessionBusy, UnknownObject
@@ -18,13 +20,14 @@ from arp.session.input.receive import push
 from arp.session.recovery import go_on
 from arp.session.session import Head, Session
 from arp.session.state import decode_state, encode_state
-from arp.session.tracking.branches import BranchNotLoaded, Survey
+from arp.session.tracking.branches import Branches, BranchNotLoaded, Survey
 from arp.session.turn_end import end_turn
 from arp.session.turn_queue import promote
 from arp.surface.change import RenderChange
 from arp.view.profile import profile_of
 from tests.session.branched import Talk, acting
 from tests.session.conversation import confirm, send, text, user, watched
+from tests.support.examples import examples
 from tests.support.restoring import restore
 
 LETS_GO_ON = profile_of(RendererCapabilities(["text"], ["line-pause"]))
@@ -167,6 +170,37 @@ def test_new_version_of_a_hidden_turn_shows_its_branch(action: str) -> None:
     assert completed.payload["restoredTurns"] == ["t1"]
     read = restore(talk.session.head, talk.facts, Limits())
     assert read.screen.canonical() == talk.session.screen.canonical()
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(st.tuples(st.sampled_from(["say", "edit", "switch"]), st.integers(0, 30))))
+def test_shown_branch_is_the_path_of_chosen_versions(steps: list[tuple[str, int]]) -> None:
+    """However turns are added, edited and switched, also on branches that are hidden."""
+    branches = Branches()
+    chosen: dict[str | None, str] = {}
+    before: dict[str, str | None] = {}
+    path: list[str] = []
+    for number, (step, pick) in enumerate(steps):
+        new_turn = f"t{number}"
+        target = list(before)[pick % len(before)] if before and step != "say" else None
+        if step == "switch" and target is not None:
+            branches.follow("session.updated", None, {"branch": target}, number)
+            turn: str | None = target
+        else:
+            payload = {} if target is None else {"edits": target}
+            branches.follow("turn.submitted", new_turn, payload, number)
+            before[new_turn] = (path[-1] if path else None) if target is None else before[target]
+            turn = new_turn
+        while turn is not None:
+            chosen[before[turn]] = turn
+            turn = before[turn]
+        path, turn = [], chosen.get(None)
+        while turn is not None:
+            path.append(turn)
+            turn = chosen.get(turn)
+        assert branches.shown == path
+        assert branches.last == (path[-1] if path else None)
+        assert Branches.of(branches.kept).shown == path
 
 
 def test_branches_come_back_from_a_state_and_from_the_log() -> None:

@@ -26,7 +26,7 @@ from arp.access.principal import Key, Principal
 from arp.access.usage import Slot, UsageCounter, UsageLimits
 from arp.hub.peers.object_peer import peer_speaking
 from arp.hub.peers.peer import Peer
-from arp.net.connections import ConnectionWatch, MessageProgress, descriptor_limit
+from arp.net.connections import FULL, ConnectionWatch, MessageProgress, descriptor_limit
 from arp.protocol.codec import Encoding
 from arp.protocol.errors import RateLimited
 from arp.protocol.framing.envelope import Dialect
@@ -119,10 +119,15 @@ class UnixConversations:
 
     def refuse(self, own: socket.socket) -> bool:
         """Close a new connection if a limit is reached; return whether it was closed."""
-        if self._watch.refusal(_address(own), own.fileno()) is None:
+        refusal = self._watch.refusal(_address(own), own.fileno())
+        if refusal is None:
             return False
+        # These sentences name who has to close connections: the user, or all users together.
+        reason = "too many connections of this user; close one, or try again later"
+        if refusal is FULL:
+            reason = "too many connections; try again later"
         with suppress(OSError):  # does not block: the send buffer of a new connection is empty
-            own.send(farewell(1013, "too many connections; try again later"))
+            own.send(farewell(1013, reason))
         own.close()
         return True
 

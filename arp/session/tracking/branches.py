@@ -51,18 +51,19 @@ class KeptBranches(Struct, frozen=True, array_like=True):
 class Branches:
     """The tree of turns, and the chosen version at each position."""
 
-    __slots__ = ("_before", "_chosen", "_versions", "changed_at", "last")
+    __slots__ = ("_before", "_chosen", "_path", "_versions", "changed_at")
 
     def __init__(self) -> None:
         self.changed_at = 0
         """Sequence number of the fact that last changed the shown turns, except by appending one.
         """
-        self.last: str | None = None
-        """Last turn of the shown branch."""
         self._before: dict[str, str | None] = {}
         """Turn → the turn that it follows; `None` if it begins the conversation."""
         self._chosen: dict[str | None, str] = {}
         """Turn → the chosen one of the turns that follow it."""
+        self._path: dict[str, None] = {}
+        """Turns of the shown branch, in order. It could be derived from `_chosen`, but then each
+        edit would cost a walk over the whole branch when the log is read."""
         self._versions: dict[str | None, list[str]] = {}
         """Turn → all turns that follow it, oldest first."""
 
@@ -77,12 +78,12 @@ class Branches:
     @property
     def shown(self) -> list[str]:
         """Turns of the shown branch, in order."""
-        out: list[str] = []
-        turn = self._chosen.get(None)
-        while turn is not None:
-            out.append(turn)
-            turn = self._chosen.get(turn)
-        return out
+        return list(self._path)
+
+    @property
+    def last(self) -> str | None:
+        """Last turn of the shown branch."""
+        return next(reversed(self._path), None)
 
     @property
     def kept(self) -> KeptBranches:
@@ -95,10 +96,10 @@ class Branches:
         """Return the branches of a stored state; the inverse of `kept`."""
         branches = Branches()
         for turn_id, before in kept.turns:
-            branches.add(turn_id, before)
+            branches._add(turn_id, before)
         branches._chosen = dict(kept.chosen)
+        branches._path = dict.fromkeys(kept.shown)
         branches.changed_at = kept.changed_at
-        branches.last = kept.shown[-1] if kept.shown else None
         return branches
 
     def before(self, turn_id: str) -> list[str]:
@@ -144,27 +145,38 @@ class Branches:
             sequence: Sequence number of the fact.
         """
         if type_name == "turn.submitted" and turn_id is not None:
-            edits = payload.get("edits")
-            # The rollback facts directly before this one removed the old turns. A renderer that has
-            # received those needs only this fact, and no snapshot.
-            if edits is None:
-                self.add(turn_id, self.last)
-                return
-            # An edit of a turn on a hidden branch shows turns again, which only a snapshot does.
-            is_shown = edits not in self._before or edits in self.shown
-            self.changed_at = sequence - 1 if is_shown else sequence
-            self.add(turn_id, self._before.get(edits, self.last))
-            self.show(turn_id)
+            self._begin(turn_id, payload.get("edits"), sequence)
         elif type_name == "session.updated" and payload.get("branch") in self._before:
             self.changed_at = sequence
             self.show(payload["branch"])
 
-    def add(self, turn_id: str, before: str | None) -> None:
-        """Add a turn after another one, and choose it."""
-        if turn_id not in self._before:
-            self._before[turn_id] = before
-            self._versions.setdefault(before, []).append(turn_id)
-            self._chosen[before] = self.last = turn_id
+    def _begin(self, turn_id: str, edits: str | None, sequence: int) -> None:
+        """Add a turn to the end of the shown branch, or as a new version of the turn `edits`."""
+        is_hidden = edits in self._before and edits not in self._path
+        if edits is not None:
+            # The rollback facts directly before this one removed the old turns. A renderer that has
+            # received those needs only this fact, and no snapshot. But a new version of a hidden
+            # turn shows turns again, which only a snapshot can do.
+            self.changed_at = sequence if is_hidden else sequence - 1
+        if turn_id in self._before:
+            return  # a ledger from another program may repeat the fact
+        if edits is None or edits not in self._before:
+            self._add(turn_id, self.last)
+        else:
+            self._add(turn_id, self._before[edits])
+        if is_hidden:
+            self.show(turn_id)
+            return
+        if edits in self._path:
+            while self._path.popitem()[0] != edits:
+                pass
+        self._path[turn_id] = None
+
+    def _add(self, turn_id: str, before: str | None) -> None:
+        """Add a turn after another one, and choose it among the versions there."""
+        self._before[turn_id] = before
+        self._versions.setdefault(before, []).append(turn_id)
+        self._chosen[before] = turn_id
 
     def show(self, turn_id: str) -> None:
         """Choose the branch of a turn."""
@@ -173,7 +185,7 @@ class Branches:
             before = self._before[turn]
             self._chosen[before] = turn
             turn = before
-        self.last = self.shown[-1]
+        self._path = dict.fromkeys(self.through(turn_id))
 
 
 class Survey:
