@@ -19,7 +19,7 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -32,8 +32,8 @@ from arp.store.errors import (
     StoreUnwritable,
     sqlite_reason,
 )
-from arp.store.journal import Journal
-from arp.store.store import SessionWrite
+from arp.store.journal import AppendCall, Journal
+from arp.store.store import Refusals
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +70,7 @@ class StoreCall(NamedTuple):
     """One call in the queue: facts to append, or another action on the journal."""
 
     future: asyncio.Future[Any]
-    batch: Sequence[SessionWrite] = ()
-    action: Callable[[], object] | None = None
+    work: AppendCall | Callable[[], object]
 
 
 class Pace:
@@ -128,9 +127,9 @@ class LedgerWriter:
         self._thread = Thread(target=self._run, name="arp-ledger-write", daemon=True)
         self._thread.start()
 
-    def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
-        """Append facts. The future is done when they are durable, or fails with the error."""
-        return self._enqueue(StoreCall(self._loop.create_future(), batch))
+    def append(self, call: AppendCall) -> asyncio.Future[Refusals]:
+        """Append facts. The future is done when they are durable; its result is `call.refused`."""
+        return self._enqueue(StoreCall(self._loop.create_future(), call))
 
     def delete(self, session_id: str) -> asyncio.Future[bool]:
         """Delete a session. The result of the future is whether anything was stored for it."""
@@ -152,7 +151,7 @@ class LedgerWriter:
         await asyncio.to_thread(self._thread.join)
 
     def _enqueue_action(self, action: Callable[[], T]) -> asyncio.Future[T]:
-        return self._enqueue(StoreCall(self._loop.create_future(), action=action))
+        return self._enqueue(StoreCall(self._loop.create_future(), action))
 
     def _enqueue(self, call: StoreCall) -> asyncio.Future[Any]:
         if self._is_closing:
@@ -187,22 +186,19 @@ class LedgerWriter:
 
     def _run_calls(self, calls: list[StoreCall]) -> None:
         """Commit the appends together, run the other actions, and report the outcomes."""
-        appends: list[StoreCall] = []
+        appends: list[tuple[StoreCall, AppendCall]] = []
         actions: list[tuple[StoreCall, Callable[[], object]]] = []
-        batches: list[Sequence[SessionWrite]] = []
         for call in calls:
-            if call.action is not None:
-                actions.append((call, partial(_outcome_of, call.action)))
+            if isinstance(call.work, AppendCall):
+                appends.append((call, call.work))
             else:
-                appends.append(call)
-                batches.append(call.batch)
+                actions.append((call, partial(_outcome_of, call.work)))
         outcomes: list[tuple[StoreCall, Outcome]] = []
         if appends:
-            results = self._attempt(partial(self._journal.commit, batches))
-            if isinstance(results, StoreUnwritable):
-                # One exception per call: a shared one would collect the tracebacks of all callers.
-                results = [self._refusal() for _ in appends]
-            outcomes += zip(appends, results, strict=True)
+            error = self._attempt(partial(self._journal.commit, [work for _, work in appends]))
+            # One exception per call: a shared one would collect the tracebacks of all callers.
+            for call, work in appends:
+                outcomes.append((call, work.refused if error is None else self._refusal()))
         for call, action in actions:
             outcomes.append((call, self._attempt(action)))
         self._report(outcomes)
