@@ -56,7 +56,14 @@ from arp.server.settings import AppDescription
 from arp.server.uploads import Intake
 from arp.server.workers import SeveralWorkers, check_alone
 from arp.store.errors import StoreError
-from arp.store.location import logins_of, open_blobs, open_store, starts_of, tokens_of
+from arp.store.location import (
+    logins_of,
+    open_blobs,
+    open_store,
+    password_of,
+    starts_of,
+    tokens_of,
+)
 from arp.telemetry.settings import begin
 from arp.transport.event_stream import Pulse
 from arp.transport.queue_outbox import QueueOutbox
@@ -177,7 +184,8 @@ class ServerState:
         access = self.served.access
         secret = access.oidc.client_secret if access.oidc is not None else None
         key = self.served.settings.transfer_key
-        own = [one for one in (access.token, secret, key, self.start_token) if one]
+        password = password_of(self.served.ledger)
+        own = [one for one in (access.token, secret, key, self.start_token, password) if one]
         return with_own_secrets(self.served.settings.redaction, os.environ, own)
 
     # -- the hub ---------------------------------------------------------------------------------

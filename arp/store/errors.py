@@ -4,7 +4,7 @@ StoreError(ArpError)
 ├── SequenceConflict    another writer was first; nothing of the session was stored
 ├── SessionMoved        another process owns the session now; nothing of it was stored
 ├── InvalidWrite        no store could store this write
-├── StoreUnwritable     the disk refuses writes; reads still work, and writing is tried again
+├── StoreUnwritable     the disk or the database refuses writes; writing is tried again
 ├── StoreDamaged        facts of one session fail their checksum; other sessions are not affected
 │   └── FactUnreadable      one fact passes its checksum, but is not a valid fact
 ├── StoreLocked         another process has the file
@@ -60,10 +60,10 @@ class StoreUnwritable(StoreError):
 
     retryable = True
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, *, is_readable: bool = True) -> None:
         super().__init__(
             "the ledger cannot be written now, so nothing new is accepted; "
-            "reading still works, try again later"
+            f"{'reading still works, ' if is_readable else ''}try again later"
         )
         self.path = path
         self.reason = reason
@@ -106,7 +106,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreUnreadable(StoreUnavailable):
-    """An open file cannot be read now: the disk fails, or another program has locked the file."""
+    """An open ledger cannot be read now: its disk, another program's lock, or its database."""
 
     retryable = True
 

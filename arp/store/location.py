@@ -1,9 +1,13 @@
-"""The location of a ledger: `memory:`, `sqlite:PATH`, a path, or the target that is served.
+"""The location of a ledger: `memory:`, `sqlite:PATH`, a path, `postgresql://…`, or a target.
 
-A target is `app.py`, `app.py:NAME` or a module. Each target has its own file in the directory
-`.arp` of the working directory, so that two apps can be served at the same time. Earlier versions
-had one file for all targets, `.arp/ledger.db`. If an agent of an app has sessions in that file, it
-remains the ledger of the app until a file with the app's own name exists.
+What belongs to a ledger and is not in it (blobs, tokens, logins, hashes of recent start tokens) is
+in files on this machine: beside the file of the ledger, or, for a database, in `.arp` under a name
+made from its host, port and name.
+
+A target is what is served: `app.py`, `app.py:NAME` or a module. Each target has its own file in the
+directory `.arp` of the working directory, so that two apps can be served at the same time. Earlier
+versions had one file for all targets, `.arp/ledger.db`. If an agent of an app has sessions in that
+file, it remains the ledger of the app until a file with the app's own name exists.
 """
 
 from __future__ import annotations
@@ -15,17 +19,21 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from arp.store.blobs import Blobs, BlobStore, MemoryBlobs
 from arp.store.errors import StoreError, StoreUnavailable
 from arp.store.memory import MemoryStore
+from arp.store.postgres.location import PostgresLocation, is_postgres
 from arp.store.reader import SessionQuery, list_sessions
 from arp.store.schema import open_read_only
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Store
+
+if TYPE_CHECKING:
+    from arp.store.postgres.store import PostgresStore
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 """A scheme. It has at least two characters, so that `C:\\ledger.db` is a path."""
@@ -45,30 +53,53 @@ _OBJECT: Final = re.compile(r"(?P<module>.{2,}):(?P<name>[^\W\d]\w*)", re.DOTALL
 """A target with a name. Two or more characters precede the colon, because `C:app.py` is a path."""
 
 _PYTHON_FILE: Final = re.compile(r"\.py(:\w+)?$")
-_SCHEMES: Final = ("sqlite:", "memory:", "nats:")
+_SCHEMES: Final = ("sqlite:", "memory:", "nats:", "postgresql:", "postgres:")
+
+_LOCATIONS: Final = "sqlite:PATH, postgresql://… or memory:"
 
 
 def open_store(location: str) -> Store:
     """Return the store that `location` names, not yet opened.
 
     Args:
-        location: `memory:`, `sqlite:PATH`, or a path.
+        location: `memory:`, `sqlite:PATH`, a path, or `postgresql://…`.
 
     Raises:
-        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
+        StoreUnavailable: The location is not valid, or the packages for it are not installed.
     """
+    if is_postgres(location):
+        return open_postgres(location)
     path = path_of(location)
     return MemoryStore() if path is None else SqliteStore(path)
+
+
+def open_postgres(location: str, *, read_only: bool = False) -> PostgresStore:
+    """Return the store in a database, not yet opened.
+
+    Raises:
+        StoreUnavailable: The location is not valid, or the extra `postgres` is not installed.
+    """
+    try:
+        from arp.store.postgres.store import PostgresStore
+    except ImportError as missing:
+        if (missing.name or "psycopg").partition(".")[0] != "psycopg":
+            raise
+        raise StoreUnavailable(
+            "a ledger in PostgreSQL needs psycopg, which is not installed here; run: "
+            "pip install 'agent-rendering-protocol[postgres]'"
+        ) from missing
+    return PostgresStore(location, read_only=read_only)
 
 
 def open_blobs(location: str) -> Blobs:
     """Return the blobs that belong to the store at the same `location`.
 
-    The blobs of `sqlite:.arp/ledger.db` are in the directory `.arp/ledger.blobs`. Call this only
-    while the store is open, because it deletes the unfinished files of a killed process.
+    The blobs of `sqlite:.arp/ledger.db` are in the directory `.arp/ledger.blobs`, those of
+    `postgresql://db:5432/arp` in `.arp/db-5432-arp.blobs`. Call this only while the store is open,
+    because it deletes the unfinished files of a killed process.
 
     Raises:
-        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
+        StoreUnavailable: The location is not valid.
     """
     path = path_of(location)
     if path is None:
@@ -82,7 +113,7 @@ def tokens_of(location: str) -> Path | None:
     """Return the path of the file with the tokens for a ledger; `None` for memory.
 
     Raises:
-        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
+        StoreUnavailable: The location is not valid.
     """
     path = path_of(location)
     return None if path is None else path.with_suffix(".tokens")
@@ -92,7 +123,7 @@ def logins_of(location: str) -> Path | None:
     """Return the path of the file with the logins for a ledger; `None` for memory.
 
     Raises:
-        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
+        StoreUnavailable: The location is not valid.
     """
     path = path_of(location)
     return None if path is None else path.with_suffix(".logins")
@@ -104,31 +135,40 @@ def starts_of(location: str) -> Path | None:
     A server makes a new access token each time it starts.
 
     Raises:
-        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
+        StoreUnavailable: The location is not valid.
     """
     path = path_of(location)
     return None if path is None else path.with_suffix(".starts")
 
 
+def password_of(location: str) -> str:
+    """Return the password in the location of a database, to be redacted; empty if it has none."""
+    try:
+        return PostgresLocation(location).password if is_postgres(location) else ""
+    except StoreUnavailable:
+        return ""  # opening the ledger reports the error
+
+
 def path_of(location: str) -> Path | None:
     """Return the path of a ledger file; `None` for memory.
 
+    For a database this is the path that names its files on this machine; no file has this path
+    itself, only others with its suffix replaced or extended.
+
     Raises:
-        StoreUnavailable: The location has another scheme, or is `sqlite:` without a path.
+        StoreUnavailable: The location is not valid.
     """
     match = _SCHEME.match(location)
     scheme = match[1].lower() if match else "sqlite"
     rest = location[match.end() :] if match else location
     if scheme == "memory":
         return None
+    if is_postgres(location):
+        return DIRECTORY / f"{PostgresLocation(location).file_stem}.pg"
     if scheme == "nats":
-        raise StoreUnavailable(
-            "nats: ledgers are not available in this version; use sqlite:PATH or memory:"
-        )
+        raise StoreUnavailable(f"nats: ledgers are not available in this version; use {_LOCATIONS}")
     if scheme != "sqlite":
-        raise StoreUnavailable(
-            f"no ledger of kind {scheme + ':'!r:.40}; use sqlite:PATH, a path, or memory:"
-        )
+        raise StoreUnavailable(f"no ledger of kind {scheme + ':'!r:.40}; use {_LOCATIONS}")
     if not rest:
         raise StoreUnavailable("sqlite: needs the path of a file, as in sqlite:.arp/ledger.db")
     return Path(rest)
@@ -179,9 +219,11 @@ def ledger_to_read(location: str) -> str:
         For a location, the same text. For a target, the location of its own file, or of
         `.arp/ledger.db` if only that file exists. The target is not loaded.
     """
+    if location.lower().startswith(_SCHEMES):
+        return location
     own = ledger_of(location)
     is_path = Path(location).exists() or not own.exists()
-    if location.lower().startswith(_SCHEMES) or (is_path and not _PYTHON_FILE.search(location)):
+    if is_path and not _PYTHON_FILE.search(location):
         return location
     return f"sqlite:{SHARED if not own.exists() and SHARED.exists() else own}"
 

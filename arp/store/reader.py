@@ -10,7 +10,7 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +31,9 @@ T = TypeVar("T")
 
 Row = tuple[SessionMeta, int]
 """The row of a session, and the last sequence in its segments."""
+
+FactRow = tuple[int, int, int, bytes]
+"""Consecutive facts of a session: first and last sequence, CRC-32 of the facts, and the facts."""
 
 _THREADS: Final = 3
 """Number of threads: enough for a long list, a resume and a checkpoint at the same time.
@@ -174,16 +177,22 @@ def _run_checkpoint(db: sqlite3.Connection) -> None:
 
 
 def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> Page:
-    """Return up to `limit` facts after sequence `after` from the segments, in order, without gaps.
+    """Return up to `limit` facts after sequence `after` from the segments; see `join_rows`."""
+    rows = db.execute(_SEGMENTS, (session_id, after + 1))
+    return join_rows(session_id, rows, after, limit)
 
-    The page ends after the segment that makes it larger than `PAGE_BYTES`.
+
+def join_rows(session_id: str, rows: Iterable[FactRow], after: int, limit: int) -> Page:
+    """Return up to `limit` facts after sequence `after` from rows, in order, without gaps.
+
+    The page ends after the row that makes it larger than `PAGE_BYTES`.
 
     Raises:
         StoreDamaged: The first fact of the page fails its checksum or is missing.
     """
     found: Page = []
     wanted, size = after + 1, 0
-    for first, last, crc, body in db.execute(_SEGMENTS, (session_id, wanted)):
+    for first, last, crc, body in rows:
         if last < wanted:
             continue
         facts = body.split(b"\n")

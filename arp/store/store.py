@@ -85,8 +85,8 @@ class Store(Protocol):
             `StoreDamaged`, or `InvalidWrite` (see `check_append`). Empty if everything is stored.
 
         Raises:
-            StoreUnwritable: The disk refuses writes. Until it accepts them again, calls fail
-                immediately, and reads still work.
+            StoreUnwritable: The disk or the database refuses writes. Until it accepts them again,
+                calls fail immediately. The facts may or may not be stored.
 
         Cancel: The facts may still be stored. Read the last sequence before appending again.
         """

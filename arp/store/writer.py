@@ -88,12 +88,16 @@ class Pace:
 
     def wait(self) -> None:
         """Sleep until the next transaction is allowed."""
+        if (delay_s := self.delay()) > 0:
+            self._sleep(delay_s)
+
+    def delay(self) -> float:
+        """Count a transaction and return the seconds to wait before it."""
         now = self._clock()
         earned = (now - self._counted_at) * COMMITS_PER_S
         self._credits = min(self._credits + earned, _BURST) - 1
         self._counted_at = now
-        if self._credits < 0:
-            self._sleep(-self._credits / COMMITS_PER_S)
+        return max(0.0, -self._credits / COMMITS_PER_S)
 
 
 class LedgerWriter:
