@@ -67,7 +67,8 @@ class App:
         title: Name of the app on the page and in lists.
         description: One sentence for users who do not know the app.
         suggestions: Texts that the page offers as the first input.
-        ledger: Location of the facts: `memory:`, or `sqlite:PATH`. `arp serve` has its own default.
+        ledger: Location of the facts: `memory:`, `sqlite:PATH` or `postgresql://…`. `arp serve` has
+            its own default.
         access: Who has access: a token, or a hook that identifies users; host names; origins.
         settings: Behaviour of sessions: limits, and how to handle an input while a turn runs.
         tools: Provider of the tools that agents call with `turn.use`.

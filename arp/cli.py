@@ -114,8 +114,8 @@ def main() -> None:
 )
 @click.option(
     "--ledger",
-    help="Where facts are stored: memory: or sqlite:PATH.  [default: a file in .arp/ named after "
-    "TARGET; for app.py sqlite:.arp/app.db]",
+    help="Where facts are stored: memory:, sqlite:PATH or postgresql://….  [default: a file in "
+    ".arp/ named after TARGET; for app.py sqlite:.arp/app.db]",
 )
 @click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
 @click.option(
@@ -343,7 +343,8 @@ def degrader(level: str) -> Callable[[Component], list[Component]]:
 @main.command("app-server", context_settings=CONTEXT)
 @click.argument("target")
 @click.option(
-    "--ledger", help="Where facts are stored: memory: or sqlite:PATH.  [default: the app's]"
+    "--ledger",
+    help="Where facts are stored: memory:, sqlite:PATH or postgresql://….  [default: the app's]",
 )
 @click.option("-v", "--verbose", count=True, help="Log to standard error.")
 def app_server(target: str, ledger: str | None, verbose: int) -> None:

@@ -67,8 +67,8 @@ def ledger_(source: str, sessions: tuple[str, ...], token: str | None, as_json: 
     r"""Print the level of the Lime profile that a ledger reaches, and the faults of higher levels.
 
     SOURCE is a file of facts and snapshots (JSON, one per line; - is the standard input), a ledger
-    (sqlite:PATH, or the target that was served), or the address of a server. The exit code is 1 if
-    the ledger does not reach the profile core.
+    (sqlite:PATH, postgresql://…, or the target that was served), or the address of a server. The
+    exit code is 1 if the ledger does not reach the profile core.
 
     \b
       arp conformance ledger facts.jsonl

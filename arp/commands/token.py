@@ -33,8 +33,8 @@ _DURATION: Final = re.compile(r"([0-9]{1,9})([smhdw])")
 _LEDGER = click.option(
     "--ledger",
     envvar="ARP_LEDGER",
-    help="The ledger of the server: sqlite:PATH, or the target that is served (app.py).  "
-    "[env: ARP_LEDGER; default: the one in .arp/]",
+    help="The ledger of the server: sqlite:PATH, postgresql://…, or the target that is served "
+    "(app.py).  [env: ARP_LEDGER; default: the one in .arp/]",
 )
 
 
@@ -175,7 +175,10 @@ def _path(ledger: str | None) -> Path:
     except StoreError as error:
         fail(str(error))
     if path is None:
-        fail("a ledger in memory has no tokens; serve the app with --ledger sqlite:PATH")
+        fail(
+            "a ledger in memory has no tokens; serve the app with --ledger sqlite:PATH, or with "
+            "--ledger postgresql://…"
+        )
     return path
 
 

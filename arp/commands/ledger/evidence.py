@@ -74,7 +74,8 @@ def export(
 @click.option(
     "--ledger",
     callback=ledger_location,
-    help="Compare with the session in this ledger file: sqlite:PATH, or a target (app.py).",
+    help="Compare with the session in this ledger: sqlite:PATH, postgresql://…, or a target "
+    "(app.py).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) -> None:

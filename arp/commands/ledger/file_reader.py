@@ -1,4 +1,4 @@
-"""Reading sessions and facts from a ledger file, even while a server writes it."""
+"""Reading sessions and facts from a ledger, even while a server writes it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from arp.commands.ledger.reader import ListedSession, ReaderError
 from arp.control.facts import FactFilter
@@ -13,23 +14,27 @@ from arp.hub.readers.verification import Verifier
 from arp.ledger.chain import ChainCheck, KeptCheck
 from arp.store.blobs import BlobStore
 from arp.store.errors import StoreError
-from arp.store.location import path_of
+from arp.store.location import open_postgres, path_of
+from arp.store.postgres.location import is_postgres
 from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Page
 
+if TYPE_CHECKING:
+    from arp.store.postgres.store import PostgresStore
+
 POLL_S = 0.2
-"""Interval at which `follow` checks the file for new facts."""
+"""Interval at which `follow` checks the ledger for new facts."""
 
 
 class FileReader:
-    """A `LedgerReader` of a file. It reads the sessions of all users.
+    """A `LedgerReader` of a file or a database. It reads the sessions of all users.
 
     Args:
-        location: `sqlite:PATH` or a path.
+        location: `sqlite:PATH`, a path, or `postgresql://…`.
 
     Raises:
-        ReaderError: The file is not a ledger, or cannot be read.
+        ReaderError: There is no ledger, or it cannot be read.
     """
 
     def __init__(self, location: str) -> None:
@@ -39,7 +44,13 @@ class FileReader:
                 raise ReaderError("memory: ends with its process; name a file or a server")
             self._path = path
             self._run = opened.enter_context(asyncio.Runner()).run
-            self._store = SqliteStore(path, read_only=True)
+            self._store: SqliteStore | PostgresStore
+            if is_postgres(location):
+                self._store = open_postgres(location, read_only=True)
+                self._shown = self._store.shown
+            else:
+                self._store = SqliteStore(path, read_only=True)
+                self._shown = str(path)
             self._run(self._store.open())
             self._opened = opened.pop_all()
 
@@ -82,6 +93,7 @@ class FileReader:
                 for page in self._pages(session_id, after):
                     yield from (fact for _, fact in page if choice.matches(fact))
                     after = page[-1][0]
+                time.sleep(POLL_S)
                 while not self._run(self._store.refresh()):
                     time.sleep(POLL_S)
 
@@ -89,7 +101,7 @@ class FileReader:
         """Return the epoch of a session's log.
 
         Raises:
-            ReaderError: There is no such session, or the file cannot be read.
+            ReaderError: There is no such session, or the ledger cannot be read.
         """
         with _store_errors():
             return self._meta(session_id).epoch
@@ -102,10 +114,10 @@ class FileReader:
     # -- the hashes of the chain -----------------------------------------------------------------
 
     def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """Return the hashes of a session's chain that are stored in the file.
+        """Return the hashes of a session's chain that are stored in the ledger.
 
         Raises:
-            ReaderError: The file cannot be read.
+            ReaderError: The ledger cannot be read.
         """
         with _store_errors():
             return self._run(self._store.heads(session_id))
@@ -115,7 +127,7 @@ class FileReader:
 
         Raises:
             ChainBroken: A fact has changed since its hash was stored.
-            ReaderError: There is no such session, or the file cannot be read.
+            ReaderError: There is no such session, or the ledger cannot be read.
         """
         with _store_errors():
             check = KeptCheck(session_id, self._meta(session_id).epoch, self.heads(session_id))
@@ -133,7 +145,7 @@ class FileReader:
     def _meta(self, session_id: str) -> SessionMeta:
         meta = self._run(self._store.session(session_id))
         if meta is None:
-            raise ReaderError(f"no session {session_id!r} in {self._path}")
+            raise ReaderError(f"no session {session_id!r} in {self._shown}")
         return meta
 
     def _pages(self, session_id: str, after: int) -> Iterator[Page]:

@@ -1,4 +1,4 @@
-"""Options of the commands that read a ledger: the server to ask, or the file to read."""
+"""Options of the commands that read a ledger: the server to ask, or the ledger to read."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def reader_options(command: F) -> F:
         click.option(
             "--ledger",
             callback=ledger_location,
-            help="Ledger file to read instead of asking a server: sqlite:PATH, or the target that "
-            "was served (app.py).",
+            help="Ledger to read instead of asking a server: sqlite:PATH, postgresql://…, or the "
+            "target that was served (app.py).",
         ),
         click.option(
             "--url",
@@ -49,10 +49,15 @@ def ledger_location(_: click.Context, __: click.Parameter, value: str | None) ->
 
 
 def open_reader(url: str, ledger: str | None, token: str | None) -> LedgerReader:
-    """Return a reader of the ledger file, or of the server if there is no file.
+    """Return a reader of a ledger, or of the server if no ledger is named.
+
+    Args:
+        url: Address of the server.
+        ledger: Location of the ledger, or `None`.
+        token: Token for the server.
 
     Raises:
-        ReaderError: The file is not a ledger, or the address is not valid.
+        ReaderError: The location has no ledger, or the address is not valid.
     """
     if ledger is not None:
         from arp.commands.ledger.file_reader import FileReader

@@ -77,7 +77,10 @@ class ServeSettings(Struct, frozen=True):
     """Address to listen on."""
     port: Annotated[int, Meta(ge=0, le=65535, description="a number from 0 to 65535")] | None = None
     """Port to listen on; 0 means any free port, `None` the default port or the next free one."""
-    ledger: Annotated[str, Meta(min_length=1, description="memory: or sqlite:PATH")] | None = None
+    ledger: (
+        Annotated[str, Meta(min_length=1, description="memory:, sqlite:PATH or postgresql://…")]
+        | None
+    ) = None
     """Location of the ledger; `None` means that of the app, or a file for the target in `.arp`."""
     token: Token | None = None
     """Token that every client must send."""
