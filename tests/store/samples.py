@@ -7,6 +7,7 @@ from pathlib import Path
 
 from arp.store.journal import AppendCall
 from arp.store.memory import MemoryStore
+from arp.store.postgres.store import PostgresStore
 from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite, Store, append_all
@@ -55,7 +56,7 @@ async def slip_in(store: Store, session_id: str, after: int, *bodies: bytes) -> 
     if isinstance(store, MemoryStore):
         store._facts[session_id] += bodies
         return
-    assert isinstance(store, SqliteStore)
+    assert isinstance(store, SqliteStore | PostgresStore)
     assert store._writer is not None
     write = SessionWrite(session_id, after, list(bodies))
     assert await store._writer.append(AppendCall((write,), (), {})) == {}

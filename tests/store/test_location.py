@@ -44,9 +44,15 @@ def test_memory_is_memory() -> None:
     [
         (
             "nats://localhost:4222",
-            "nats: ledgers are not available in this version; use sqlite:PATH or memory:",
+            (
+                "nats: ledgers are not available in this version; use sqlite:PATH, postgresql://… "
+                "or memory:"
+            ),
         ),
-        ("postgres://x/y", "no ledger of kind 'postgres:'; use sqlite:PATH, a path, or memory:"),
+        (
+            "redis://x/y",
+            "no ledger of kind 'redis:'; use sqlite:PATH, postgresql://… or memory:",
+        ),
         ("sqlite:", "sqlite: needs the path of a file, as in sqlite:.arp/ledger.db"),
         ("", "sqlite: needs the path of a file, as in sqlite:.arp/ledger.db"),
     ],
