@@ -139,7 +139,10 @@ class Viewer:
         self.unacknowledged = [] if self.profile.takes("frame-ack") else None
 
     def change_session(self, said_hello: bool) -> None:
-        """Prepare for the session that an input names; without a `hello` it is a draft client."""
+        """Prepare for the session that an input names.
+
+        A renderer that has sent no `hello` is treated as a client of the draft.
+        """
         self.answered = 0
         if said_hello:
             # The rest of that `hello` described the previous session.

@@ -225,7 +225,7 @@ class States(Cache):
                 yield
 
     def _end_of(self, session_id: str) -> int | None:
-        """Return the last fact before a known unreadable one; `None` if there is none."""
+        """Return the last readable sequence number; `None` if no unreadable fact is known."""
         unreadable = self._unreadable.get(session_id)
         return unreadable.after if unreadable is not None else None
 

@@ -120,10 +120,10 @@ class Writer:
             await rounds.next()
 
     async def room(self) -> None:
-        """Wait for the end of a write.
+        """Wait until the running write ends, or the next one if none is running.
 
-        Everything recorded before the call is then in that write, or in the next one, which has
-        begun. An agent that outputs faster than the store can write waits here.
+        When this returns, no fact recorded before the call waits for its write to begin. An agent
+        that outputs faster than the store can write waits here.
         """
         self._wake.set()
         await self._rounds.next()

@@ -290,7 +290,11 @@ class Session:
                 self.screen.apply(message, fact.sequence)
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
-        """Record text of a turn's output, or of its reasoning, as one fact."""
+        """Record a piece of a turn's output, or of its reasoning, without its secrets.
+
+        An end of the piece that may begin a secret is not recorded yet. It is recorded together
+        with the next piece, or before the next fact of the turn.
+        """
         self.log.say(turn_id, text, type_name)
 
     # -- surfaces --------------------------------------------------------------------------------

@@ -104,9 +104,9 @@ def in_pieces(
     """Return the messages of a snapshot or a catch-up as frames; large messages are divided.
 
     Args:
-        messages: Messages in order, before `addressed`.
+        messages: Messages in order. `addressed` adapts each of them to the group.
         group: The group of the renderer.
-        part: Text part of the deltas among them.
+        part: Id of the text part that deltas without a target extend.
     """
     most = group.profile.limits.max_message_bytes
     frames = [
@@ -160,7 +160,7 @@ def addressed(
     Args:
         message: The message for a renderer with all features.
         group: The group.
-        part: Text part of a delta.
+        part: Id of the text part that a delta without a target extends.
     """
     profile = group.profile
     match message:

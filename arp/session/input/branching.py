@@ -1,11 +1,11 @@
-"""Inputs that change to another branch: a new version of a turn, or an existing one.
+"""Inputs that change to another branch: they make a version of a turn, or show an existing one.
 
 Theory of operation. The screen of a branch is built from the facts of its turns. So the caller
-reads all facts first (`Survey`), builds a session from the facts of the turns in `branch_of`, and
-then applies the input in one step (`turn_back`).
+first reads all facts (`Survey`). Then it builds a session from the facts of the turns that
+`branch_of` returns, and applies the input in one step (`turn_back`).
 
-If a failed turn has paused the queue, the queued turns move to a new version: each is cancelled,
-and its input is queued again behind the new version as a turn with a new id.
+If a failed turn has paused the queue, a new version of a turn runs before the queued turns: each
+queued turn is cancelled, and its input is queued again as a turn with a new id.
 """
 
 from __future__ import annotations

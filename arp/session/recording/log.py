@@ -101,7 +101,10 @@ class TextAssembler:
         return Cursor(sequence, self._part(), self._characters, self._turn, self._thinking)
 
     def add(self, text: Text) -> None:
-        """Append a text to its turn's output, and store the resulting position in the text."""
+        """Append a text to the output or the reasoning of its turn.
+
+        The resulting position is stored in `text.part`, `text.characters` and `text.thinking`.
+        """
         node = self._node
         if text.type == THINKING:
             self._screen.apply(text.message)
@@ -340,7 +343,7 @@ class Log:
         self._recorded.append(fact)
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
-        """Record text as one fact without its secrets; the end of the text may be held."""
+        """Record text without its secrets. An end that may begin a secret is held."""
         assembler = self.assembler
         # A secret does not continue from reasoning into output, and held reasoning must not be
         # output as text of the other kind.
@@ -396,7 +399,10 @@ class Log:
         return Batch(facts, recorded, cursor, cursor.seq)
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
-        """Return an input or an end of a turn with its time, and set that time on the screen."""
+        """Return a message with its time, if it shows an input or ends a turn.
+
+        The time is set on the screen too. Any other message is returned unchanged.
+        """
         if not isinstance(message, InputEcho | Commit):
             return message
         turn = self._screen.turns.get(message.turn_id or "")
