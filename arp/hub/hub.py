@@ -331,10 +331,12 @@ class Hub:
     ) -> None:
         """Attach a renderer to the session that its `hello` names, or to a new one.
 
-        The previous session of the renderer is deleted if it was made for it and never used.
+        The renderer's previous session is deleted if it was created for this renderer and never
+        used.
 
         Raises:
-            ArpError: See `open`; the renderer stays on its previous session.
+            ArpError: See `Directory.open`. The renderer stays on its previous session, unless
+                `hello` names that session or it was deleted to make room.
         """
         current, unused = self.of(viewer), self.unused(viewer)
         is_same = current is not None and current.id == hello.session_id

@@ -270,7 +270,10 @@ class Lifetimes:
         return live
 
     async def _delete_facts(self, head: Head, live: LiveSession | None) -> str:
-        """Delete facts and files of a session after its agents have ended."""
+        """Delete facts and files of a session; return the name of the deletion's note.
+
+        Before that, wait for the end of the session's agents, at most `AGENTS_END_S` seconds.
+        """
         name = await self.removals.begin(head)
         # A renderer may have loaded it again while `begin` waited for the store.
         live = self._close_deleted(head) or live

@@ -276,9 +276,9 @@ class ServerState:
         return hub
 
     async def ensure_open(self) -> str | None:
-        """Open the ledger if it is not open; return the reason for clients if that fails.
+        """Open the ledger if it is not open; if that fails, return a message for clients.
 
-        The full reason may contain file names, so it is only logged, once.
+        The full error may contain file names, so clients do not get it. It is logged, once.
         """
         if self.running is not None:
             return None

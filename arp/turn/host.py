@@ -65,7 +65,7 @@ MAX_USAGE_BYTES = 4 << 10
 
 
 class PendingQuestion:
-    """Question of a running turn that has no outcome yet."""
+    """Open question of a running turn, with a future for its outcome."""
 
     __slots__ = ("check", "outcome", "question", "timer")
 
@@ -137,7 +137,11 @@ class TurnHost:
 
     @property
     def user(self) -> User:
-        """The user who began the turn; only a name if no more is known, as after a restart."""
+        """The user who began the turn.
+
+        If this user is not known, for example after a restart, the `User` has only a name: that of
+        the session's owner.
+        """
         known = self._user
         return known if isinstance(known, User) else User(self.session.owner)
 
@@ -182,7 +186,7 @@ class TurnHost:
         self.gather(surface, PatchChange([copied_json(op)]))
 
     def add_text(self, text: str, type_name: str = SAYING) -> bool:
-        """Add pending text; return whether the caller has to wait for `room`."""
+        """Add pending text; return whether too much is unwritten: then await `services.room`."""
         texts, live = self._texts, self.live
         # Pending text becomes one fact of one type: output and reasoning must not be merged.
         if type_name != self._text_type:

@@ -577,7 +577,12 @@ async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[T
 
 
 def _check_count(number: int, name: str) -> int:
-    """Return a validated count as a plain `int`."""
+    """Check a count and return it as a plain `int`.
+
+    Raises:
+        TypeError: It is not a whole number.
+        ValueError: It is below 0 or above `MAX_COUNT`.
+    """
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name}: expected a whole number, got {type(number).__name__}")
     if not 0 <= number <= MAX_COUNT:

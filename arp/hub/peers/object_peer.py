@@ -234,7 +234,7 @@ class ObjectPeer(Peer):
             delivery.resync(self.viewer)
 
     def closed(self) -> None:
-        """End; see `Peer.closed`. Running transfers have an unknown outcome."""
+        """Detach the renderer (see `Peer.closed`); running transfers get an unknown outcome."""
         for name in list(self._transfers):
             self._set_outcome(name, False)
         super().closed()

@@ -141,14 +141,15 @@ class History:
         most: int,
         shown: list[str] | None = None,
     ) -> list[PastTurn]:
-        """Read evicted turns from the log.
+        """Return wanted turns of one branch, read from the log.
 
         Args:
             live: The session.
             is_wanted: Returns whether a turn is wanted.
-            most: Number of wanted turns; reading stops when they are found.
-            shown: Turns of the branch to read, which then includes turns that are not evicted;
-                `None` means the shown branch.
+            most: Number of wanted turns. Reading stops when this number is found; the result may
+                have a few more.
+            shown: Ids of the turns of the branch; all of them can be found. `None` means the branch
+                that is shown; then only evicted turns can be found.
         """
         found: list[PastTurn] = []
         to_archive: list[PastTurn] = []

@@ -1,8 +1,9 @@
 """Routes for settings of a session and for feedback on answers.
 
-Settings are not a surface. A surface would have to belong to a turn, and clients of the v0.1 draft
-would draw the form but could not send its answer. All settings are saved together, because a
-validator may read several fields.
+The form of the settings is fetched and saved over HTTP; it is not a surface of the session. A
+surface would have to belong to a turn, and clients of the protocol's v0.1 draft would draw the form
+but could not send its values. All settings are saved together, because a validator may read several
+fields.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class LiveTool:
         self._open.set()
 
     async def enter(self) -> None:
-        """Wait for commands that hold back calls, then count a call.
+        """Wait while a command holds back calls, then count a new call.
 
         Cancel: Safe; nothing is counted.
         """

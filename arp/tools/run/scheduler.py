@@ -183,7 +183,7 @@ class Scheduler:
     async def stop_when_idle(self, tool_id: str) -> ToolMeta:
         """Stop a tool when its calls have ended, and return it.
 
-        New calls wait until it has stopped; then a call of an active tool starts it again.
+        New calls wait until it has stopped. Then they start it again, if its status is `active`.
 
         Cancel: Safe: the tool keeps running, or has stopped.
         """
@@ -540,7 +540,10 @@ class Scheduler:
         )
 
     async def _raise(self, live: LiveTool) -> None:
-        """Raise the pending alert of a tool. The caller holds no lock, as callbacks may need it."""
+        """Call the callbacks with the pending alert of a tool, if it has one.
+
+        The caller must not hold the tool's lock, because a callback may need it.
+        """
         alert, live.alert = live.alert, None
         for callback in self._on_alert if alert is not None else ():
             assert alert is not None
