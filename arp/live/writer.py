@@ -235,12 +235,12 @@ class Writer:
             logger.exception("%d sessions cannot be written", len(writes))
             return dict.fromkeys((one.session_id for one in writes), _internal_error())
         self.writes += 1
-        for session_id, error in refused.items():
-            logger.error("session %s cannot be written: %s", session_id, error)
+        for name, reason in refused.items():
+            logger.error("session %s cannot be written: %s", name, reason)
         # What makes a write invalid is a fault of this program, not for people who use the screen.
         return {
-            name: _internal_error() if isinstance(error, InvalidWrite) else error
-            for name, error in refused.items()
+            name: _internal_error() if isinstance(reason, InvalidWrite) else reason
+            for name, reason in refused.items()
         }
 
     def _deliver(
