@@ -151,7 +151,8 @@ class Writer:
             gathered, writes = self._gather(dirty, self._now())
             if together:
                 gathered, writes = self._drop_incomplete(gathered, writes, together)
-            refused = await self._append(writes, together) if writes else {}
+            is_awaited = any(one.actions for one in gathered)
+            refused = await self._append(writes, together, is_awaited) if writes else {}
             self._deliver(gathered, refused)
             for write in writes:
                 if write.meta is not None and write.session_id not in refused:
@@ -222,11 +223,14 @@ class Writer:
         return gathered, writes
 
     async def _append(
-        self, writes: Sequence[SessionWrite], together: Sequence[frozenset[str]]
+        self,
+        writes: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]],
+        is_awaited: bool,
     ) -> Mapping[str, ArpError]:
         """Store the writes; return the sessions whose facts are not stored, each with its error."""
         try:
-            refused = await self._store.append(writes, together)
+            refused = await self._store.append(writes, together, is_awaited=is_awaited)
         except StoreUnwritable as error:
             logger.error("%s", error)
             return dict.fromkeys((one.session_id for one in writes), error)

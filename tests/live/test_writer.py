@@ -399,9 +399,9 @@ def faulty(method: Callable[..., Any], bad: object) -> Callable[..., Any]:
 
 
 def failing(append: Callable[..., Any]) -> Callable[..., Any]:
-    async def broken(batch: Any, together: Any = ()) -> Refusals:
+    async def broken(batch: Any, together: Any = (), **options: Any) -> Refusals:
         good = [one for one in batch if one.session_id != "bad"]
-        refused: Refusals = await append(good, together)
+        refused: Refusals = await append(good, together, **options)
         if len(good) < len(batch):
             refused["bad"] = InvalidWrite("fault of ours")
         return refused

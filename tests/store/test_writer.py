@@ -241,6 +241,25 @@ def test_pace_lets_a_burst_pass_and_then_60_a_second() -> None:
     assert slept == pytest.approx([1 / 60] * 5)
 
 
+def test_pace_hardly_delays_what_something_waits_for() -> None:
+    """An agent that runs one tool after the other must not wait 17 ms for each."""
+    now = 0.0
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        slept.append(seconds)
+
+    pace = Pace(clock=lambda: now, sleep=sleep)
+    for _ in range(132):
+        pace.wait(is_awaited=True)
+    assert now == pytest.approx(100 / 500, abs=0.01)
+    slept.clear()
+    pace.wait()
+    assert slept == [pytest.approx(1 / 60, abs=0.02)]
+
+
 def test_pace_costs_nothing_to_one_who_writes_now_and_then() -> None:
     now = 0.0
     pace = Pace(clock=lambda: now, sleep=lambda seconds: pytest.fail(f"slept {seconds}"))
