@@ -6,9 +6,9 @@ deltas that arrive during a write are delivered together, and durability costs o
 once per token.
 
 One write has four steps: gather the facts of each session, store them all, deliver them, and update
-the lists of sessions. A failure is limited to as few sessions as possible: a session that cannot
-be gathered is left out, and if the store refuses the write, each session is stored alone to find
-the one at fault. Sessions that were marked together are one unit in all of this.
+the lists of sessions. A failure is limited to as few sessions as possible: a session that cannot be
+gathered is left out, and the store refuses single sessions, not whole writes. Sessions that were
+marked together are one unit in all of this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from arp.protocol.errors import ArpError, InternalError
 from arp.protocol.messages import FINAL_STATUSES
 from arp.session.input.receive import is_only_greeted
 from arp.session.recording.recorded import Batch, TextBatch
-from arp.store.errors import StoreError, StoreUnwritable
+from arp.store.batch import merge_units
+from arp.store.errors import InvalidWrite, StoreUnwritable
 from arp.store.session_list import SessionMeta
 from arp.store.store import SessionWrite, Store
 
@@ -150,13 +151,8 @@ class Writer:
             gathered, writes = self._gather(dirty, self._now())
             if together:
                 gathered, writes = self._drop_incomplete(gathered, writes, together)
-            refused: Mapping[str, ArpError] = {}
-            if writes:
-                try:
-                    await self._store.append(writes)
-                    self.writes += 1
-                except Exception as error:  # noqa: BLE001 - it is logged there
-                    refused = await self._store_alone(_units(writes, together), error)
+            is_awaited = any(one.actions for one in gathered)
+            refused = await self._append(writes, together, is_awaited) if writes else {}
             self._deliver(gathered, refused)
             for write in writes:
                 if write.meta is not None and write.session_id not in refused:
@@ -218,7 +214,7 @@ class Writer:
         Storing the rest of the unit would, for example, put a transferred surface in two sessions.
         """
         here = {one.live.id for one in gathered}
-        for unit in _merge_sets(together):
+        for unit in merge_units(together):
             if unit <= here:
                 continue
             self._failed([one.live for one in gathered if one.live.id in unit], _internal_error())
@@ -226,38 +222,30 @@ class Writer:
             writes = [one for one in writes if one.session_id not in unit]
         return gathered, writes
 
-    async def _store_alone(
-        self, writes: Sequence[Sequence[SessionWrite]], error: Exception
-    ) -> dict[str, ArpError]:
-        """Store each unit of a refused write alone, so that only the unit at fault fails.
-
-        Args:
-            writes: The units of the write. The store has refused the write as a whole, and stored
-                nothing of it.
-            error: Error of the store.
-
-        Returns:
-            The sessions whose facts are not stored, each with its error.
-        """
-        names = [one.session_id for unit in writes for one in unit]
-        # The disk or the database is at fault, not a session. Trying each session alone would
-        # repeat the failure for every one of them.
-        if isinstance(error, StoreUnwritable):
+    async def _append(
+        self,
+        writes: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]],
+        is_awaited: bool,
+    ) -> Mapping[str, ArpError]:
+        """Store the writes; return the sessions whose facts are not stored, each with its error."""
+        try:
+            refused = await self._store.append(writes, together, is_awaited=is_awaited)
+        except StoreUnwritable as error:
             logger.error("%s", error)
-            return dict.fromkeys(names, error)
-        if len(writes) == 1:
-            logger.error("session %s cannot be written", ", ".join(names), exc_info=error)
-            return dict.fromkeys(
-                names, error if isinstance(error, StoreError) else _internal_error()
-            )
-        refused: dict[str, ArpError] = {}
-        for unit in writes:
-            try:
-                await self._store.append(unit)
-                self.writes += 1
-            except Exception as alone:  # noqa: BLE001 - it is logged there
-                refused |= await self._store_alone([unit], alone)
-        return refused
+            return dict.fromkeys((one.session_id for one in writes), error)
+        except Exception:
+            # A fault of the store itself, so none of the facts are known to be stored.
+            logger.exception("%d sessions cannot be written", len(writes))
+            return dict.fromkeys((one.session_id for one in writes), _internal_error())
+        self.writes += 1
+        for name, reason in refused.items():
+            logger.error("session %s cannot be written: %s", name, reason)
+        # What makes a write invalid is a fault of this program, not for people who use the screen.
+        return {
+            name: _internal_error() if isinstance(reason, InvalidWrite) else reason
+            for name, reason in refused.items()
+        }
 
     def _deliver(
         self, gathered: Sequence[SessionWriteBatch], refused: Mapping[str, ArpError]
@@ -274,26 +262,6 @@ class Writer:
                 # See `_gather`.
                 logger.exception("delivering session %s failed", one.live.id)
                 self._failed([one.live], _internal_error())
-
-
-def _units(
-    writes: Sequence[SessionWrite], together: Sequence[frozenset[str]]
-) -> list[list[SessionWrite]]:
-    """Divide a write into units: sessions that were marked together, and single sessions."""
-    unit_of = {name: number for number, unit in enumerate(_merge_sets(together)) for name in unit}
-    out: dict[int | str, list[SessionWrite]] = {}
-    for one in writes:
-        out.setdefault(unit_of.get(one.session_id, one.session_id), []).append(one)
-    return list(out.values())
-
-
-def _merge_sets(together: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Merge sets that share a session, so that the results are disjoint."""
-    out: list[frozenset[str]] = []
-    for unit in together:
-        shared = [one for one in out if one & unit]
-        out = [*(one for one in out if not one & unit), unit.union(*shared)]
-    return out
 
 
 def _changed_row(one: SessionWriteBatch, known: SessionMeta | None, at: str) -> SessionMeta | None:

@@ -1,7 +1,9 @@
 """The errors of a store.
 
 StoreError(ArpError)
-├── SequenceConflict    another writer was first; the call stored nothing
+├── SequenceConflict    another writer was first; nothing of the session was stored
+├── SessionMoved        another process owns the session now; nothing of it was stored
+├── InvalidWrite        no store could store this write
 ├── StoreUnwritable     the disk refuses writes; reads still work, and writing is tried again
 ├── StoreDamaged        facts of one session fail their checksum; other sessions are not affected
 │   └── FactUnreadable      one fact passes its checksum, but is not a valid fact
@@ -27,7 +29,7 @@ class StoreError(ArpError):
 
 
 class SequenceConflict(StoreError):
-    """The session is not at the expected sequence; nothing was stored."""
+    """The session is not at the expected sequence; nothing of it was stored."""
 
     def __init__(self, session_id: str, expected: int, actual: int) -> None:
         super().__init__(
@@ -37,6 +39,22 @@ class SequenceConflict(StoreError):
         )
         self.expected = expected
         self.actual = actual
+
+
+class SessionMoved(StoreError):
+    """Another process has become the owner of the session; nothing of it was stored."""
+
+    retryable = True
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            f"session {session_id} is served by another process now; connect to it again",
+            detail=session_id,
+        )
+
+
+class InvalidWrite(StoreError):
+    """A write that no store could store and return again; nothing of its session was stored."""
 
 
 class StoreUnwritable(StoreError):

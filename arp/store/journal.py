@@ -27,13 +27,14 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 import msgspec
 
 from arp.ledger.chain import genesis, head
-from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
+from arp.store.batch import plan_batch
+from arp.store.errors import SequenceConflict, StoreDamaged, StoreUnavailable
 from arp.store.schema import (
     change_removal,
     open_ledger,
@@ -42,7 +43,7 @@ from arp.store.schema import (
     zero_free_pages,
 )
 from arp.store.session_list import SessionMeta, fold
-from arp.store.store import SessionWrite, one_line
+from arp.store.store import Refusals, SessionWrite, one_line
 from arp.store.tails import Run, Tail, Tails
 
 _MAX_KNOWN: Final = 10_000
@@ -98,6 +99,16 @@ TextRow: TypeAlias = tuple[str, str, str, str]
 """Session id, turn id, text of the turn, and the folded text."""
 
 _heads_decoder = msgspec.json.Decoder(list[tuple[str, int, int]])
+
+
+class AppendCall(NamedTuple):
+    """One call of `append`."""
+
+    batch: Sequence[SessionWrite]
+    together: Sequence[frozenset[str]]
+    """See `Store.append`."""
+    refused: Refusals
+    """Sessions that are refused; `Journal.commit` adds to them."""
 
 
 class Journal:
@@ -216,11 +227,10 @@ class Journal:
             last = self._last[session_id] = row[0] if row else 0
         return last
 
-    def commit(self, calls: Sequence[Sequence[SessionWrite]]) -> list[Exception | None]:
+    def commit(self, calls: Sequence[AppendCall]) -> None:
         """Make the facts of many calls durable in one transaction.
 
-        Returns:
-            For each call the error that refused it, or `None`. A refused call stored nothing.
+        The sessions that are not stored are added to `refused` of their call.
 
         Raises:
             sqlite3.Error: The calls may or may not be stored; call `abandon`, later `reopen`.
@@ -228,21 +238,17 @@ class Journal:
         runs: list[Run] = []
         metas: list[SessionMeta] = []
         texts: list[TextRow] = []
-        outcomes: list[Exception | None] = []
-        for batch in calls:
-            try:
-                runs += self._check_and_advance(batch)
-            except StoreError as error:
-                outcomes.append(error)
-            else:
-                outcomes.append(None)
-                for append in batch:
-                    if append.meta is not None:
-                        metas.append(append.meta)
-                    if append.texts:
-                        texts += _text_rows(append)
+        for batch, together, refused in calls:
+            writes, planned = plan_batch(batch, together, refused, self._last_intact)
+            self._last.update(planned)
+            for write in writes:
+                if write.facts:
+                    runs.append((write.session_id, write.expected_sequence + 1, write.facts))
+                if write.meta is not None:
+                    metas.append(write.meta)
+                if write.texts:
+                    texts += _text_rows(write)
         self._write(runs, metas, texts)
-        return outcomes
 
     def delete(self, session_id: str) -> bool:
         """Delete everything that is stored for a session; return whether there was anything.
@@ -325,31 +331,15 @@ class Journal:
                     db.execute("ROLLBACK")
             raise
 
-    def _check_and_advance(self, batch: Sequence[SessionWrite]) -> list[Run]:
-        """Check the sequences of a batch, advance `_last` past it, and return its runs.
+    def _last_intact(self, session_id: str) -> int:
+        """Return the same as `last_of`.
 
         Raises:
-            SequenceConflict, StoreDamaged: A write of the batch is refused; `_last` is unchanged.
+            StoreDamaged: The session has damaged facts, so new ones cannot follow them.
         """
-        runs: list[Run] = []
-        known, damaged = self._last, self.damaged
-        for count, append in enumerate(batch):
-            session_id, expected, facts = append.session_id, append.expected_sequence, append.facts
-            last = known.get(session_id)
-            if last is None:
-                last = self.last_of(session_id)
-            if last != expected or session_id in damaged:
-                # A batch is stored as a whole or not at all, so undo its earlier writes. Backwards,
-                # because a batch may write to one session several times.
-                for accepted in reversed(batch[:count]):
-                    known[accepted.session_id] = accepted.expected_sequence
-                if session_id in damaged:
-                    raise StoreDamaged(session_id, damaged[session_id])
-                raise SequenceConflict(session_id, expected, last)
-            if facts:
-                runs.append((session_id, last + 1, facts))
-                known[session_id] = last + len(facts)
-        return runs
+        if session_id in self.damaged:
+            raise StoreDamaged(session_id, self.damaged[session_id])
+        return self.last_of(session_id)
 
     def _write(self, runs: list[Run], metas: list[SessionMeta], texts: list[TextRow]) -> None:
         """Write one journal row, the changed rows of sessions, and the tails that are due."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from arp.store.batch import plan_batch, refuse_invalid
 from arp.store.errors import SequenceConflict, StoreClosed
 from arp.store.session_list import (
     Match,
@@ -20,8 +21,8 @@ from arp.store.session_list import (
 )
 from arp.store.store import (
     Page,
+    Refusals,
     SessionWrite,
-    check_append,
     new_runtime_id,
     one_line,
     readable_prefix,
@@ -52,18 +53,24 @@ class MemoryStore:
         """See `Store.runtime_id`."""
         return self._runtime_id
 
-    async def append(self, batch: Sequence[SessionWrite]) -> None:
+    async def append(
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
+    ) -> Refusals:
         """See `Store.append`. Never raises `StoreUnwritable`, since there is no disk."""
         self._check_open()
-        for append in batch:
-            check_append(append)
-        self._check_sequences(batch)
-        for append in batch:
+        refused = refuse_invalid(batch)
+        writes, _ = plan_batch(batch, together, refused, self._last_of)
+        for append in writes:
             if append.facts:
                 self._facts.setdefault(append.session_id, []).extend(one_line(append.facts))
             if append.meta is not None:
                 self._metas[append.session_id] = append.meta
             self._store_texts(append.session_id, append.texts)
+        return refused
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
         """See `Store.read`."""
@@ -198,16 +205,8 @@ class MemoryStore:
         if not self._is_open:
             raise StoreClosed
 
-    def _check_sequences(self, batch: Sequence[SessionWrite]) -> None:
-        # A batch may write to a session twice. The second write follows the first one, which is
-        # not stored yet, so its sequence is checked against the plan.
-        planned: dict[str, int] = {}
-        for append in batch:
-            session_id = append.session_id
-            last = planned.get(session_id, len(self._facts.get(session_id, ())))
-            if last != append.expected_sequence:
-                raise SequenceConflict(session_id, append.expected_sequence, last)
-            planned[session_id] = last + len(append.facts)
+    def _last_of(self, session_id: str) -> int:
+        return len(self._facts.get(session_id, ()))
 
     def _with_last_sequence(self, meta: SessionMeta) -> SessionMeta:
         return msgspec.structs.replace(meta, last_sequence=len(self._facts.get(meta.id, ())))

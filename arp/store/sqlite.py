@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from arp.store.batch import refuse_invalid
 from arp.store.directory import make_private_directory
 from arp.store.errors import (
     StoreClosed,
@@ -21,7 +22,7 @@ from arp.store.errors import (
     os_reason,
     sqlite_reason,
 )
-from arp.store.journal import Journal
+from arp.store.journal import AppendCall, Journal
 from arp.store.lock import FileLock
 from arp.store.reader import (
     Reader,
@@ -37,7 +38,7 @@ from arp.store.reader import (
 )
 from arp.store.schema import open_ledger, open_read_only, stored_removals
 from arp.store.session_list import Match, SearchPage, SessionMeta
-from arp.store.store import Page, SessionWrite, check_append, readable_prefix
+from arp.store.store import Page, Refusals, SessionWrite, readable_prefix
 from arp.store.writer import LedgerWriter
 
 log = logging.getLogger(__name__)
@@ -113,13 +114,18 @@ class SqliteStore:
             raise StoreClosed
         return self._runtime_id
 
-    def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
+    def append(
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
+    ) -> asyncio.Future[Refusals]:
         """See `Store.append`."""
         if self._writer is None:
             raise StoreClosed
-        for append in batch:
-            check_append(append)
-        return self._writer.append(tuple(batch))
+        call = AppendCall(tuple(batch), tuple(together), refuse_invalid(batch))
+        return self._writer.append(call, is_awaited=is_awaited)
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
         """See `Store.read`. The newest facts come from memory, without a thread."""

@@ -9,11 +9,14 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from arp.store.errors import FactUnreadable
+from arp.store.errors import FactUnreadable, InvalidWrite, StoreError
 from arp.store.session_list import SearchPage, SessionMeta, TurnText
 
 Page: TypeAlias = list[tuple[int, bytes]]
 """Consecutive facts of one session, in order: sequence and encoded fact of each."""
+
+Refusals: TypeAlias = dict[str, StoreError]
+"""Sessions of a batch that were not stored, each with the reason."""
 
 PAGE_FACTS: Final = 500
 """Number of facts that `pages` and `facts` read in one call."""
@@ -35,6 +38,11 @@ class SessionWrite(msgspec.Struct, frozen=True, gc=False):
     """New row of the session; `None` leaves the stored row unchanged."""
     texts: Sequence[TurnText] = ()
     """Texts of turns that ended; a newer text of a turn replaces the older one."""
+    fence: int = 0
+    """Fence of the session, from `SharedStore.raise_fence`; 0 if it was never raised.
+
+    Stores that only one process can open at a time ignore it.
+    """
 
 
 class Store(Protocol):
@@ -58,17 +66,34 @@ class Store(Protocol):
         """
         ...
 
-    def append(self, batch: Sequence[SessionWrite]) -> Awaitable[None]:
-        """Make all of `batch` durable, or none of it. Waiting calls share one transaction.
+    def append(
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
+    ) -> Awaitable[Refusals]:
+        """Make the writes of `batch` durable, each session by itself.
 
+        All writes of one session are stored, or none of them. Waiting calls share one transaction.
         Line breaks between the tokens of a fact are replaced by spaces; nothing else is changed.
 
+        Args:
+            batch: New facts. A session may occur several times.
+            together: Sets of session ids of the batch. The sessions of a set are stored together
+                or not at all. Sets that share a session count as one set.
+            is_awaited: Whether something waits for these facts to be durable, such as a tool that
+                starts. Other facts, such as text, may wait some milliseconds, so that a
+                transaction stores more of them.
+
+        Returns:
+            The sessions that are not stored, with the reason: `SequenceConflict` if the session is
+            not at its `expected_sequence`, `SessionMoved` if `fence` is not its fence,
+            `StoreDamaged`, or `InvalidWrite` (see `check_append`). Empty if everything is stored.
+
         Raises:
-            SequenceConflict: A session is not at its `expected_sequence`.
             StoreUnwritable: The disk refuses writes. Until it accepts them again, calls fail
                 immediately, and reads still work.
-            StoreDamaged: A session of the batch is damaged.
-            ValueError: `check_append` refuses a write.
 
         Cancel: The facts may still be stored. Read the last sequence before appending again.
         """
@@ -196,6 +221,37 @@ class Store(Protocol):
         """
 
 
+class SharedStore(Store, Protocol):
+    """A store that several processes may have open at the same time.
+
+    A fence decides which of them may write to a session: a number that only rises. The process that
+    raised it last is the owner. The store compares the fence of each write with the fence of its
+    session in the statement that stores the write. So no write of an earlier owner is stored after
+    `raise_fence` has returned, however long it was delayed.
+    """
+
+    async def raise_fence(self, session_id: str) -> int:
+        """Raise the fence of a session and return it; 1 for a session without a fence.
+
+        The session need not exist. `delete` keeps the fence, because an earlier owner may still
+        write to the id.
+
+        Raises:
+            StoreUnwritable: The fence may or may not have risen.
+        """
+        ...
+
+
+async def append_all(store: Store, batch: Sequence[SessionWrite]) -> None:
+    """Append facts; raise the error of the first session that is refused.
+
+    Raises:
+        StoreError: See `Store.append`. The other sessions of the batch are stored.
+    """
+    for error in (await store.append(batch)).values():
+        raise error
+
+
 async def pages(
     store: Store, session_id: str, after: int = 0, through: int | None = None
 ) -> AsyncGenerator[Page, None]:
@@ -249,7 +305,7 @@ def check_append(append: SessionWrite) -> None:
     """Check that every store can store and return a write.
 
     Raises:
-        ValueError: A fact is not a JSON object; the session id is empty or not printable; `meta`
+        InvalidWrite: A fact is not a JSON object; the session id is empty or not printable; `meta`
             belongs to another session; `owner`, `workflow` or `updated_at` has a NUL; or a text
             has a lone surrogate, which cannot be encoded.
     """
@@ -257,22 +313,27 @@ def check_append(append: SessionWrite) -> None:
     try:
         for fact in append.facts:
             decode(fact)
+            # The decoder does not look at the texts that it skips.
+            if not fact.isascii():
+                fact.decode()
             checked += 1
-    except msgspec.DecodeError as error:
+    except (*_UNDECODABLE, UnicodeDecodeError) as error:
         sequence = append.expected_sequence + checked + 1
-        raise ValueError(f"fact {sequence} of session {append.session_id}: {error}") from None
-    if append.texts:
-        msgspec.json.encode(append.texts)
+        raise InvalidWrite(f"fact {sequence} of session {append.session_id}: {error}") from None
     if not append.session_id or not append.session_id.isprintable():
-        raise ValueError(f"session id {append.session_id!r:.80} is empty or not printable")
+        raise InvalidWrite(f"session id {append.session_id!r:.80} is empty or not printable")
     meta = append.meta
-    if meta is None:
-        return
-    if meta.id != append.session_id:
-        raise ValueError(f"meta of session {meta.id!r:.80} in an append to {append.session_id}")
-    if "\0" in meta.owner or "\0" in meta.workflow or "\0" in meta.updated_at:
-        raise ValueError(f"session {meta.id}: NUL in owner, workflow or updated_at")
-    msgspec.json.encode(meta)
+    if meta is not None and meta.id != append.session_id:
+        raise InvalidWrite(f"meta of session {meta.id!r:.80} in an append to {append.session_id}")
+    if meta is not None and "\0" in meta.owner + meta.workflow + meta.updated_at:
+        raise InvalidWrite(f"session {meta.id}: NUL in owner, workflow or updated_at")
+    try:
+        if append.texts:
+            msgspec.json.encode(append.texts)
+        if meta is not None:
+            msgspec.json.encode(meta)
+    except UnicodeEncodeError as error:
+        raise InvalidWrite(f"session {append.session_id}: {error}") from None
 
 
 class _Object(msgspec.Struct, gc=False):
@@ -283,6 +344,9 @@ class _Object(msgspec.Struct, gc=False):
 
 
 _object_decoder = msgspec.json.Decoder(_Object)
+
+_UNDECODABLE: Final = (msgspec.DecodeError, RecursionError)
+"""What decoding can raise; `RecursionError` if arrays or objects are nested too deeply."""
 
 
 def readable_prefix(session_id: str, page: Page) -> Page:
@@ -301,7 +365,7 @@ def readable_prefix(session_id: str, page: Page) -> Page:
             return page[:index]
         try:
             _object_decoder.decode(fact)
-        except msgspec.DecodeError as error:
+        except _UNDECODABLE as error:
             if index:
                 return page[:index]
             raise FactUnreadable(session_id, sequence, str(error)) from None

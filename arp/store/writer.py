@@ -6,7 +6,9 @@ the queue during the sync and share the next transaction (group commit).
 
 Under load, a `Pace` limits the rate of transactions. A sync costs the same for one fact as for a
 hundred (about 130 µs of CPU). With 60 syncs per second, each for the calls of 17 ms, writing is far
-cheaper than with 1,300. A caller that writes occasionally never waits for the `Pace`.
+cheaper than with 1,300. A caller that writes occasionally never waits for the `Pace`, and one whose
+facts something waits for hardly does: 200 tools that an agent runs one after the other would take
+three seconds longer.
 
 If the disk refuses a write, all waiting calls fail, and new calls fail immediately until a delay is
 over. The next call after the delay opens the file again and checks it before it writes, because
@@ -19,7 +21,7 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -32,8 +34,8 @@ from arp.store.errors import (
     StoreUnwritable,
     sqlite_reason,
 )
-from arp.store.journal import Journal
-from arp.store.store import SessionWrite
+from arp.store.journal import AppendCall, Journal
+from arp.store.store import Refusals
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +49,9 @@ A screen shows 60 frames per second, so more would not be visible. CPU time per 
 facts per second: 20 µs with 1,300 transactions per second, 10 with 250, about 7 with 125, about 6
 with 60.
 """
+
+AWAITED_PER_S: Final = 500
+"""Maximum number of transactions per second for facts that something waits for."""
 
 _BURST: Final = 32
 """Number of transactions without a wait: enough for a whole turn of one user."""
@@ -70,12 +75,16 @@ class StoreCall(NamedTuple):
     """One call in the queue: facts to append, or another action on the journal."""
 
     future: asyncio.Future[Any]
-    batch: Sequence[SessionWrite] = ()
-    action: Callable[[], object] | None = None
+    work: AppendCall | Callable[[], object]
+    is_awaited: bool = False
+    """See `Store.append`."""
 
 
 class Pace:
-    """Limits the rate of transactions: `_BURST` without a wait, then `COMMITS_PER_S`."""
+    """Limits the rate of transactions: `_BURST` without a wait, then `COMMITS_PER_S`.
+
+    Transactions that something waits for have their own limit, `AWAITED_PER_S`.
+    """
 
     def __init__(
         self,
@@ -86,14 +95,24 @@ class Pace:
         self._sleep = sleep
         self._credits = float(_BURST)
         self._counted_at = clock()
+        self._awaited_at = 0.0
+        """Time from which the next transaction that something waits for is allowed."""
 
-    def wait(self) -> None:
+    def wait(self, *, is_awaited: bool = False) -> None:
         """Sleep until the next transaction is allowed."""
         now = self._clock()
         earned = (now - self._counted_at) * COMMITS_PER_S
         self._credits = min(self._credits + earned, _BURST) - 1
         self._counted_at = now
-        if self._credits < 0:
+        if self._credits >= 0:
+            return
+        if is_awaited:
+            # Without this limit, the next transaction would have to wait for all of these.
+            self._credits = max(self._credits, -1.0)
+            at = max(now, self._awaited_at)
+            self._awaited_at = at + 1 / AWAITED_PER_S
+            self._sleep(at - now)
+        else:
             self._sleep(-self._credits / COMMITS_PER_S)
 
 
@@ -128,9 +147,9 @@ class LedgerWriter:
         self._thread = Thread(target=self._run, name="arp-ledger-write", daemon=True)
         self._thread.start()
 
-    def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
-        """Append facts. The future is done when they are durable, or fails with the error."""
-        return self._enqueue(StoreCall(self._loop.create_future(), batch))
+    def append(self, call: AppendCall, *, is_awaited: bool = False) -> asyncio.Future[Refusals]:
+        """Append facts. The future is done when they are durable; its result is `call.refused`."""
+        return self._enqueue(StoreCall(self._loop.create_future(), call, is_awaited))
 
     def delete(self, session_id: str) -> asyncio.Future[bool]:
         """Delete a session. The result of the future is whether anything was stored for it."""
@@ -152,7 +171,7 @@ class LedgerWriter:
         await asyncio.to_thread(self._thread.join)
 
     def _enqueue_action(self, action: Callable[[], T]) -> asyncio.Future[T]:
-        return self._enqueue(StoreCall(self._loop.create_future(), action=action))
+        return self._enqueue(StoreCall(self._loop.create_future(), action))
 
     def _enqueue(self, call: StoreCall) -> asyncio.Future[Any]:
         if self._is_closing:
@@ -168,7 +187,7 @@ class LedgerWriter:
             if call is None:
                 return
             if self._refused is None:
-                pace.wait()
+                pace.wait(is_awaited=call.is_awaited)
             calls = [call]
             is_open = self._dequeue_waiting(calls)
             self._run_calls(calls)
@@ -187,22 +206,19 @@ class LedgerWriter:
 
     def _run_calls(self, calls: list[StoreCall]) -> None:
         """Commit the appends together, run the other actions, and report the outcomes."""
-        appends: list[StoreCall] = []
+        appends: list[tuple[StoreCall, AppendCall]] = []
         actions: list[tuple[StoreCall, Callable[[], object]]] = []
-        batches: list[Sequence[SessionWrite]] = []
         for call in calls:
-            if call.action is not None:
-                actions.append((call, partial(_outcome_of, call.action)))
+            if isinstance(call.work, AppendCall):
+                appends.append((call, call.work))
             else:
-                appends.append(call)
-                batches.append(call.batch)
+                actions.append((call, partial(_outcome_of, call.work)))
         outcomes: list[tuple[StoreCall, Outcome]] = []
         if appends:
-            results = self._attempt(partial(self._journal.commit, batches))
-            if isinstance(results, StoreUnwritable):
-                # One exception per call: a shared one would collect the tracebacks of all callers.
-                results = [self._refusal() for _ in appends]
-            outcomes += zip(appends, results, strict=True)
+            error = self._attempt(partial(self._journal.commit, [work for _, work in appends]))
+            # One exception per call: a shared one would collect the tracebacks of all callers.
+            for call, work in appends:
+                outcomes.append((call, work.refused if error is None else self._refusal()))
         for call, action in actions:
             outcomes.append((call, self._attempt(action)))
         self._report(outcomes)

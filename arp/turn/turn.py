@@ -627,11 +627,15 @@ class Turn:
     async def tool(self, name: str, args: Json = None) -> AsyncIterator[ToolCall]:
         """Run a block as a tool call: show that the tool runs, and its result.
 
+        The block begins when the ledger has stored that the tool starts, so after a crash the
+        ledger names every tool that may have run.
+
         Args:
             name: Name of the tool.
             args: Arguments of the call, as a JSON value.
 
         Raises:
+            ArpError: The start could not be stored; the block did not run.
             Exception: The exception of the block, after the tool is shown as failed: with the
                 message of a `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, otherwise
                 only with the name of its class.

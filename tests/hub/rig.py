@@ -23,7 +23,7 @@ from arp.protocol.messages import Input, RendererCapabilities, RendererHello, Re
 from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.memory import MemoryStore
-from arp.store.store import SessionWrite
+from arp.store.store import Refusals, SessionWrite
 from arp.turn.tool import ToolProvider
 from arp.turn.turn import Turn
 from arp.turn.user_settings import UserSettings
@@ -60,14 +60,21 @@ class HeldStore(MemoryStore):
         """Lets them go on."""
         self._free.set()
 
-    async def append(self, batch: Sequence[SessionWrite]) -> None:
+    async def append(
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
+    ) -> Refusals:
         """As `Store.append`, when it is released."""
         self.waiting.set()
         await self._free.wait()
         if self.error is not None:
             raise self.error
-        await super().append(batch)
+        refused = await super().append(batch, together)
         self.appends.append(batch)
+        return refused
 
     async def facts(self, session_id: str = "s") -> list[Fact]:
         """Return what the ledger holds of a session."""

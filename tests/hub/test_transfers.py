@@ -9,7 +9,6 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,6 @@ from arp.protocol.objects.messages import DisplayErrorEvent
 from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreDamaged
 from arp.store.sqlite import SqliteStore
-from arp.store.store import SessionWrite
 from tests.hub.object_rig import Display
 from tests.hub.rig import HeldStore, Renderer, quiet, running
 from tests.support.waiting import becomes
@@ -68,11 +66,10 @@ class PickyStore(HeldStore):
         self.refused = refused
         self.is_picky = False
 
-    async def append(self, batch: Sequence[SessionWrite]) -> None:
-        """As `Store.append`."""
-        if self.is_picky and any(one.session_id == self.refused for one in batch):
+    def _last_of(self, session_id: str) -> int:
+        if self.is_picky and session_id == self.refused:
             raise StoreDamaged(self.refused, 1)
-        await super().append(batch)
+        return super()._last_of(session_id)
 
 
 @pytest.mark.parametrize("refused", ["a", "b"])

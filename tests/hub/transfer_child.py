@@ -21,7 +21,7 @@ from arp.protocol.messages import Input
 from arp.store.blobs import MemoryBlobs
 from arp.store.journal import Journal
 from arp.store.sqlite import SqliteStore
-from arp.store.store import SessionWrite
+from arp.store.store import Refusals, SessionWrite
 
 HUBS: list[Hub] = []
 
@@ -52,15 +52,21 @@ class DyingStore(SqliteStore):
 
     moment = ""
 
-    def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
+    def append(
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
+    ) -> asyncio.Future[Refusals]:
         """As `Store.append`, as far as it comes."""
         if not is_transfer(batch):
-            return super().append(batch)
+            return super().append(batch, together, is_awaited=is_awaited)
         if self.moment == "before":
             die()
         if self.moment == "within":
             Journal._write = dying_write  # type: ignore[method-assign, assignment]
-        made = super().append(batch)
+        made = super().append(batch, together, is_awaited=is_awaited)
         if self.moment == "after":
             made.add_done_callback(lambda _: die())
         return made

@@ -13,6 +13,8 @@ from arp.hub.hub import Hub
 from arp.live.delivery import SessionDelivery
 from arp.protocol.errors import SurfaceDestroyed
 from arp.session.recording.log import Log
+from arp.store.errors import InvalidWrite
+from arp.store.store import Refusals
 from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled, started
 from tests.support.waiting import becomes
 
@@ -397,10 +399,12 @@ def faulty(method: Callable[..., Any], bad: object) -> Callable[..., Any]:
 
 
 def failing(append: Callable[..., Any]) -> Callable[..., Any]:
-    async def broken(batch: Any) -> None:
-        if any(one.session_id == "bad" for one in batch):
-            raise ValueError("fault of ours")
-        await append(batch)
+    async def broken(batch: Any, together: Any = (), **options: Any) -> Refusals:
+        good = [one for one in batch if one.session_id != "bad"]
+        refused: Refusals = await append(good, together, **options)
+        if len(good) < len(batch):
+            refused["bad"] = InvalidWrite("fault of ours")
+        return refused
 
     return broken
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from arp.store.sqlite import SqliteStore
-from arp.store.store import SessionWrite
+from arp.store.store import Refusals, SessionWrite
 from tests.server.two_agents import APPS
 from tests.support.serving import serving
 
@@ -32,13 +32,19 @@ def die() -> None:
 def main(agent: str, mark: str, moment: str, ledger: str) -> None:
     """Serve until the moment; say where on the first line."""
 
-    def append(store: SqliteStore, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
+    def append(
+        store: SqliteStore,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
+    ) -> asyncio.Future[Refusals]:
         is_it = any(mark.encode() in fact for one in batch for fact in one.facts)
         if is_it and moment == "before":
             loop = asyncio.get_running_loop()
             loop.call_later(TOO_EARLY_S, die)
             return loop.create_future()
-        made = APPEND(store, batch)
+        made = APPEND(store, batch, together, is_awaited=is_awaited)
         if is_it:
             made.add_done_callback(lambda _: die())
         return made

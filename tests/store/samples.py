@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from arp.store.journal import AppendCall
 from arp.store.memory import MemoryStore
 from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
-from arp.store.store import SessionWrite, Store
+from arp.store.store import SessionWrite, Store, append_all
 
 
 def fact(sequence: int, session_id: str = "s1") -> bytes:
@@ -42,7 +43,7 @@ def meta(
 
 async def put(store: Store, first: int, last: int, session_id: str = "s1") -> None:
     """Appends the facts from `first` to `last` in one call."""
-    await store.append([SessionWrite(session_id, first - 1, facts(first, last, session_id))])
+    await append_all(store, [SessionWrite(session_id, first - 1, facts(first, last, session_id))])
 
 
 MALFORMED = b'{"sequence":3,"payload":{"text":}}'
@@ -56,7 +57,8 @@ async def slip_in(store: Store, session_id: str, after: int, *bodies: bytes) -> 
         return
     assert isinstance(store, SqliteStore)
     assert store._writer is not None
-    await store._writer.append((SessionWrite(session_id, after, list(bodies)),))
+    write = SessionWrite(session_id, after, list(bodies))
+    assert await store._writer.append(AppendCall((write,), (), {})) == {}
 
 
 def copy_of_a_crash(path: Path, target: Path) -> Path:

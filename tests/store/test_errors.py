@@ -57,6 +57,8 @@ def test_all_errors_of_a_store_are_of_one_tree() -> None:
         "StoreUnavailable",
         "StoreClosed",
         "BlobNotFound",
+        "InvalidWrite",
+        "SessionMoved",
     }
 
 

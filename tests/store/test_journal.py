@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from arp.store import tails as tails_module
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreUnavailable
-from arp.store.journal import Journal
+from arp.store.journal import AppendCall, Journal
 from arp.store.memory import MemoryStore
 from arp.store.reader import read_segments
 from arp.store.sqlite import SqliteStore
-from arp.store.store import SessionWrite, Store
+from arp.store.store import Refusals, SessionWrite, Store
 from tests.store.samples import copy_of_a_crash, fact, facts, meta, numbered, put
 from tests.support.examples import examples
 
@@ -43,42 +43,49 @@ def append(session_id: str, first: int, last: int) -> list[SessionWrite]:
     return [SessionWrite(session_id, first - 1, facts(first, last, session_id))]
 
 
+def commit(journal: Journal, batches: Sequence[Sequence[SessionWrite]]) -> list[Refusals]:
+    """Commit each batch as a call of its own; return what is refused of each."""
+    calls = [AppendCall(batch, (), {}) for batch in batches]
+    journal.commit(calls)
+    return [call.refused for call in calls]
+
+
 def rows(path: Path, table: str) -> int:
     with closing(sqlite3.connect(path)) as db:
         return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
 def test_a_transaction_is_one_row_of_the_journal(journal: Journal) -> None:
-    outcomes = journal.commit([append("a", 1, 3), append("b", 1, 2), append("a", 4, 4)])
-    assert outcomes == [None, None, None]
+    outcomes = commit(journal, [append("a", 1, 3), append("b", 1, 2), append("a", 4, 4)])
+    assert outcomes == [{}, {}, {}]
     assert rows(journal.path, "journal") == 1
     assert rows(journal.path, "segment") == 0
 
 
-def test_a_refused_call_does_not_take_the_others_with_it(journal: Journal) -> None:
-    wrong = [*append("a", 4, 5), *append("b", 3, 3)]
-    outcomes = journal.commit([append("a", 1, 3), wrong, append("a", 4, 4)])
-    assert outcomes[0] is None
-    assert isinstance(outcomes[1], SequenceConflict)
-    assert outcomes[2] is None
-    assert journal.last_of("a") == 4
+def test_a_refused_session_does_not_take_the_others_with_it(journal: Journal) -> None:
+    wrong = [*append("a", 4, 4), *append("b", 3, 3)]
+    outcomes = commit(journal, [append("a", 1, 3), wrong, append("a", 5, 5)])
+    assert outcomes[0] == outcomes[2] == {}
+    assert list(outcomes[1]) == ["b"]
+    assert isinstance(outcomes[1]["b"], SequenceConflict)
+    assert journal.last_of("a") == 5
     assert journal.last_of("b") == 0
 
 
 def test_a_transaction_in_which_all_is_refused_writes_nothing(journal: Journal) -> None:
-    assert isinstance(journal.commit([append("a", 2, 2)])[0], SequenceConflict)
+    assert isinstance(commit(journal, [append("a", 2, 2)])[0]["a"], SequenceConflict)
     assert rows(journal.path, "journal") == 0
 
 
 def test_a_row_of_a_session_alone_needs_no_journal(journal: Journal) -> None:
-    assert journal.commit([[SessionWrite("a", 0, [], meta("a"))]]) == [None]
+    assert commit(journal, [[SessionWrite("a", 0, [], meta("a"))]]) == [{}]
     assert rows(journal.path, "journal") == 0
     assert rows(journal.path, "session") == 1
 
 
 def test_closing_sorts_everything(journal: Journal) -> None:
-    journal.commit([append("a", 1, 3), append("b", 1, 2)])
-    journal.commit([append("a", 4, 5)])
+    commit(journal, [append("a", 1, 3), append("b", 1, 2)])
+    commit(journal, [append("a", 4, 5)])
     journal.close()
     journal.close()
     with closing(sqlite3.connect(journal.path)) as db:
@@ -93,9 +100,9 @@ def test_closing_sorts_everything(journal: Journal) -> None:
 @pytest.mark.usefixtures("small")
 def test_the_journal_stays_short_while_facts_are_sorted(journal: Journal) -> None:
     for sequence in range(1, 201):
-        journal.commit([append("loud", sequence, sequence)])
+        commit(journal, [append("loud", sequence, sequence)])
         if sequence % 50 == 1:
-            journal.commit([append(f"quiet {sequence}", 1, 1)])
+            commit(journal, [append(f"quiet {sequence}", 1, 1)])
     assert rows(journal.path, "journal") < 40
     segments = read_segments(journal._db, "loud", 0, 1000)
     tail = journal.tails.get("loud")
@@ -107,12 +114,12 @@ def test_the_journal_stays_short_while_facts_are_sorted(journal: Journal) -> Non
 @pytest.mark.usefixtures("small")
 def test_what_a_crash_leaves_is_complete(journal: Journal, tmp_path: Path) -> None:
     for sequence in range(1, 31):
-        journal.commit([append("a", sequence, sequence), append("b", sequence, sequence)])
+        commit(journal, [append("a", sequence, sequence), append("b", sequence, sequence)])
     crashed = Journal(copy_of_a_crash(journal.path, tmp_path / "crash"))
     crashed.open()
     assert 0 < rows(crashed.path, "journal") < 30
     assert crashed.last_of("a") == 30
-    assert crashed.commit([append("a", 31, 31), append("b", 31, 31)]) == [None, None]
+    assert commit(crashed, [append("a", 31, 31), append("b", 31, 31)]) == [{}, {}]
     crashed.close()
     with closing(sqlite3.connect(crashed.path)) as db:
         assert read_segments(db, "a", 0, 1000) == numbered(1, 31, "a")
@@ -129,30 +136,30 @@ def test_a_damaged_journal_row_stops_its_sessions_and_no_others(
     journal: Journal, tmp_path: Path
 ) -> None:
     """threats.md F06: the session is quarantined, others run."""
-    journal.commit([append("a", 1, 2), append("b", 1, 1)])
-    journal.commit([append("a", 3, 3)])
-    journal.commit([append("b", 2, 2)])
+    commit(journal, [append("a", 1, 2), append("b", 1, 1)])
+    commit(journal, [append("a", 3, 3)])
+    commit(journal, [append("b", 2, 2)])
     copy = copy_of_a_crash(journal.path, tmp_path / "crash")
     damage(copy, "UPDATE journal SET facts = replace(facts, '3', '8') WHERE id = 2")
     for _ in range(2):
         crashed = Journal(copy)
         crashed.open()
         assert crashed.damaged == {"a": 2}
-        outcomes = crashed.commit([append("a", 4, 4), append("b", crashed.last_of("b") + 1, 4)])
-        assert isinstance(outcomes[0], StoreDamaged)
-        assert str(outcomes[0]) == (
+        outcomes = commit(crashed, [append("a", 4, 4), append("b", crashed.last_of("b") + 1, 4)])
+        assert isinstance(outcomes[0]["a"], StoreDamaged)
+        assert str(outcomes[0]["a"]) == (
             "session a: the facts after sequence 2 are damaged on the disk; "
             "restore the ledger from a backup, or delete the session"
         )
-        assert outcomes[1] is None
+        assert outcomes[1] == {}
         crashed.close()
     assert rows(copy, "journal") == 1
 
 
 def test_a_missing_journal_row_stops_its_sessions(journal: Journal, tmp_path: Path) -> None:
-    journal.commit([append("a", 1, 2), append("b", 1, 1)])
-    journal.commit([append("a", 3, 3)])
-    journal.commit([append("a", 4, 4), append("b", 2, 2)])
+    commit(journal, [append("a", 1, 2), append("b", 1, 1)])
+    commit(journal, [append("a", 3, 3)])
+    commit(journal, [append("a", 4, 4), append("b", 2, 2)])
     copy = copy_of_a_crash(journal.path, tmp_path / "crash")
     damage(copy, "DELETE FROM journal WHERE id = 2")
     crashed = Journal(copy)
@@ -165,7 +172,7 @@ def test_a_missing_journal_row_stops_its_sessions(journal: Journal, tmp_path: Pa
 def test_a_journal_row_without_readable_heads_keeps_the_file_shut(
     journal: Journal, tmp_path: Path
 ) -> None:
-    journal.commit([append("a", 1, 2)])
+    commit(journal, [append("a", 1, 2)])
     copy = copy_of_a_crash(journal.path, tmp_path / "crash")
     damage(copy, "UPDATE journal SET heads = CAST('[[\"a\"' AS BLOB)")
     with pytest.raises(StoreUnavailable, match="row 1 of its journal is damaged"):
@@ -175,15 +182,15 @@ def test_a_journal_row_without_readable_heads_keeps_the_file_shut(
 def test_deleting_a_damaged_session_allows_a_new_one_with_its_id(
     journal: Journal, tmp_path: Path
 ) -> None:
-    journal.commit([append("a", 1, 2)])
-    journal.commit([append("a", 3, 3), append("b", 1, 1)])
+    commit(journal, [append("a", 1, 2)])
+    commit(journal, [append("a", 3, 3), append("b", 1, 1)])
     copy = copy_of_a_crash(journal.path, tmp_path / "crash")
     damage(copy, "UPDATE journal SET crc = crc + 1")
     crashed = Journal(copy)
     crashed.open()
     assert crashed.damaged == {"a": 0, "b": 0}
     assert crashed.delete("a") is True
-    assert crashed.commit([append("a", 1, 2)]) == [None]
+    assert commit(crashed, [append("a", 1, 2)]) == [{}]
     crashed.abandon()
     crashed.open()
     assert crashed.damaged == {"b": 0}
@@ -194,22 +201,22 @@ def test_deleting_a_damaged_session_allows_a_new_one_with_its_id(
 
 
 def test_a_full_file_refuses_all_of_a_transaction(journal: Journal) -> None:
-    journal.commit([append("a", 1, 1)])
+    commit(journal, [append("a", 1, 1)])
     journal._db.execute("PRAGMA max_page_count = 20")
     with pytest.raises(sqlite3.OperationalError, match="database or disk is full"):
-        journal.commit([append("a", 2, 5000), [SessionWrite("b", 0, [], meta("b"))]])
+        commit(journal, [append("a", 2, 5000), [SessionWrite("b", 0, [], meta("b"))]])
     journal.abandon()
     with pytest.raises(sqlite3.OperationalError, match="not open"):
-        journal.commit([append("a", 2, 2)])
+        commit(journal, [append("a", 2, 2)])
     journal.reopen()
     assert journal.last_of("a") == 1
     assert rows(journal.path, "session") == 0
-    assert journal.commit([append("a", 2, 2)]) == [None]
+    assert commit(journal, [append("a", 2, 2)]) == [{}]
 
 
 def test_facts_that_were_promised_and_are_gone_keep_the_ledger_shut(journal: Journal) -> None:
     """threats.md F05: verify from the disk, else stay read-only."""
-    journal.commit([append("a", 1, 3)])
+    commit(journal, [append("a", 1, 3)])
     journal.abandon()
     damage(journal.path, "DELETE FROM journal")
     with pytest.raises(StoreUnavailable, match="session a lost acknowledged facts"):
@@ -225,7 +232,7 @@ def test_only_so_many_sessions_are_remembered(
     monkeypatch.setattr("arp.store.journal._MAX_KNOWN", 3)
     monkeypatch.setattr(tails_module, "SPILL_BYTES", 1)
     for number in range(10):
-        journal.commit([append(f"s{number}", 1, 2)])
+        commit(journal, [append(f"s{number}", 1, 2)])
     assert len(journal._last) <= 4
     assert journal.last_of("s0") == 2
 
@@ -236,7 +243,7 @@ def test_a_failed_commit_is_rolled_back(journal: Journal, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("arp.store.journal._session_rows", fail)
     with pytest.raises(MemoryError):
-        journal.commit([[SessionWrite("a", 0, facts(1, 1, "a"), meta("a"))]])
+        commit(journal, [[SessionWrite("a", 0, facts(1, 1, "a"), meta("a"))]])
     assert not journal._db.in_transaction
     assert rows(journal.path, "journal") == 0
 
@@ -256,9 +263,9 @@ async def step(store: Store, name: str, argument: Any) -> object:
     if name == "append":
         await append_runs(store, argument)
     elif name == "conflict":
-        with pytest.raises(SequenceConflict) as refused:
-            await store.append([SessionWrite(argument, 99, [fact(100)], meta(argument))])
-        return str(refused.value)
+        refused = await store.append([SessionWrite(argument, 99, [fact(100)], meta(argument))])
+        assert isinstance(refused[argument], SequenceConflict)
+        return str(refused[argument])
     elif name == "read":
         session_id, after, limit = argument
         return await store.read(session_id, after, limit)
@@ -280,7 +287,7 @@ async def append_runs(store: Store, runs: list[tuple[str, int]]) -> None:
             SessionWrite(session_id, last, facts(last + 1, last + count), meta(session_id))
         )
         ends[session_id] = last + count
-    await store.append(batch)
+    assert await store.append(batch) == {}
 
 
 @pytest.mark.usefixtures("small")

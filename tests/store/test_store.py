@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from arp.store.errors import FactUnreadable, SequenceConflict, StoreClosed
-from arp.store.session_list import SessionMeta, page_limit, split_cursor
+from arp.store.errors import FactUnreadable, InvalidWrite, SequenceConflict, StoreClosed
+from arp.store.session_list import SessionMeta, TurnText, page_limit, split_cursor
 from arp.store.sqlite import SqliteStore
-from arp.store.store import PAGE_BYTES, SessionWrite, Store, check_append, pages
+from arp.store.store import PAGE_BYTES, Refusals, SessionWrite, Store, check_append, pages
 from arp.store.store import facts as facts_of
 from tests.store.samples import MALFORMED, fact, facts, meta, numbered, put, slip_in
 
@@ -91,30 +91,74 @@ async def test_sessions_do_not_see_each_others_facts(store: Store) -> None:
     assert await store.read("b") == numbered(1, 2, "b")
 
 
-async def test_a_wrong_expected_sequence_stores_nothing_of_the_call(store: Store) -> None:
+def new_and_conflicting() -> list[SessionWrite]:
+    """A new session, and a write to `s1` that expects a wrong sequence if `s1` has two facts."""
+    row, stale = meta("new", title="seen"), meta("s1", title="never seen")
+    return [
+        SessionWrite("new", 0, [fact(1, "new")], row, [TurnText("t1", "new words")]),
+        SessionWrite("s1", 1, [fact(2)], stale, [TurnText("t1", "stale words")]),
+    ]
+
+
+async def found(store: Store, word: str) -> list[str]:
+    """Return the ids of the sessions that a search finds."""
+    return [match.meta.id for match in (await store.search([word], owner="ann")).matches]
+
+
+async def test_a_wrong_expected_sequence_stores_nothing_of_the_session(store: Store) -> None:
     """ledger.md 5: optimistic concurrency on `expected_sequence`."""
     await put(store, 1, 2)
-    row = meta("new", title="never seen")
-    with pytest.raises(SequenceConflict) as refused:
-        await store.append(
-            [SessionWrite("new", 0, [fact(1, "new")], row), SessionWrite("s1", 1, [fact(2)])]
-        )
-    assert str(refused.value) == (
+    refused = await store.append(new_and_conflicting())
+    assert list(refused) == ["s1"]
+    error = refused["s1"]
+    assert isinstance(error, SequenceConflict)
+    assert str(error) == (
         "session s1 is at sequence 2, not at 1; read the newer facts and append after them"
     )
-    assert (refused.value.expected, refused.value.actual) == (1, 2)
+    assert (error.expected, error.actual) == (1, 2)
     assert await store.read("s1") == numbered(1, 2)
+    assert await store.session("s1") is None
+    assert await store.read("new") == numbered(1, 1, "new")
+    assert [await found(store, word) for word in ("new", "stale")] == [["new"], []]
+    await put(store, 2, 2, "new")
+    await put(store, 3, 3)
+    assert await store.read("s1") == numbered(1, 3)
+
+
+@pytest.mark.parametrize(
+    "together", [[{"new", "s1"}], [{"other", "s1"}, {"other", "new"}], [{"s1", "new", "other"}]]
+)
+async def test_sessions_that_belong_together_are_stored_together_or_not_at_all(
+    store: Store, together: list[set[str]]
+) -> None:
+    """A surface that moves from one session to another is in exactly one of them."""
+    await put(store, 1, 2)
+    other, free = SessionWrite("other", 0, facts(1, 1)), SessionWrite("free", 0, facts(1, 1))
+    batch = [*new_and_conflicting(), other, free]
+    refused = await store.append(batch, [frozenset(unit) for unit in together])
+    is_in_unit = any("other" in unit for unit in together)
+    assert set(refused) == {"new", "s1"} | ({"other"} if is_in_unit else set())
+    assert {str(error) for error in refused.values()} == {
+        "session s1 is at sequence 2, not at 1; read the newer facts and append after them"
+    }
     assert await store.read("new") == []
     assert await store.session("new") is None
-    await put(store, 1, 1, "new")
-    await put(store, 3, 3)
+    assert await found(store, "new") == []
+    assert await store.read("free") == numbered(1, 1)
+    assert await store.read("other") == ([] if is_in_unit else numbered(1, 1))
+    unit = [SessionWrite("new", 0, facts(1, 2)), SessionWrite("s1", 2, facts(3, 3))]
+    assert await store.append(unit, [frozenset({"new", "s1"})]) == {}
+    assert await store.read("new") == numbered(1, 2)
     assert await store.read("s1") == numbered(1, 3)
 
 
 async def test_a_call_may_append_to_a_session_twice(store: Store) -> None:
     await store.append([SessionWrite("s1", 0, facts(1, 2)), SessionWrite("s1", 2, facts(3, 3))])
-    with pytest.raises(SequenceConflict):
-        await store.append([SessionWrite("s1", 3, facts(4, 4)), SessionWrite("s1", 3, facts(4, 4))])
+    twice = [SessionWrite("s1", 3, facts(4, 4)), SessionWrite("s1", 3, facts(4, 4))]
+    assert list(await store.append(twice)) == ["s1"]
+    assert await store.read("s1") == numbered(1, 3)
+    overtaking = [SessionWrite("s1", 4, facts(5, 5)), SessionWrite("s1", 3, facts(4, 4))]
+    assert list(await store.append(overtaking)) == ["s1"]
     assert await store.read("s1") == numbered(1, 3)
     await put(store, 4, 4)
 
@@ -174,24 +218,41 @@ async def test_any_printable_id_is_only_an_id(store: Store, session_id: str) -> 
 
 @pytest.mark.parametrize("session_id", ["", "a\nb", "a\0b", "\ud800"])
 async def test_an_id_that_cannot_be_printed_is_refused(store: Store, session_id: str) -> None:
-    with pytest.raises(ValueError, match="is empty or not printable"):
-        await store.append(
-            [SessionWrite("s1", 0, facts(1, 1)), SessionWrite(session_id, 0, facts(1, 1))]
-        )
-    assert await store.read("s1") == []
+    refused = await store.append(
+        [SessionWrite("s1", 0, facts(1, 1)), SessionWrite(session_id, 0, facts(1, 1))]
+    )
+    assert_invalid(refused, session_id, "is empty or not printable")
+    assert await store.read("s1") == numbered(1, 1)
 
 
-@pytest.mark.parametrize("bad", [b'{"payload":{"text":}}', b"", b"[]", b'{"a":1}{}', b'{"a":1'])
-async def test_what_is_no_json_object_is_refused_before_anything_is_stored(
+def assert_invalid(refused: Refusals, session_id: str, reason: str) -> None:
+    assert list(refused) == [session_id]
+    error = refused[session_id]
+    assert isinstance(error, InvalidWrite)
+    assert reason in str(error)
+
+
+NESTED = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [b'{"payload":{"text":}}', b"", b"[]", b'{"a":1}{}', b'{"a":1', b'{"a":"\xff"}', NESTED],
+    ids=["no value", "empty", "array", "two", "cut", "not UTF-8", "nested too deeply"],
+)
+async def test_a_session_with_a_fact_that_could_not_be_read_again_is_refused(
     store: Store, bad: bytes
 ) -> None:
-    """Nobody could read the session again."""
-    with pytest.raises(ValueError, match="fact 3 of session s1: "):
-        await store.append(
-            [SessionWrite("b", 0, facts(1, 1)), SessionWrite("s1", 0, [*facts(1, 2), bad])]
-        )
+    """The session could not be read again. The other sessions of the batch are stored."""
+    refused = await store.append(
+        [SessionWrite("b", 0, facts(1, 1)), SessionWrite("s1", 0, [*facts(1, 2), bad])]
+    )
+    assert_invalid(refused, "s1", "fact 3 of session s1: ")
     assert await store.read("s1") == []
-    assert await store.read("b") == []
+    assert await store.read("b") == numbered(1, 1)
+    one_unit = [SessionWrite("b", 1, facts(2, 2)), SessionWrite("s1", 0, [bad])]
+    assert set(await store.append(one_unit, [frozenset({"b", "s1"})])) == {"b", "s1"}
+    assert await store.read("b") == numbered(1, 1)
 
 
 async def test_a_fact_of_an_older_ledger_that_is_no_json_is_named(store: Store) -> None:
@@ -208,22 +269,23 @@ async def test_a_fact_of_an_older_ledger_that_is_no_json_is_named(store: Store) 
 
 
 async def test_a_meta_of_another_session_is_refused(store: Store) -> None:
-    with pytest.raises(ValueError, match="meta of session 'b' in an append to a"):
-        await store.append([SessionWrite("a", 0, [], meta("b"))])
+    refused = await store.append([SessionWrite("a", 0, [], meta("b"))])
+    assert_invalid(refused, "a", "meta of session 'b' in an append to a")
     assert await store.sessions() == []
 
 
 @pytest.mark.parametrize("name", ["owner", "workflow", "updated_at"])
 async def test_nul_in_what_the_list_is_sorted_by_is_refused(store: Store, name: str) -> None:
-    with pytest.raises(ValueError, match="NUL in owner, workflow or updated_at"):
-        await store.append([SessionWrite("s1", 0, [], meta("s1", **{name: "a\0b"}))])
+    refused = await store.append([SessionWrite("s1", 0, [], meta("s1", **{name: "a\0b"}))])
+    assert_invalid(refused, "s1", "NUL in owner, workflow or updated_at")
 
 
 async def test_a_text_that_no_encoding_has_is_refused_before_anything_is_stored(
     store: Store,
 ) -> None:
-    with pytest.raises(ValueError, match="surrogates"):
-        await store.append([SessionWrite("s1", 0, facts(1, 1), meta("s1", title="\ud800"))])
+    for row, texts in ((meta("s1", title="\ud800"), []), (None, [TurnText("t1", "\ud800")])):
+        refused = await store.append([SessionWrite("s1", 0, facts(1, 1), row, texts)])
+        assert_invalid(refused, "s1", "surrogates")
     assert await store.read("s1") == []
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from arp.store import writer as writer_module
 from arp.store.errors import SequenceConflict, StoreClosed, StoreUnavailable, StoreUnwritable
-from arp.store.journal import Journal
+from arp.store.journal import AppendCall, Journal
 from arp.store.store import SessionWrite
 from arp.store.writer import LedgerWriter, Pace
 
@@ -34,14 +34,15 @@ class FakeJournal:
         self.may_commit.set()
         self.is_busy = Event()
 
-    def commit(self, calls: Sequence[Sequence[SessionWrite]]) -> list[Exception | None]:
+    def commit(self, calls: Sequence[AppendCall]) -> None:
         self.is_busy.set()
         assert self.may_commit.wait(timeout=10)
         if self.fault:
             raise self.fault
         self.commits.append(len(calls))
-        conflict = SequenceConflict("s1", 5, 0)
-        return [conflict if batch[0].expected_sequence == 5 else None for batch in calls]
+        for call in calls:
+            if call.batch[0].expected_sequence == 5:
+                call.refused["s1"] = SequenceConflict("s1", 5, 0)
 
     def delete(self, session_id: str) -> bool:
         if self.fault:
@@ -75,7 +76,8 @@ class Bench:
         self.checkpoints += 1
 
 
-BATCH = (SessionWrite("s1", 0, [b"{}"]),)
+def one_fact(expected_sequence: int = 0) -> AppendCall:
+    return AppendCall((SessionWrite("s1", expected_sequence, [b"{}"]),), (), {})
 
 
 @pytest.fixture
@@ -89,9 +91,9 @@ async def bench() -> AsyncIterator[Bench]:
 async def test_what_gathers_during_a_commit_goes_into_the_next(bench: Bench) -> None:
     """ledger.md 2: what gathers while one write is under way goes into the next."""
     bench.journal.may_commit.clear()
-    first = bench.writer.append(BATCH)
+    first = bench.writer.append(one_fact())
     assert await asyncio.to_thread(bench.journal.is_busy.wait, 10)
-    others = [bench.writer.append(BATCH) for _ in range(50)]
+    others = [bench.writer.append(one_fact()) for _ in range(50)]
     bench.journal.may_commit.set()
     await asyncio.gather(first, *others)
     assert bench.journal.commits == [1, 50]
@@ -99,23 +101,23 @@ async def test_what_gathers_during_a_commit_goes_into_the_next(bench: Bench) -> 
 
 async def test_a_transaction_has_an_end(bench: Bench) -> None:
     bench.journal.may_commit.clear()
-    first = bench.writer.append(BATCH)
+    first = bench.writer.append(one_fact())
     assert await asyncio.to_thread(bench.journal.is_busy.wait, 10)
-    others = [bench.writer.append(BATCH) for _ in range(300)]
+    others = [bench.writer.append(one_fact()) for _ in range(300)]
     bench.journal.may_commit.set()
     await asyncio.gather(first, *others)
     assert bench.journal.commits == [1, 256, 44]
 
 
 async def test_only_the_call_that_is_wrong_is_refused(bench: Bench) -> None:
-    wrong = (SessionWrite("s1", 5, [b"{}"]),)
-    calls = [bench.writer.append(batch) for batch in (BATCH, wrong, BATCH)]
-    outcomes = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [type(None), SequenceConflict, type(None)]
+    calls = [bench.writer.append(one_fact(expected)) for expected in (0, 5, 0)]
+    good, wrong, also_good = await asyncio.gather(*calls)
+    assert (good, also_good) == ({}, {})
+    assert isinstance(wrong["s1"], SequenceConflict)
 
 
 async def test_a_deletion_has_its_turn(bench: Bench) -> None:
-    appended, deleted = bench.writer.append(BATCH), bench.writer.delete("s2")
+    appended, deleted = bench.writer.append(one_fact()), bench.writer.delete("s2")
     await appended
     assert await deleted is True
     assert bench.journal.deleted == ["s2"]
@@ -127,8 +129,8 @@ async def test_a_refusing_disk_refuses_all_that_waits_and_what_follows_at_once(
     """threats.md G8: fail closed."""
     bench.journal.fault = sqlite3.OperationalError("disk I/O error")
     outcomes = await asyncio.gather(
-        bench.writer.append(BATCH),
-        bench.writer.append(BATCH),
+        bench.writer.append(one_fact()),
+        bench.writer.append(one_fact()),
         bench.writer.delete("s1"),
         return_exceptions=True,
     )
@@ -137,7 +139,7 @@ async def test_a_refusing_disk_refuses_all_that_waits_and_what_follows_at_once(
     bench.journal.fault = None
     bench.now = 0.9
     with pytest.raises(StoreUnwritable) as refused:
-        await bench.writer.append(BATCH)
+        await bench.writer.append(one_fact())
     assert str(refused.value) == (
         "ledger ledger.db cannot be written: SQLite refuses (disk I/O error)"
     )
@@ -151,20 +153,20 @@ async def test_after_the_delay_the_file_is_opened_again_before_anything_is_writt
     """threats.md F05: never retry and trust; reopen, verify, else stay read-only."""
     bench.journal.fault = sqlite3.OperationalError("disk I/O error")
     with pytest.raises(StoreUnwritable):
-        await bench.writer.append(BATCH)
+        await bench.writer.append(one_fact())
     bench.journal.fault = None
     bench.journal.reopen_fault = StoreUnavailable("lost facts")
     bench.now = 1.0
     with pytest.raises(StoreUnwritable, match="lost facts"):
-        await bench.writer.append(BATCH)
+        await bench.writer.append(one_fact())
     bench.journal.reopen_fault = None
     bench.now = 1.9
     with pytest.raises(StoreUnwritable):
-        await bench.writer.append(BATCH)
+        await bench.writer.append(one_fact())
     assert bench.journal.reopened == 1
     bench.now = 2.0
-    await bench.writer.append(BATCH)
-    await bench.writer.append(BATCH)
+    await bench.writer.append(one_fact())
+    await bench.writer.append(one_fact())
     assert bench.journal.reopened == 2
     assert bench.journal.commits == [1, 1]
 
@@ -172,35 +174,35 @@ async def test_after_the_delay_the_file_is_opened_again_before_anything_is_writt
 async def test_an_internal_error_is_reported_and_does_not_end_the_thread(bench: Bench) -> None:
     bench.journal.fault = ZeroDivisionError("a bug")
     with pytest.raises(StoreUnwritable, match=r"fault in the writer \(ZeroDivisionError\)"):
-        await bench.writer.append(BATCH)
+        await bench.writer.append(one_fact())
     bench.journal.fault = None
     bench.now = 1.0
-    await bench.writer.append(BATCH)
+    await bench.writer.append(one_fact())
 
 
 async def test_a_cancelled_waiter_gets_no_result(bench: Bench) -> None:
     bench.journal.may_commit.clear()
-    call = bench.writer.append(BATCH)
+    call = bench.writer.append(one_fact())
     call.cancel()
     bench.journal.may_commit.set()
-    await bench.writer.append(BATCH)
+    await bench.writer.append(one_fact())
 
 
 async def test_closing_serves_what_waits_and_takes_no_more(bench: Bench) -> None:
-    calls = [bench.writer.append(BATCH) for _ in range(3)]
+    calls = [bench.writer.append(one_fact()) for _ in range(3)]
     await bench.writer.aclose()
     await asyncio.gather(*calls)
     with pytest.raises(StoreClosed):
-        bench.writer.append(BATCH)
+        bench.writer.append(one_fact())
 
 
 async def test_a_checkpoint_is_asked_for_when_enough_is_written(bench: Bench) -> None:
     bench.journal.unchecked_bytes = 8 * 2**20 - 1
-    await bench.writer.append(BATCH)
+    await bench.writer.append(one_fact())
     assert bench.checkpoints == 0
     bench.journal.unchecked_bytes = 8 * 2**20
-    await bench.writer.append(BATCH)
-    await bench.writer.append(BATCH)
+    await bench.writer.append(one_fact())
+    await bench.writer.append(one_fact())
     assert bench.checkpoints == 1
     assert bench.journal.unchecked_bytes == 0
 
@@ -211,7 +213,7 @@ def test_a_loop_that_is_gone_does_not_hold_the_writer() -> None:
     async def leave() -> None:
         made.append(Bench())
         made[0].journal.may_commit.clear()
-        made[0].writer.append(BATCH)
+        made[0].writer.append(one_fact())
 
     asyncio.run(leave())
     (left,) = made
@@ -237,6 +239,25 @@ def test_pace_lets_a_burst_pass_and_then_60_a_second() -> None:
     for _ in range(5):
         pace.wait()
     assert slept == pytest.approx([1 / 60] * 5)
+
+
+def test_pace_hardly_delays_what_something_waits_for() -> None:
+    """An agent that runs one tool after the other must not wait 17 ms for each."""
+    now = 0.0
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        slept.append(seconds)
+
+    pace = Pace(clock=lambda: now, sleep=sleep)
+    for _ in range(132):
+        pace.wait(is_awaited=True)
+    assert now == pytest.approx(100 / 500, abs=0.01)
+    slept.clear()
+    pace.wait()
+    assert slept == [pytest.approx(1 / 60, abs=0.02)]
 
 
 def test_pace_costs_nothing_to_one_who_writes_now_and_then() -> None:
