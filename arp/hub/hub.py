@@ -338,7 +338,7 @@ class Hub:
             ArpError: See `Directory.open`. The renderer stays on its previous session, unless
                 `hello` names that session or it was deleted to make room.
         """
-        current, unused = self.of(viewer), self.unused(viewer)
+        current, unused = self.session_of(viewer), self.unused(viewer)
         is_same = current is not None and current.id == hello.session_id
         if is_same:
             self.detach(viewer)
@@ -375,7 +375,7 @@ class Hub:
         _, effects = push(live.session, "", {}, SESSION_START, sender=sender)
         self.carry_out(live, effects)
 
-    def of(self, viewer: Viewer) -> LiveSession | None:
+    def session_of(self, viewer: Viewer) -> LiveSession | None:
         """Return the session that a renderer is attached to; `None` if it left memory."""
         delivery = viewer.delivery
         live = self.sessions.get(delivery.session_id) if delivery is not None else None
@@ -389,7 +389,7 @@ class Hub:
         Every use of a session and every other renderer that joins it is recorded, so an unchanged
         sequence proves that the session is unused.
         """
-        live = self.of(viewer)
+        live = self.session_of(viewer)
         if live is None or live.followers:
             return None
         is_as_made = viewer.made_at == live.session.sequence
@@ -409,7 +409,7 @@ class Hub:
 
     def detach(self, viewer: Viewer) -> None:
         """Detach a renderer after its connection is closed. Running turns continue."""
-        live = self.of(viewer)
+        live = self.session_of(viewer)
         if viewer.delivery is not None:
             viewer.delivery.detach(viewer)
         if live is not None:
@@ -494,7 +494,7 @@ class Hub:
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str
     ) -> LiveSession:
         """Return the session that an input is for; a draft client names it in every input."""
-        live = self.of(viewer)
+        live = self.session_of(viewer)
         if live is not None and message.session_id in (None, live.id):
             return live
         if live is None and viewer.delivery is not None:

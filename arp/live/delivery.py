@@ -69,7 +69,6 @@ class Viewer:
         "cursor",
         "delivery",
         "encoding",
-        "hand_over",
         "id",
         "info",
         "made_at",
@@ -78,6 +77,7 @@ class Viewer:
         "part",
         "presented",
         "profile",
+        "request_transfer",
         "resume",
         "said_hello",
         "session_made",
@@ -93,7 +93,7 @@ class Viewer:
         self.profile: Profile = DRAFT
         self.delivery: SessionDelivery | None = None
         """Delivery of the session that it is attached to."""
-        self.hand_over: HandOver | None = None
+        self.request_transfer: HandOver | None = None
         """Asks it to move a surface to another of its agents; `None` if it has no others."""
         self.on_turn_end: Callable[[], None] | None = None
         """Called after the end of a turn is delivered."""

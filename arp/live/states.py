@@ -24,7 +24,7 @@ from arp.live.live_session import LiveSession
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.redact.redactor import Redactor
-from arp.session.recovery import end_plan, go_on, seal
+from arp.session.recovery import apply_stored, end_plan, seal
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
@@ -152,7 +152,7 @@ class States(Cache):
                 for sequence, body in page:
                     # Only few facts are about branches, and decoding all of them would be slow.
                     if any(name in body for name in _BRANCH_TYPES):
-                        survey.take(fact_of(session_id, sequence, body))
+                        survey.add(fact_of(session_id, sequence, body))
                 await asyncio.sleep(0)
         return survey
 
@@ -214,11 +214,11 @@ class States(Cache):
         async with aclosing(slices(self._store, name, session.sequence, through)) as found:
             async for facts in found:
                 try:
-                    go_on(session, facts)
+                    apply_stored(session, facts)
                 except BranchNotLoaded:
                     raise
                 except Exception as error:
-                    # `go_on` counts each fact that it has applied, so the next one is at fault.
+                    # `apply_stored` counts the facts that it has applied: the next one is at fault.
                     logger.debug("session %s", name, exc_info=True)
                     reason = f"it makes no sense here: {type(error).__name__}"
                     raise FactUnreadable(name, session.sequence + 1, reason) from error

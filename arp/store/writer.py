@@ -222,8 +222,8 @@ class LedgerWriter:
         for call, action in actions:
             outcomes.append((call, self._attempt(action)))
         self._report(outcomes)
-        if self._journal.unchecked_bytes >= CHECKPOINT_BYTES:
-            self._journal.unchecked_bytes = 0
+        if self._journal.bytes_since_checkpoint >= CHECKPOINT_BYTES:
+            self._journal.bytes_since_checkpoint = 0
             self._checkpoint()
         if self._journal.has_old_log and self._clock() >= self._empty_at:
             self._empty_at = self._clock() + EMPTY_S

@@ -440,6 +440,7 @@ class Turn:
             after: Id of the component that it follows; `None` means first. By default it is last.
             parent: Id of the group that contains it. `None` means the group of `after`, or the top
                 level if there is none.
+            surface: Name of the surface.
         """
         where = "turn.insert"
         named = self._host.named(as_component(component, where), where)

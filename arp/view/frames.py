@@ -29,7 +29,7 @@ from arp.protocol.messages import (
     ToolEnd,
     ToolProgress,
 )
-from arp.session.recording.recorded import THINKING, Text
+from arp.session.recording.recorded import REASONING_TEXT, Text
 from arp.view.chunks import chunked, divided
 from arp.view.profile import Profile
 
@@ -128,7 +128,7 @@ def text_frames(text: Text, group: FrameGroup) -> list[bytes]:
     Nearly all messages are of this kind, so this path avoids the cost of `addressed`.
     """
     message = text.message
-    if text.type == THINKING:
+    if text.type == REASONING_TEXT:
         if not group.profile.takes("thinking"):
             return []
     elif text.part is not None and text.part == group.part and text.characters > len(text.text):

@@ -484,7 +484,7 @@ async def test_turnover_is_over_when_what_was_recorded_is_delivered() -> None:
 async def test_what_comes_during_a_write_waits_for_the_next_and_is_done_once() -> None:
     """An acknowledgement must not ride on a write that began before its input."""
     store = HeldStore()
-    spoken, go_on = asyncio.Event(), asyncio.Event()
+    spoken, released = asyncio.Event(), asyncio.Event()
 
     async def agent(turn: Turn) -> None:
         if turn.text == "more":
@@ -493,7 +493,7 @@ async def test_what_comes_during_a_write_waits_for_the_next_and_is_done_once() -
         store.hold()
         await turn.say("x")
         spoken.set()
-        await go_on.wait()
+        await released.wait()
 
     async with running(agent, store=store) as hub:
         renderer = await Renderer(hub).join()
@@ -506,7 +506,7 @@ async def test_what_comes_during_a_write_waits_for_the_next_and_is_done_once() -
         hub.sessions["s"].after_write(lambda: acks.append(len(store.appends) - before))
         store.release()
         await settled(hub)
-        go_on.set()
+        released.set()
         await renderer.ended("t2")
     assert acks == [2]
     assert [one["id"] for one in renderer.box.of("ack")] == ["i1"]

@@ -99,7 +99,7 @@ class LiveTool:
             if not self._held_back:
                 self._open.set()
 
-    def is_well(self, at: datetime) -> None:
+    def record_healthy(self, at: datetime) -> None:
         """Record that the tool is healthy; its next failure raises an alert at once."""
         self.last_healthy, self.alerts = at, 0
 

@@ -218,7 +218,7 @@ class Scheduler:
             except ToolAgentError as error:
                 problem = error.message
             else:
-                live.is_well(self._clock.now())
+                live.record_healthy(self._clock.now())
                 if tool.scheduling.state is not ToolState.RUNNING:
                     live.running = True
                     await self._record(tool_id, "start", tool.runtime)
@@ -316,7 +316,7 @@ class Scheduler:
         except TimeoutError as error:
             raise ToolTimeout(f"tool {tool.tool_id} took longer than {timeout_s:g} s") from error
         check_result(tool, result)
-        live.is_well(self._clock.now())
+        live.record_healthy(self._clock.now())
         return result
 
     @asynccontextmanager
