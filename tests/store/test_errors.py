@@ -14,6 +14,8 @@ import pytest
 from arp.protocol.errors import ArpError, error_payload
 from arp.store.errors import (
     FactUnreadable,
+    SequenceConflict,
+    StoreClosed,
     StoreDamaged,
     StoreError,
     StoreUnwritable,
@@ -33,6 +35,18 @@ def test_a_peer_never_sees_where_the_ledger_lies() -> None:
     )
     assert payload.detail is None
     assert payload.retryable is True
+
+
+def test_conflict_names_the_way_out() -> None:
+    assert str(SequenceConflict("s1", 1, 2)) == (
+        "session s1 is at sequence 2, not at 1; read the newer facts and append after them"
+    )
+
+
+def test_closed_store_says_what_to_do() -> None:
+    assert str(StoreClosed()) == (
+        "the store is not open; await open() first, and do not use it after aclose()"
+    )
 
 
 def test_damage_names_the_session_and_the_last_good_sequence() -> None:
