@@ -65,6 +65,8 @@ def test_all_errors_of_a_store_are_of_one_tree() -> None:
     assert issubclass(StoreError, ArpError)
     assert {each.__name__ for each in StoreError.__subclasses__()} == {
         "SequenceConflict",
+        "SessionMoved",
+        "InvalidWrite",
         "StoreUnwritable",
         "StoreDamaged",
         "StoreLocked",

@@ -1,4 +1,4 @@
-"""Cases about `append`: what is stored, in which order, and which writes are invalid."""
+"""Cases about `append`: the stored facts and their order, and writes that are invalid."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ INVALID_FACTS = {
 
 @CASES.add("`append` puts new facts before the stored ones")
 async def order(run: StoreRun) -> None:
-    """Facts are read in the order in which they were appended."""
+    """Facts are read in the order of their appends."""
     store = await run.open()
     await put(store, 1, 3)
     await put(store, 4, 4)

@@ -1,4 +1,4 @@
-"""`CheckedStore`: a store whose calls have a time limit and whose results have a checked type."""
+"""`CheckedStore`: limits the time of each call of a store, and checks the type of its result."""
 
 from __future__ import annotations
 

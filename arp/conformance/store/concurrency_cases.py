@@ -69,7 +69,7 @@ async def read_while_writing(run: StoreRun) -> None:
 
 @CASES.add("the comparison of the sequence and the write are two steps", "shared")
 async def shared_race(run: StoreRun) -> None:
-    """Of two store objects that race for a sequence, exactly one wins, and nothing is mixed."""
+    """If two store objects race for a sequence, exactly one wins, and their facts do not mix."""
     stores = await run.open(), await run.open()
     for number in range(RACES):
         name = f"s{number}"

@@ -17,7 +17,7 @@ DAMAGED = 15
 
 
 async def damaged(run: StoreRun) -> CheckedStore:
-    """Return an open store with session `a`, whose fact 15 of 30 is damaged, and session `b`."""
+    """Return an open store with two sessions of 30 facts; fact 15 of session `a` is damaged."""
     store = await run.open()
     for first in (1, 11, 21):
         for name in ("a", "b"):

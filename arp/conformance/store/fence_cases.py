@@ -28,7 +28,7 @@ def write(session_id: str, fence: int, expected: int = 0) -> SessionWrite:
 
 
 async def moved(run: StoreRun, *names: str) -> tuple[CheckedStore, CheckedStore]:
-    """Return an earlier owner, whose fence is 1, and the owner of these sessions, with fence 2."""
+    """Return an earlier owner with fence 1, and the owner of these sessions with fence 2."""
     earlier, owner = await run.open(), await run.open()
     for store in (earlier, owner):
         for name in names:
@@ -56,7 +56,7 @@ async def fences_rise(run: StoreRun) -> None:
 
 @CASES.add("all sessions have the same fence", "shared")
 async def own_fences(run: StoreRun) -> None:
-    """Each session has its own fence; 0 is that of a session whose fence was never raised."""
+    """Each session has its own fence; 0 is the fence of a session until it is raised."""
     store = await run.open()
     for _ in range(3):
         await store.raise_fence("other")

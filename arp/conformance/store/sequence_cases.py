@@ -36,7 +36,7 @@ async def expect_written(store: Store, sessions: Iterable[str], what: str) -> No
 
 @CASES.add("only a sequence that is too low is refused")
 async def wrong_sequence(run: StoreRun) -> None:
-    """A write whose expected sequence is too low or too high is refused."""
+    """A write with an expected sequence that is too low or too high is refused."""
     store = await run.open()
     await put(store, 1, 2)
     for expected in (0, 1, 3, 50):
@@ -98,7 +98,7 @@ async def append_after_conflict(run: StoreRun) -> None:
 
 @CASES.add("the store waits between the comparison and the write")
 async def race(run: StoreRun) -> None:
-    """Of two writers that race for a sequence, exactly one is refused."""
+    """If two writers race for a sequence, exactly one is refused."""
     store = await run.open()
     for number in range(RACES):
         name = f"s{number}"

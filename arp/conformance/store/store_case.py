@@ -159,7 +159,7 @@ class StoreRun:
 
 @contextmanager
 def _code_of_the_author(method: str) -> Iterator[None]:
-    """Let an exception of the author's code fail the case, except for `CaseUnreachable`."""
+    """Turn exceptions of the author's code, except `CaseUnreachable`, into a failed case."""
     try:
         yield
     except CaseUnreachable:

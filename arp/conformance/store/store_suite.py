@@ -78,7 +78,7 @@ def run_store_case(case: StoreCase, factory: StoreFactory) -> StoreResult:
 
 
 class _CaseThread(threading.Thread):
-    """The thread in which one case runs."""
+    """The thread of one case."""
 
     def __init__(self, case: StoreCase, factory: StoreFactory, directory: Path) -> None:
         super().__init__(name=f"arp-conformance-{case.name}", daemon=True)

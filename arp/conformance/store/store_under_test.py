@@ -58,7 +58,7 @@ class StoreFactory(Protocol):
     """
 
     def __call__(self, directory: Path, /) -> StoreUnderTest:
-        """Return a store under test whose storage belongs to the directory.
+        """Return a store under test, with a storage that belongs to the directory.
 
         Args:
             directory: Directory for the storage. It is empty, except in the other processes of a
