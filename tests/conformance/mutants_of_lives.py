@@ -94,6 +94,11 @@ class ForgottenRemovalsStore(ForgetfulStore):
     lost = "ledger WHERE name LIKE 'removal/%'"
 
 
+@found_by("kept_runtime_id")
+class ForgottenIdStore(ForgetfulStore):
+    lost = "ledger WHERE name = 'runtimeId'"
+
+
 @found_by("kept_deletions")
 class UndeletedStore(SqliteStore):
     async def delete(self, session_id: str) -> bool:

@@ -210,8 +210,8 @@ FAULTY = StoreCase("faulty", "Always a fault", "none", frozenset(), faulty)
 
 def test_fault_of_the_suite_is_reported_as_such() -> None:
     result = run_store_case(FAULTY, own_stores.memory)
-    assert (result.outcome, result.note) == ("suite fault", "KeyError: 'x'")
-    assert isinstance(result.error, KeyError)
+    assert result.outcome == "suite fault"
+    assert result.note.startswith("KeyError: 'x' in test_store_suite.py:")
 
 
 def test_case_that_cannot_be_checked_says_why() -> None:

@@ -180,13 +180,22 @@ async def kept_deletions(run: StoreRun) -> None:
 
 @CASES.add("`runtime_id` is a new id at every `open`")
 async def same_runtime_id(run: StoreRun) -> None:
-    """A storage keeps its runtime id."""
+    """A store object that is closed and opened again has the same runtime id."""
     store = await run.open()
     runtime_id = await store.runtime_id()
     expect(runtime_id, "the runtime id is empty")
     await store.aclose()
     await store.open()
     expect_same(await store.runtime_id(), runtime_id, "runtime id after open")
+
+
+@CASES.add("the runtime id is kept in memory only", "durable")
+async def kept_runtime_id(run: StoreRun) -> None:
+    """A new store object has the same runtime id."""
+    store = await run.open()
+    runtime_id = await store.runtime_id()
+    store = await run.reopened(store)
+    expect_same(await store.runtime_id(), runtime_id, "runtime id in a new store object")
 
 
 @CASES.add("every storage has the same runtime id")

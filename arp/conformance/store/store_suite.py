@@ -12,6 +12,7 @@ import asyncio
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -40,12 +41,10 @@ class StoreResult(NamedTuple):
     case: StoreCase
     outcome: StoreOutcome
     note: str = ""
-    """Reason for the outcome; for a failure, the first difference."""
+    """Reason for the outcome; for a failure, the first difference; for a fault, file and line."""
     seconds: float = 0.0
     is_stuck: bool = False
     """Whether the thread of the case did not end."""
-    error: BaseException | None = None
-    """What a case with the outcome `suite fault` raised."""
 
 
 class StoreSuite:
@@ -133,7 +132,9 @@ class _CaseThread(threading.Thread):
             # No case raises these. A task of the store did, which ended the event loop.
             return StoreResult(self._case, "fail", f"the store raised {_text(failed)}")
         except BaseException as fault:  # noqa: BLE001 - `CheckedStore` passes no other exception
-            return StoreResult(self._case, "suite fault", _text(fault), error=fault)
+            frame = traceback.extract_tb(fault.__traceback__)[-1]
+            place = f"{Path(frame.filename).name}:{frame.lineno}"
+            return StoreResult(self._case, "suite fault", f"{_text(fault)} in {place}")
         return StoreResult(self._case, "pass")
 
     async def _check(self, under_test: StoreUnderTest) -> None:
