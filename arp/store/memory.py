@@ -51,6 +51,7 @@ class MemoryStore:
 
     async def runtime_id(self) -> str:
         """See `Store.runtime_id`."""
+        self._check_open()
         return self._runtime_id
 
     async def append(
