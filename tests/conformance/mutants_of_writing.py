@@ -91,6 +91,15 @@ class OvertakingStore(MemoryStore):
         return await super().append(batch, together)
 
 
+@found_by("awaited_writes")
+class HurryingStore(MemoryStore):
+    async def append(
+        self, batch: Writes, together: Units = (), *, is_awaited: bool = False
+    ) -> Refusals:
+        await asyncio.sleep(0 if is_awaited else 0.01)
+        return await super().append(batch, together)
+
+
 @found_by("empty_writes")
 class EmptyFactStore(MemoryStore):
     async def append(

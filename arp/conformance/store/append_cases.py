@@ -127,6 +127,21 @@ async def empty_writes(run: StoreRun) -> None:
     await put(store, 1, 1)
 
 
+@CASES.add("a write that something waits for overtakes the writes before it")
+async def awaited_writes(run: StoreRun) -> None:
+    """Facts that something waits for are stored like others, after those of earlier calls."""
+    store = await run.open()
+    calls = [
+        store.append(
+            [SessionWrite("s1", number - 1, facts(number, number))], is_awaited=number % 2 == 0
+        )
+        for number in range(1, 21)
+    ]
+    for refused in await asyncio.gather(*calls):
+        expect_stored(refused)
+    expect_items(await store.read("s1"), numbered(1, 20), "facts of s1")
+
+
 @CASES.add("only the first 100 writes of a batch are stored")
 async def large_batch(run: StoreRun) -> None:
     """A batch can have many sessions, and a session many facts."""
