@@ -1,5 +1,6 @@
 """Readers of the log.
 
-Read in any order: `replay` (missed messages), `history` (evicted turns), `models` (read models),
-`verification` (hash chains), `player` (playback of a recording).
+Read in any order: `session_reader` (sessions that are not loaded), `replay` (missed messages),
+`history` (evicted turns), `models` (read models), `verification` (hash chains), `player` (playback
+of a recording).
 """
