@@ -749,6 +749,15 @@ def _committed() -> dict[str, Any]:
         (["render"], ["my-agent --stdio | arp render\n", "--width"]),
     ],
 )
+@pytest.mark.parametrize("command", [["token", "create"], ["conformance", "store"], ["serve"]])
+def test_examples_in_a_help_text_keep_their_lines(command: list[str]) -> None:
+    """Commands of commands too."""
+    printed = CliRunner().invoke(main, [*command, "--help"]).output
+    examples = [line for line in printed.splitlines() if line.startswith("    arp ")]
+    assert len(examples) >= 2
+    assert "\\b" not in printed
+
+
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_help_teaches(command: list[str], teaches: list[str], flag: str) -> None:
     """Each command with examples that can be typed, each on its own line."""

@@ -29,6 +29,7 @@ from arp.hub.lifetimes import LifetimeParts, Lifetimes
 from arp.hub.readers.history import History
 from arp.hub.readers.models import Models
 from arp.hub.readers.replay import Replayer
+from arp.hub.readers.session_reader import SessionReader
 from arp.hub.readers.verification import Verifier
 from arp.hub.removal import Remainder
 from arp.hub.runner import HubApp, HubCalls, Runner
@@ -118,6 +119,7 @@ class Hub:
         self.runner = Runner(app, self.writer, self.files_of, self.settings, calls)
         self._replayer = Replayer(store, self.settings)
         self.directory = _directory(self)
+        self.reader = SessionReader(store, self.directory)
         self.history = History(store, self.directory.states)
         """Turns of sessions, including turns that are no longer in memory."""
         self.inbound = Inbound(self.directory.states.redactor)
@@ -191,6 +193,7 @@ class Hub:
             for viewer in live.viewers.values():
                 live.after_write(_close_for_restart(viewer))
         await self.directory.settled()
+        await self.reader.settled()
         await self.lifetimes.removals.aclose()
         await self.writer.aclose()
         self._replayer.close()

@@ -41,6 +41,7 @@ from arp.control.context import Plane
 from arp.control.control import Control
 from arp.hub.hub import Hub
 from arp.hub.peers.peer import Peer
+from arp.hub.readers.session_reader import ReadableSession
 from arp.hub.runner import HubApp
 from arp.live.delivery import Viewer
 from arp.live.live_session import LiveSession
@@ -426,8 +427,16 @@ class Requester(Struct, frozen=True):
         """Return the control plane for the sender of the request."""
         return await self.state.control(self.principal)
 
+    async def read(self, session_id: str) -> ReadableSession:
+        """Return a session of the sender, to look at; it is not loaded.
+
+        Raises:
+            SessionNotFound: The session does not exist or belongs to another user.
+        """
+        return await (await self.hub()).reader.read(session_id, self.principal)
+
     async def find(self, session_id: str) -> LiveSession:
-        """Return a session of the sender.
+        """Return a session of the sender, loaded into memory.
 
         Raises:
             SessionNotFound: The session does not exist or belongs to another user.

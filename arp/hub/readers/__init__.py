@@ -1,5 +1,6 @@
 """Modules of the hub that read the log.
 
-They are independent of each other: `replay` (missed messages), `history` (evicted turns), `models`
-(read models), `verification` (hash chains), `player` (playback of a recording).
+They are independent of each other: `session_reader` (sessions that are not loaded), `replay`
+(missed messages), `history` (evicted turns), `models` (read models), `verification` (hash chains),
+`player` (playback of a recording).
 """

@@ -70,8 +70,8 @@ async def _get(request: Request) -> Response:
     if named is None:
         raise SessionNotFound("no such file")
     try:
-        live = await asker.find(named.session_id)
-        if named.sha256 not in live.session.input_log.files:
+        source = await asker.read(named.session_id)
+        if named.sha256 not in source.session.input_log.files:
             raise BlobNotFound
         files = (await asker.hub()).blobs.of(named.session_id)
         path = files.path(named.sha256)

@@ -67,8 +67,8 @@ async def _set(request: Request) -> Response:
 
 async def _feedback(request: Request) -> Response:
     asker, session_id = requester(request), request.path_params["session_id"]
-    live = await asker.find(session_id)
-    return json_response(live.session.settings.feedback)
+    source = await asker.read(session_id)
+    return json_response(source.session.settings.feedback)
 
 
 async def _rate(request: Request) -> Response:
