@@ -749,10 +749,10 @@ def _committed() -> dict[str, Any]:
         (["render"], ["my-agent --stdio | arp render\n", "--width"]),
     ],
 )
-@pytest.mark.parametrize("command", [["token", "create"], ["conformance", "store"], ["serve"]])
-def test_examples_in_a_help_text_keep_their_lines(command: list[str]) -> None:
+@pytest.mark.parametrize("path", ["token create", "conformance store", "serve"])
+def test_examples_in_a_help_text_keep_their_lines(path: str) -> None:
     """Commands of commands too."""
-    printed = CliRunner().invoke(main, [*command, "--help"]).output
+    printed = CliRunner().invoke(main, [*path.split(), "--help"]).output
     examples = [line for line in printed.splitlines() if line.startswith("    arp ")]
     assert len(examples) >= 2
     assert "\\b" not in printed

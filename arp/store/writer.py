@@ -6,9 +6,9 @@ the queue during the sync and share the next transaction (group commit).
 
 Under load, a `Pace` limits the rate of transactions. A sync costs the same for one fact as for a
 hundred (about 130 µs of CPU). With 60 syncs per second, each for the calls of 17 ms, writing is far
-cheaper than with 1,300. A caller that writes occasionally never waits for the `Pace`, and one whose
-facts something waits for hardly does: 200 tools that an agent runs one after the other would take
-three seconds longer.
+cheaper than with 1,300. A caller that writes occasionally never waits for the `Pace`. Facts that
+something waits for hardly wait either: otherwise, 200 tools that an agent runs one after the other
+would take three seconds longer.
 
 If the disk refuses a write, all waiting calls fail, and new calls fail immediately until a delay is
 over. The next call after the delay opens the file again and checks it before it writes, because
