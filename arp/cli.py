@@ -37,12 +37,19 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C outside of a running command: 128 + SIGINT, as in shells."""
 
 
+def _keep_lines(command: click.Command) -> None:
+    r"""Replace `\b` in the help text by the character after which click does not rewrap lines."""
+    command.help = (command.help or "").replace("\\b", "\b")
+    for one in command.commands.values() if isinstance(command, click.Group) else ():
+        _keep_lines(one)
+
+
 class _Commands(click.Group):
     """The group of all commands; it prints every error on one line."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        r"""Add a command. After `\b` in its help text, click does not rewrap lines."""
-        cmd.help = (cmd.help or "").replace("\\b", "\b")
+        """Add a command, and prepare the help texts of it and of its own commands."""
+        _keep_lines(cmd)
         super().add_command(cmd, name)
 
     def main(self, *args: Any, **options: Any) -> Any:

@@ -759,6 +759,15 @@ def test_help_teaches(command: list[str], teaches: list[str], flag: str) -> None
         assert text in re.sub(r"\n {4}(?=arp|my)", "\n  ", result.output)
 
 
+@pytest.mark.parametrize("path", ["token create", "conformance store", "serve"])
+def test_examples_in_a_help_text_keep_their_lines(path: str) -> None:
+    """Commands of commands too."""
+    printed = CliRunner().invoke(main, [*path.split(), "--help"]).output
+    examples = [line for line in printed.splitlines() if line.startswith("    arp ")]
+    assert len(examples) >= 2
+    assert "\\b" not in printed
+
+
 def test_every_option_says_what_it_does() -> None:
     """No option without a word."""
     context = click.Context(main)

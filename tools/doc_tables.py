@@ -274,7 +274,7 @@ def _is_error(kind: object) -> bool:
 
 ARGUMENTS = {
     "SOURCE": "A file of facts and snapshots, a ledger, or the address of a server.",
-    "MODULE:FACTORY": "What makes a runtime under test, in a module or a file.",
+    "MODULE:FACTORY": "What makes the runtime or the store under test, in a module or a file.",
     "TARGET": "A Python file or module with an App: app.py, app.py:NAME, package.module.",
     "URL": "The address of the server.",
     "SESSION": "The id of the session.",

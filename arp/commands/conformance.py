@@ -1,9 +1,12 @@
-"""`arp conformance`: check a runtime against its contract, or the level of a ledger."""
+"""`arp conformance`: check a runtime or a store against its contract, or the level of a ledger."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +18,22 @@ from arp.commands.target import TargetError, find_callable
 if TYPE_CHECKING:
     from arp.conformance.runtime.case import ContractCase
     from arp.conformance.runtime.runtime_under_test import RuntimeFactory
+    from arp.conformance.store.store_case import StoreCase
+    from arp.conformance.store.store_suite import StoreResult
 
 FAILED = 1
 """Exit code if a case failed."""
 
+USAGE = 2
+"""Exit code if the command line is wrong."""
+
+SUITE_FAULT = 3
+"""Exit code if the suite itself has a fault, so that the outcome of a case is unknown."""
+
 
 @click.group(context_settings=CONTEXT)
 def conformance() -> None:
-    """Check a runtime or a ledger of your own."""
+    """Check a runtime, a store or a ledger of your own."""
 
 
 @conformance.command("runtime", context_settings=CONTEXT)
@@ -56,6 +67,62 @@ def runtime_(target: str, names: tuple[str, ...], matrix: Path | None) -> None:
     cases = tuple(case for case in CASES if not names or case.name in names)
     if not asyncio.run(_print_outcomes(factory, cases, matrix)):
         raise SystemExit(FAILED)
+
+
+@conformance.command("store", context_settings=CONTEXT)
+@click.argument("target", metavar="MODULE:FACTORY", required=False)
+@click.option("--case", "names", multiple=True, help="Only this case. Repeatable.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write the results to, as JSON.",
+)
+@click.option(
+    "--junit",
+    "junit_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write the results to, as JUnit XML.",
+)
+@click.option("--list", "is_list", is_flag=True, help="List the cases and what each one promises.")
+def store_(
+    target: str | None,
+    names: tuple[str, ...],
+    json_file: Path | None,
+    junit_file: Path | None,
+    is_list: bool,
+) -> None:
+    r"""Run every case of the contract of stores.
+
+    FACTORY gets an empty directory and returns a StoreUnderTest (arp.conformance). The outcome of a
+    case is pass, fail, not advertised (the store does not offer it), not checked (the suite cannot
+    check it on this store) or suite fault. The exit code is 0 if no case failed, 1 if a case
+    failed, 2 if the command line is wrong, and 3 if the suite has a fault.
+
+    \b
+      arp conformance store my_store.conformance:factory
+      arp conformance store checks.py:factory --case locked --junit results.xml
+      arp conformance store --list
+    """
+    from arp.conformance.store.store_cases import STORE_CASES
+
+    known = {case.name: case for case in STORE_CASES}
+    if unknown := sorted(set(names) - known.keys()):
+        fail(f"--case: there is no {unknown[0]}; --list lists the cases", USAGE)
+    cases = [case for case in STORE_CASES if not names or case.name in names]
+    if is_list:
+        _print_lines([(case.name, case.title) for case in cases])
+        return
+    if target is None:
+        fail("name the factory of the store, as in my_store.conformance:factory", USAGE)
+    results = _run_store_suite(target, cases, {"json": json_file, "junit": junit_file})
+    outcomes = {result.outcome for result in results}
+    code = SUITE_FAULT if "suite fault" in outcomes else FAILED if "fail" in outcomes else 0
+    if any(result.is_stuck for result in results):
+        # Python would wait for the threads of the store when it ends.
+        sys.stdout.flush()
+        os._exit(code)
+    raise SystemExit(code)
 
 
 @conformance.command("ledger", context_settings=CONTEXT)
@@ -106,3 +173,43 @@ async def _print_outcomes(
     if matrix is not None:
         write_outcomes(matrix, runtime, outcomes)
     return not counts["failed"]
+
+
+def _run_store_suite(
+    target: str, cases: Sequence[StoreCase], files: Mapping[str, Path | None]
+) -> list[StoreResult]:
+    """Run the cases, print the outcome of each, and write the reports."""
+    from arp.conformance.store.store_report import counts, json_report, junit_report
+    from arp.conformance.store.store_suite import StoreResult, StoreSuite
+
+    factory: Any
+    try:
+        factory = find_callable(target)
+    except TargetError as error:
+        fail(str(error), USAGE)
+    except Exception as error:  # noqa: BLE001 - a module of somebody else may raise anything
+        fail(f"{target} cannot be imported: {type(error).__name__}: {error}", USAGE)
+    width = max(len(case.name) for case in cases)
+    suite, results = StoreSuite(factory), list[StoreResult]()
+    for result in suite.results(cases):
+        results.append(result)
+        note = f"  {printable(result.note)}" if result.note else ""
+        click.echo(f"{result.case.name:{width}}  {result.outcome:14}{note}".rstrip())
+    summary = ", ".join(f"{count} {outcome}" for outcome, count in counts(results).items())
+    click.echo(f"{printable(suite.name or target)}: {summary}")
+    reports = {"json": json_report, "junit": junit_report}
+    for kind, file in files.items():
+        if file is not None:
+            try:
+                file.write_text(reports[kind](suite.name, results), encoding="utf-8")
+            except OSError as error:
+                fail(f"--{kind}: {file} cannot be written ({error.strerror})", USAGE)
+    return results
+
+
+def _print_lines(rows: Iterable[tuple[str, str]]) -> None:
+    """Print rows in two columns."""
+    table = list(rows)
+    width = max(len(first) for first, _ in table)
+    for first, second in table:
+        click.echo(f"{first:{width}}  {second}")

@@ -331,13 +331,16 @@ class Benchmarks:
 
     async def _trial(self, named: TrialName, books: dict[str, TrialBook]) -> Trial:
         if named.session_id not in books:
-            live = await self._context.live(named.session_id)
-            books[named.session_id] = await self._book(live)
+            source = await self._context.read(named.session_id)
+            books[named.session_id] = await self._read_book(named.session_id, source.stored)
         return _find_trial(books[named.session_id], named.trial_id)
 
     async def _book(self, live: LiveSession) -> TrialBook:
         """Return all trials in the durable facts of a session."""
         await live.written()
+        return await self._read_book(live.id, live.stored)
+
+    async def _read_book(self, session_id: str, through: int) -> TrialBook:
         book = TrialBook()
 
         def read_page(page: Page) -> None:
@@ -345,7 +348,7 @@ class Benchmarks:
                 if any(mark in body for mark in _MARKS):
                     book.add(decode(body))
 
-        await feed(self._context.hub.store, live.id, live.stored, read_page)
+        await feed(self._context.hub.store, session_id, through, read_page)
         return book
 
     async def _state(self, live: LiveSession, trial_id: str) -> TrialState:

@@ -18,6 +18,7 @@ from arp.access.guard import ADMIN
 from arp.access.principal import Principal
 from arp.audit.models.read_model import ReadModel
 from arp.hub.hub import Hub
+from arp.hub.readers.session_reader import ReadableSession
 from arp.live.live_session import LiveSession
 from arp.protocol.errors import UnknownObject
 from arp.session.effects import Effect
@@ -60,14 +61,15 @@ class ControlContext:
         self.plane = plane
         self.hub = plane.hub
         self.principal = principal
-        self._viewed: set[str] = set()
-        """Ids of other users' sessions that have recorded the access of this client."""
+        self._viewed: dict[str, bool] = {}
+        """Other users' sessions that have recorded the access of this client, by id; the value says
+        whether the fact is known to be durable."""
 
     async def reader(self, session_id: str) -> ControlContext:
         """Return a context that may be used only to read a session.
 
         For an admin and a session of another user, it is the context of the owner; otherwise it is
-        this context.
+        this context. Only the first access loads the session, to record the access.
 
         Raises:
             ReadOnly: The access of an admin cannot be recorded, so it is refused.
@@ -78,6 +80,8 @@ class ControlContext:
         if owner is None or owner == self.principal.name:
             return self
         other = ControlContext(self.plane, Principal(owner))
+        if self._viewed.get(session_id, False):
+            return other
         live = await other.live(session_id)
         if session_id not in self._viewed:
             self.hub.check_takes_input()
@@ -86,13 +90,27 @@ class ControlContext:
             other.carry_out(live, [])
         # Added before the wait, so that a concurrent second request does not record it again; that
         # request waits for the same fact below.
-        self._viewed.add(session_id)
-        await live.written()
+        self._viewed[session_id] = False
+        try:
+            await live.written()
+        except BaseException:
+            # The fact may not be stored. Without this, the next request would show the session
+            # without a record of the access.
+            self._viewed.pop(session_id, None)
+            raise
+        self._viewed[session_id] = True
         return other
 
     async def live(self, session_id: str) -> LiveSession:
         """Return a session, loaded into memory."""
         return await self.hub.find(session_id, self.principal)
+
+    async def read(self, session_id: str) -> ReadableSession:
+        """Return a session to look at; everything recorded so far is durable. It is not loaded."""
+        source = await self.hub.reader.read(session_id, self.principal)
+        if isinstance(source, LiveSession):
+            await source.written()
+        return source
 
     async def to_change(self, session_id: str) -> LiveSession:
         """Return a session for a call that records facts.

@@ -3,6 +3,9 @@
 Theory of operation. A session is identified by its id and belongs to one owner. At most one task
 loads it from the store at any time; all callers that need the session wait for that task. A removal
 uses the same mechanism, so no caller can load a session that is half removed.
+
+Loading is for callers that change a session or follow it. To look at a session, use `SessionReader`
+(`readers/session_reader.py`), which loads nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -88,7 +91,7 @@ class Directory:
         """
         live = await self._find_own(session_id, principal)
         if live is None or live.is_provisional:
-            raise _not_found(session_id)
+            raise not_found(session_id)
         live.touch()
         return live
 
@@ -101,11 +104,11 @@ class Directory:
         live = self.sessions.get(session_id)
         if live is not None and live.session.owner == principal.name:
             if live.is_provisional:
-                raise _not_found(session_id)
+                raise not_found(session_id)
             return live.session.head
         meta = await self._store.session(session_id) if live is None else None
         if meta is None or meta.owner != principal.name:
-            raise _not_found(session_id)
+            raise not_found(session_id)
         return self._head(meta)
 
     async def owner(self, session_id: str) -> str | None:
@@ -129,12 +132,12 @@ class Directory:
         if live is None:
             meta = await self._store.session(session_id)
             if meta is not None and meta.owner != principal.name:
-                raise _not_found(session_id)
+                raise not_found(session_id)
             if meta is not None or session_id in self._under_way:
                 await self.load(session_id)
             live = self.sessions.get(session_id)
         if live is not None and live.session.owner != principal.name:
-            raise _not_found(session_id)
+            raise not_found(session_id)
         return live
 
     async def open(
@@ -227,6 +230,10 @@ class Directory:
         """Wait until no session is being loaded or removed."""
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
+    def under_way(self, session_id: str) -> asyncio.Future[LiveSession | None] | None:
+        """Return the task that loads or removes a session now; `None` if there is none."""
+        return self._under_way.get(session_id)
+
     def _start(
         self, session_id: str, doing: Coroutine[Any, Any, LiveSession | None]
     ) -> asyncio.Future[LiveSession | None]:
@@ -247,7 +254,7 @@ class Directory:
         meta = await self._store.session(session_id)
         if meta is None:
             return None
-        session = await self._restore(meta)
+        session = await self._restore(meta, self.states.read)
         # A session with this id may have come into memory while the store was read.
         if session_id in self.sessions:
             return self.sessions[session_id]
@@ -255,10 +262,20 @@ class Directory:
         self._loaded(live, meta)
         return live
 
-    async def _restore(self, meta: SessionMeta) -> Session:
+    async def peek(self, meta: SessionMeta) -> Session:
+        """Restore the session of a row without adding it to those in memory; see `States.peek`.
+
+        Raises:
+            StoreError, InternalError: See `load`.
+        """
+        return await self._restore(meta, self.states.peek)
+
+    async def _restore(
+        self, meta: SessionMeta, read: Callable[[Head], Awaitable[Session]]
+    ) -> Session:
         """Return the session of a row; map foreign exceptions to one error."""
         try:
-            return await self.states.read(self._head(meta))
+            return await read(self._head(meta))
         except StoreError:
             raise
         except Exception:
@@ -310,5 +327,6 @@ class Directory:
         return True
 
 
-def _not_found(session_id: str) -> SessionNotFound:
+def not_found(session_id: str) -> SessionNotFound:
+    """Return the error for a session that does not exist or belongs to another user."""
     return SessionNotFound(f"no session {session_id!r}", detail=session_id)

@@ -29,6 +29,7 @@ from arp.hub.lifetimes import LifetimeParts, Lifetimes
 from arp.hub.readers.history import History
 from arp.hub.readers.models import Models
 from arp.hub.readers.replay import Replayer
+from arp.hub.readers.session_reader import SessionReader
 from arp.hub.readers.verification import Verifier
 from arp.hub.removal import Remainder
 from arp.hub.runner import HubApp, HubCalls, Runner
@@ -118,6 +119,7 @@ class Hub:
         self.runner = Runner(app, self.writer, self.files_of, self.settings, calls)
         self._replayer = Replayer(store, self.settings)
         self.directory = _directory(self)
+        self.reader = SessionReader(store, self.directory)
         self.history = History(store, self.directory.states)
         """Turns of sessions, including turns that are no longer in memory."""
         self.inbound = Inbound(self.directory.states.redactor)
@@ -191,6 +193,7 @@ class Hub:
             for viewer in live.viewers.values():
                 live.after_write(_close_for_restart(viewer))
         await self.directory.settled()
+        await self.reader.settled()
         await self.lifetimes.removals.aclose()
         await self.writer.aclose()
         self._replayer.close()
@@ -331,12 +334,14 @@ class Hub:
     ) -> None:
         """Attach a renderer to the session that its `hello` names, or to a new one.
 
-        The previous session of the renderer is deleted if it was made for it and never used.
+        The renderer's previous session is deleted if it was created for this renderer and never
+        used.
 
         Raises:
-            ArpError: See `open`; the renderer stays on its previous session.
+            ArpError: See `Directory.open`. The renderer stays on its previous session, unless
+                `hello` names that session or it was deleted to make room.
         """
-        current, unused = self.of(viewer), self.unused(viewer)
+        current, unused = self.session_of(viewer), self.unused(viewer)
         is_same = current is not None and current.id == hello.session_id
         if is_same:
             self.detach(viewer)
@@ -373,7 +378,7 @@ class Hub:
         _, effects = push(live.session, "", {}, SESSION_START, sender=sender)
         self.carry_out(live, effects)
 
-    def of(self, viewer: Viewer) -> LiveSession | None:
+    def session_of(self, viewer: Viewer) -> LiveSession | None:
         """Return the session that a renderer is attached to; `None` if it left memory."""
         delivery = viewer.delivery
         live = self.sessions.get(delivery.session_id) if delivery is not None else None
@@ -387,7 +392,7 @@ class Hub:
         Every use of a session and every other renderer that joins it is recorded, so an unchanged
         sequence proves that the session is unused.
         """
-        live = self.of(viewer)
+        live = self.session_of(viewer)
         if live is None or live.followers:
             return None
         is_as_made = viewer.made_at == live.session.sequence
@@ -407,7 +412,7 @@ class Hub:
 
     def detach(self, viewer: Viewer) -> None:
         """Detach a renderer after its connection is closed. Running turns continue."""
-        live = self.of(viewer)
+        live = self.session_of(viewer)
         if viewer.delivery is not None:
             viewer.delivery.detach(viewer)
         if live is not None:
@@ -492,7 +497,7 @@ class Hub:
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str
     ) -> LiveSession:
         """Return the session that an input is for; a draft client names it in every input."""
-        live = self.of(viewer)
+        live = self.session_of(viewer)
         if live is not None and message.session_id in (None, live.id):
             return live
         if live is None and viewer.delivery is not None:

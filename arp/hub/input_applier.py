@@ -1,8 +1,8 @@
 """Application of inputs from renderers to sessions, and scheduling of their effects.
 
 Theory of operation. An input either adds to the shown branch (`receive`), or selects another branch
-(`turn_back`). In the second case the log has to be read first, and the session may change while it
-is read; so what the input needs is checked before and after.
+(`change_branch`). In the second case the log has to be read first, and the session may change while
+it is read; so what the input needs is checked before and after.
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ from arp.live.live_session import LiveSession
 from arp.live.states import States
 from arp.protocol.messages import AgentMessage, Input
 from arp.session.effects import Effect
-from arp.session.input.branching import asks_to_turn, branch_of, check_turning, turn_back
+from arp.session.input.branching import (
+    asks_for_branch,
+    branch_of,
+    change_branch,
+    check_branch_change,
+)
 from arp.session.input.late_input import check_in_time
 from arp.session.input.receive import SILENT, UNKNOWN, InputSender, receive
 from arp.session.session import Session
@@ -107,12 +112,12 @@ class InputApplier:
         session = live.session
         before = session.serials.last
         session.serials.stamp(asyncio.get_running_loop().time())
-        if asks_to_turn(session, message):
+        if asks_for_branch(session, message):
             # Checked twice: here before the log is read, which may take long, and again in
-            # `turn_back`, since the session may have changed while the log was read.
-            check_turning(session, message)
+            # `change_branch`, since the session may have changed while the log was read.
+            check_branch_change(session, message)
             survey, branch = await self._read_branch(live, message)
-            effects = turn_back(session, message, survey, branch, sender.who, traceparent)
+            effects = change_branch(session, message, survey, branch, sender.who, traceparent)
             # What the renderers show belongs to the previous branch.
             live.delivery.resync_all()
             live.keep_deadlines()

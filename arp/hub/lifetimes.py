@@ -141,15 +141,12 @@ class Lifetimes:
     async def note_model(self, stored: StoredModel) -> None:
         """Record in a session that one of its read models was stored or rebuilt.
 
-        A session that is not in memory is loaded only to record a rebuilt model.
+        Nothing is recorded in a session that is not in memory, since it may belong to another
+        process. `Models` replaces an unusable model once the session is in memory.
         """
         if not self._settings.takes_input:
             return
         live = self._sessions.get(stored.session_id)
-        if live is None and stored.repaired is not None:
-            # A rebuilt model is evidence of damage, so it is recorded even if nothing else
-            # needs the session now.
-            live = await self._directory.load(stored.session_id)
         if live is None or live.gone.done() or live.session.sealed is not None:
             return
         if stored.repaired is not None:
@@ -270,7 +267,10 @@ class Lifetimes:
         return live
 
     async def _delete_facts(self, head: Head, live: LiveSession | None) -> str:
-        """Delete facts and files of a session after its agents have ended."""
+        """Delete facts and files of a session; return the name of the deletion's note.
+
+        Before that, wait for the end of the session's agents, at most `AGENTS_END_S` seconds.
+        """
         name = await self.removals.begin(head)
         # A renderer may have loaded it again while `begin` waited for the store.
         live = self._close_deleted(head) or live

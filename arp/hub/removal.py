@@ -43,7 +43,7 @@ class ExternalRecord(Struct, frozen=True):
 
 
 class Remainder(Struct, frozen=True, rename="camel"):
-    """Something of a deleted session that still exists."""
+    """Something that a runtime still keeps for a deleted session, because its removal failed."""
 
     keeper: str
     id: str
@@ -81,7 +81,7 @@ class SessionKeeper(Protocol):
 
 
 class Removal(Struct, frozen=True):
-    """Note of a deletion in the store."""
+    """Note in the store about an unfinished deletion."""
 
     session_id: str
     epoch: str
@@ -136,17 +136,17 @@ class Removals:
         self._service.start()
 
     async def aclose(self) -> None:
-        """Stop; unfinished deletions are resumed at the next start."""
+        """Stop deleting; unfinished deletions are resumed at the next start."""
         await self._service.aclose()
         for task in list(self._tasks):
             task.stop()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def begin(self, head: Head) -> str:
-        """Note that a session is to be deleted; return the name of the note.
+        """Store a note that a session is to be deleted; return the name of the note.
 
         Raises:
-            StoreError: It cannot be written; nothing has changed.
+            StoreError: The note cannot be written; nothing has changed.
         """
         name = secrets.token_hex(8)
         removal = Removal(head.session_id, head.epoch, head.owner)

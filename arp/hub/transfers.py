@@ -140,7 +140,7 @@ class Transfers:
         self._check_not_leaving(live, name, to_session)
         if (live.id, name) in self._awaited:
             raise TransferDenied(f"surface {name!r:.80} is being transferred already", detail=name)
-        viewers = [one for one in live.viewers.values() if one.hand_over is not None]
+        viewers = [one for one in live.viewers.values() if one.request_transfer is not None]
         if not viewers:
             raise TransferDenied(
                 f"there is no session {to_session!r:.80} of this user", detail=to_session
@@ -207,9 +207,9 @@ class Transfers:
 
         Cancel: Safe; `ask_again` repeats the request.
         """
-        assert viewer.hand_over is not None
+        assert viewer.request_transfer is not None
         try:
-            is_done = await viewer.hand_over(name, request)
+            is_done = await viewer.request_transfer(name, request)
         except asyncio.CancelledError:
             self.ask_again(live, viewer)
             raise
@@ -234,7 +234,7 @@ class Transfers:
 
     def ask_again(self, live: LiveSession, viewer: Viewer) -> None:
         """Start a task that repeats open requests to a renderer while it is attached."""
-        if viewer.hand_over is None or not live.session.leaving or viewer.id in self._asking:
+        if viewer.request_transfer is None or not live.session.leaving or viewer.id in self._asking:
             return
         task = start_task(self._keep_asking(live, viewer), "arp-transfers")
         self._asking[viewer.id] = task
@@ -248,8 +248,8 @@ class Transfers:
                 if (live.id, name) in self._awaited:
                     continue
                 with suppress(TransferDenied):
-                    assert viewer.hand_over is not None
-                    await viewer.hand_over(name, request)
+                    assert viewer.request_transfer is not None
+                    await viewer.request_transfer(name, request)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, MOST_AGAIN_S)
 

@@ -90,8 +90,8 @@ async def settings_form(hub: Hub, principal: Principal, session_id: str) -> Comp
         SessionNotFound: The session does not exist or belongs to another user.
         UnknownObject: The app has no settings.
     """
-    live = await hub.find(session_id, principal)
-    return _settings(hub).form(live.session.chosen_settings)
+    source = await hub.reader.read(session_id, principal)
+    return _settings(hub).form(source.session.chosen_settings)
 
 
 async def change_settings(

@@ -127,13 +127,13 @@ class KeptCheck:
         self._kept = list(reversed(kept)) if is_kept else []
 
     def compare(self, facts: Iterable[bytes]) -> None:
-        """Compare the next facts.
+        """Compare the next facts with their kept hashes.
 
         Args:
             facts: The next facts, as the bytes in the store.
 
         Raises:
-            ChainBroken: A fact does not match its kept hash.
+            ChainBroken: A fact does not match its kept hash, or its kept hash was removed.
         """
         for fact in facts:
             self.head = sha256(self.head + fact).digest()

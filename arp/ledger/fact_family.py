@@ -29,7 +29,7 @@ class OnlyIf(Struct, frozen=True):
 
 
 class FactType:
-    """Everything about the facts of one type: a row of the ledger.
+    """Definition of one fact type: its payload, its ids and its effects; a row in `families`.
 
     Args:
         name: Type of the fact, such as `tool.started`.

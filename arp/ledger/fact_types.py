@@ -72,18 +72,19 @@ _READERS: Final[dict[str, Callable[[Fact], tuple[object, ...]]]] = {
 
 
 class ProfileViolation(LocalError):
-    """A fact has an unknown type, or lacks an id that its type needs. Nothing was written."""
+    """A fact has an unknown type, lacks a field, or has a wrong value. Nothing was written."""
 
 
 def check(fact: Fact) -> None:
     """Check that a fact can be joined with others: its type is known and it has all its ids.
 
-    An empty text counts as a missing id. An unknown id is written as `unknown`, `unavailable` or
-    `stale`.
+    An empty text counts as a missing id. If an id is not known, the fact has `unknown`,
+    `unavailable` or `stale` in its place. The sequence number and the schema version are checked
+    too.
 
     Raises:
-        ProfileViolation: The message names the type and the missing fields in the profile's
-            spelling. Nothing was written.
+        ProfileViolation: The message names the type and the missing or wrong fields, as they are
+            spelled in the log. Nothing was written.
 
     Source: ledger.md 1.
     """

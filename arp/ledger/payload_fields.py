@@ -60,11 +60,12 @@ class Candidate(Struct, frozen=True, omit_defaults=True):
 
 
 class Finding(Struct, frozen=True):
-    """A secret that was removed from a fact."""
+    """The secrets that one rule found and removed."""
 
     rule: Name
-    """Pattern or name that found it; never the secret itself."""
+    """Pattern or name that found them; never a secret itself."""
     count: Ordinal
+    """Number of removed secrets."""
 
 
 class TurnFeedback(Struct, frozen=True, omit_defaults=True):

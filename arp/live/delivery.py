@@ -69,7 +69,6 @@ class Viewer:
         "cursor",
         "delivery",
         "encoding",
-        "hand_over",
         "id",
         "info",
         "made_at",
@@ -78,6 +77,7 @@ class Viewer:
         "part",
         "presented",
         "profile",
+        "request_transfer",
         "resume",
         "said_hello",
         "session_made",
@@ -93,7 +93,7 @@ class Viewer:
         self.profile: Profile = DRAFT
         self.delivery: SessionDelivery | None = None
         """Delivery of the session that it is attached to."""
-        self.hand_over: HandOver | None = None
+        self.request_transfer: HandOver | None = None
         """Asks it to move a surface to another of its agents; `None` if it has no others."""
         self.on_turn_end: Callable[[], None] | None = None
         """Called after the end of a turn is delivered."""
@@ -139,7 +139,10 @@ class Viewer:
         self.unacknowledged = [] if self.profile.takes("frame-ack") else None
 
     def change_session(self, said_hello: bool) -> None:
-        """Prepare for the session that an input names; without a `hello` it is a draft client."""
+        """Prepare for the session that an input names.
+
+        A renderer that has sent no `hello` is treated as a client of the draft.
+        """
         self.answered = 0
         if said_hello:
             # The rest of that `hello` described the previous session.

@@ -126,7 +126,7 @@ def is_authors(filename: str) -> bool:
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    """Return the path prefixes of files that no author wrote."""
+    """Return the path prefixes of Python itself, of installed packages and of this package."""
     import sysconfig  # imported only when something goes wrong
 
     paths = sysconfig.get_paths()

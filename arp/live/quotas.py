@@ -115,7 +115,9 @@ class FileQuota:
 
     @asynccontextmanager
     async def room(self, owner: str, size: int) -> AsyncIterator[None]:
-        """Reserve room for an upload while a block stores it.
+        """Reserve room for an upload. Store the file in the `async with` block.
+
+        The reservation ends with the block.
 
         Raises:
             ResourceLimit: The user's files would exceed the limit.

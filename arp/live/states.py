@@ -17,6 +17,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
+from typing import NamedTuple
 
 from arp.live.archive import Archive
 from arp.live.cache import SHORT, Cache, fact_of, slices
@@ -24,7 +25,7 @@ from arp.live.live_session import LiveSession
 from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.redact.redactor import Redactor
-from arp.session.recovery import end_plan, go_on, seal
+from arp.session.recovery import apply_stored, end_plan, seal
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
@@ -49,6 +50,27 @@ _BRANCH_TYPES = (b'"turn.submitted"', b'"queue.changed"', b'"session.updated"')
 """Type names that occur in every fact about branches, as bytes of its JSON."""
 
 
+class _Unreadable(NamedTuple):
+    """The first unreadable fact of a log.
+
+    It is not kept as an exception, because an exception refers to the frames that it passed, and
+    these to the session.
+    """
+
+    sequence: int
+    message: str
+
+
+class _Restored(NamedTuple):
+    """A session that was restored, and what became of its stored state."""
+
+    session: Session
+    state: tuple[int, int] | None
+    """Sequence and size in bytes of the stored state; `None` if the facts alone were used."""
+    unusable: str | None
+    """Why the stored state was not used; `None` if it was usable or missing."""
+
+
 class States(Cache):
     """Stored states of a hub's sessions."""
 
@@ -63,8 +85,8 @@ class States(Cache):
         """Redactor that all sessions share."""
         self.archive = Archive(store)
         """Store of turns that left memory."""
-        self._unreadable: dict[str, FactUnreadable] = {}
-        """Unreadable facts, by session id; such a session is read up to that fact."""
+        self._readable: dict[str, int] = {}
+        """Last fact before an unreadable one, by session id; the session was restored up to it."""
         self._reported: set[str] = set()
         """Sessions whose unusable state has already been reported."""
 
@@ -78,48 +100,81 @@ class States(Cache):
     # -- reading ---------------------------------------------------------------------------------
 
     async def read(self, head: Head) -> Session:
-        """Restore a session from the store.
+        """Restore a session from the store, to keep it in memory.
 
-        If a fact cannot be read, the session ends before that fact and is sealed.
+        If a fact cannot be read, the session ends before that fact and is sealed. Evicted turns of
+        a long log are stored on the way.
 
         Raises:
             StoreError: The log cannot be read.
 
         Cancel: Safe.
         """
-        # The ledger may have been repaired since the last attempt.
-        self._unreadable.pop(head.session_id, None)
+        restored, name = await self._restore(head, stores_turns=True), head.session_id
+        self._unusable.pop(name, None)
+        self._stored.pop(name, None)
+        if restored.state is not None:
+            self._stored[name] = restored.state
+        if restored.unusable is not None:
+            self._mark_unusable(name, restored.unusable)
+        return restored.session
+
+    async def peek(self, head: Head) -> Session:
+        """Restore a session from the store as `read` does, but store and note nothing.
+
+        Of the turns that a long log evicts, only the newest are collected.
+
+        Raises:
+            StoreError: The log cannot be read.
+
+        Cancel: Safe.
+        """
+        return (await self._restore(head, stores_turns=False)).session
+
+    async def _restore(self, head: Head, *, stores_turns: bool) -> _Restored:
+        """Restore a session, up to the first fact that cannot be read."""
+        name = head.session_id
+        # Local, because this session may be restored twice at the same time (`read`, `peek`), and
+        # each attempt has to know how far it read itself.
+        unreadable: _Unreadable | None = None
         while True:
+            through = unreadable.sequence - 1 if unreadable is not None else None
             try:
-                session = await self._read(head)
+                restored = await self._try_restore(head, through, stores_turns=stores_turns)
             except FactUnreadable as error:
-                known = self._unreadable.get(head.session_id)
-                if known is not None and known.sequence <= error.sequence:
+                if unreadable is not None and unreadable.sequence <= error.sequence:
                     # This attempt read only the facts before the known unreadable one, so its error
                     # has to be about an earlier fact. If not, another attempt would read the same
                     # facts and fail in the same way, for ever.
                     raise
-                self._unreadable[head.session_id] = error
+                unreadable = _Unreadable(error.sequence, error.message)
                 continue
-            unreadable = self._unreadable.get(head.session_id)
+            # The ledger may have been repaired since the session was restored last.
+            self._readable.pop(name, None)
             if unreadable is not None:
-                logger.error("%s; the session can be read up to that fact", unreadable)
-                seal(session, unreadable.message)
-            return session
+                self._readable[name] = unreadable.sequence - 1
+                logger.error("%s; the session can be read up to that fact", unreadable.message)
+                seal(restored.session, unreadable.message)
+            return restored
 
-    async def _read(self, head: Head) -> Session:
+    async def _try_restore(
+        self, head: Head, through: int | None, *, stores_turns: bool
+    ) -> _Restored:
         """Restore a session from its stored state, or from its facts alone if that fails."""
-        name = head.session_id
-        self._unusable.pop(name, None)
-        session = await self._stored_session(head)
-        if session is not None:
+        name, unusable = head.session_id, None
+        stored = await self._store.load_model(name, self.name)
+        if stored is not None:
             try:
+                session = self._session_of(head, *stored)
                 session.screen.collect_departed()
-                return await self._apply_missing(session)
+                session = await self._apply_missing(session, through)
+                return _Restored(session, (stored[0], len(stored[1])), None)
+            except UnreadableState as error:
+                unusable = str(error)
             except FactUnreadable as error:
                 # The damage may be in the state or in the log. Only the log alone can show that.
                 logger.warning("session %s: its state does not fit its facts: %s", name, error)
-                self._mark_unusable(name, MISFIT)
+                unusable = MISFIT
             except StoreError:
                 raise
             except BranchNotLoaded:
@@ -127,32 +182,32 @@ class States(Cache):
             except Exception:  # noqa: BLE001 - whatever it is, the facts are the truth
                 # The damage may be in the state or in the log, as above.
                 logger.warning("session %s: its state does not fit its facts", name)
-                self._mark_unusable(name, MISFIT)
-        self._stored.pop(name, None)
+                unusable = MISFIT
         meta = await self._store.session(name)
+        durable = meta.last_sequence if meta is not None else 0
         try:
-            return await self._apply_missing(
-                self.new(head), meta.last_sequence if meta is not None else 0
+            session = await self._apply_missing(
+                self.new(head), through, durable, stores_turns=stores_turns
             )
         except BranchNotLoaded:
-            survey = await self.survey(head)
-            session = await self.branch(head, survey.branches.shown)
+            survey = await self.survey(head, through)
+            session = await self.branch(head, survey.branches.shown, through)
             end_plan(session)
-            return session
+        return _Restored(session, None, unusable)
 
-    async def survey(self, head: Head) -> Survey:
-        """Scan all facts that the log of a session has now for branches.
+    async def survey(self, head: Head, through: int | None = None) -> Survey:
+        """Scan the facts that the log of a session has now, up to `through`, for branches.
 
         Raises:
             StoreError: See `read`.
         """
         survey, session_id = Survey(), head.session_id
-        async with aclosing(pages(self._store, session_id, 0, self._end_of(session_id))) as found:
+        async with aclosing(pages(self._store, session_id, 0, through)) as found:
             async for page in found:
                 for sequence, body in page:
                     # Only few facts are about branches, and decoding all of them would be slow.
                     if any(name in body for name in _BRANCH_TYPES):
-                        survey.take(fact_of(session_id, sequence, body))
+                        survey.add(fact_of(session_id, sequence, body))
                 await asyncio.sleep(0)
         return survey
 
@@ -162,38 +217,58 @@ class States(Cache):
         session.settings.begin_plan(shown)
         return session
 
-    async def branch(self, head: Head, shown: Iterable[str]) -> Session:
-        """Restore a session that shows certain turns, from all facts that its log has now.
+    async def branch(self, head: Head, shown: Iterable[str], through: int | None = None) -> Session:
+        """Restore a session that shows certain turns, from the facts that its log has now.
 
         The session may receive more facts; call `end_plan` after the last one.
+
+        Args:
+            head: Head of the session.
+            shown: Ids of the turns.
+            through: Sequence of the last fact to apply; `None` means the end of the log.
 
         Raises:
             StoreError: See `read`.
         """
-        return await self._apply_missing(self.planned(head, shown))
+        return await self._apply_missing(self.planned(head, shown), through)
 
-    async def _stored_session(self, head: Head) -> Session | None:
-        """Return the session of the stored state; `None` if there is none or it is unusable."""
-        stored = await self._stored_model(head.session_id)
-        if stored is None:
-            return None
-        try:
-            session = decode_state(stored[1], head, self._rules, self.redactor)
-        except UnreadableState as error:
-            self._mark_unusable(head.session_id, str(error))
-            return None
-        if session.sequence != stored[0]:
-            self._mark_unusable(head.session_id, "a stored state of something else")
-            return None
+    def _session_of(self, head: Head, sequence: int, data: bytes) -> Session:
+        """Return the session of a stored state.
+
+        Raises:
+            UnreadableState: The state is unusable.
+        """
+        session = decode_state(data, head, self._rules, self.redactor)
+        if session.sequence != sequence:
+            raise UnreadableState("a stored state of something else")
         return session
 
-    async def _apply_missing(self, session: Session, durable: int = 0) -> Session:
-        """Apply the facts after the state; store turns that are evicted meanwhile, if many."""
+    async def _apply_missing(
+        self,
+        session: Session,
+        through: int | None,
+        durable: int = 0,
+        *,
+        stores_turns: bool = False,
+    ) -> Session:
+        """Apply the facts after the newest one of a session.
+
+        Args:
+            session: The session.
+            through: Sequence of the last fact to apply; `None` means the end of the log.
+            durable: Sequence of a durable fact after which the evicted turns may be stored; 0 if
+                all of them are kept.
+            stores_turns: Whether evicted turns are stored, if there are many; otherwise they are
+                dropped, and can be read from the log.
+        """
         screen = session.screen
-        async with aclosing(self.follow(session)) as pieces:
+        async with aclosing(self.follow(session, through)) as pieces:
             async for _ in pieces:
-                if durable and len(screen.departed or ()) >= MANY_TURNS:
-                    await self.store_turns(session.head, durable, screen.take_departed())
+                if not durable or len(screen.departed or ()) < MANY_TURNS:
+                    continue
+                turns = screen.take_departed()
+                if stores_turns:
+                    await self.store_turns(session.head, durable, turns)
         return session
 
     async def store_turns(self, head: Head, sequence: int, turns: list[PastTurn]) -> None:
@@ -203,31 +278,31 @@ class States(Cache):
         except StoreError as error:
             logger.warning("turns of session %s are not stored: %s", head.session_id, error)
 
-    async def follow(self, session: Session) -> AsyncGenerator[None]:
-        """Apply the facts after the newest one of a session, in slices, to the end of the log.
+    async def follow(self, session: Session, through: int | None = None) -> AsyncGenerator[None]:
+        """Apply the facts after the newest one of a session, in slices, up to `through`.
+
+        `None` means the end of the log.
 
         Raises:
             StoreError: See `read`.
         """
         name = session.id
-        through = self._end_of(name)
         async with aclosing(slices(self._store, name, session.sequence, through)) as found:
             async for facts in found:
                 try:
-                    go_on(session, facts)
+                    apply_stored(session, facts)
                 except BranchNotLoaded:
                     raise
                 except Exception as error:
-                    # `go_on` counts each fact that it has applied, so the next one is at fault.
+                    # `apply_stored` counts the facts that it has applied: the next one is at fault.
                     logger.debug("session %s", name, exc_info=True)
                     reason = f"it makes no sense here: {type(error).__name__}"
                     raise FactUnreadable(name, session.sequence + 1, reason) from error
                 yield
 
-    def _end_of(self, session_id: str) -> int | None:
-        """Return the last fact before a known unreadable one; `None` if there is none."""
-        unreadable = self._unreadable.get(session_id)
-        return unreadable.after if unreadable is not None else None
+    def readable_through(self, session_id: str) -> int | None:
+        """Return the last readable sequence number; `None` if no unreadable fact is known."""
+        return self._readable.get(session_id)
 
     def repaired(self, session_id: str) -> str | None:
         """Return why the stored state of a session was unusable, once for each rebuild.
@@ -253,7 +328,7 @@ class States(Cache):
     def forget(self, session_id: str) -> None:
         """Drop what is known of a deleted session; see `Cache.forget`."""
         super().forget(session_id)
-        self._unreadable.pop(session_id, None)
+        self._readable.pop(session_id, None)
 
     def _clear_unusable(self, session_id: str) -> str | None:
         self._reported.discard(session_id)

@@ -61,7 +61,9 @@ class ServerTask(OwnedTask[T]):
         return False
 
     def stop(self, why: object = None) -> None:
-        """Cancel the task in every case, also when an agent's code called a public method for it.
+        """Cancel the task, whoever calls this; `cancel` refuses calls from the code of other turns.
+
+        The server calls this, possibly in a public method that an agent's code has called.
 
         Args:
             why: The message of its `CancelledError`.

@@ -121,10 +121,10 @@ class Writer:
             await rounds.next()
 
     async def room(self) -> None:
-        """Wait for the end of a write.
+        """Wait until the running write ends, or the next one if none is running.
 
-        Everything recorded before the call is then in that write, or in the next one, which has
-        begun. An agent that outputs faster than the store can write waits here.
+        When this returns, no fact recorded before the call waits for its write to begin. An agent
+        that outputs faster than the store can write waits here.
         """
         self._wake.set()
         await self._rounds.next()
@@ -151,7 +151,8 @@ class Writer:
             gathered, writes = self._gather(dirty, self._now())
             if together:
                 gathered, writes = self._drop_incomplete(gathered, writes, together)
-            refused = await self._append(writes, together) if writes else {}
+            is_awaited = any(one.actions for one in gathered)
+            refused = await self._append(writes, together, is_awaited) if writes else {}
             self._deliver(gathered, refused)
             for write in writes:
                 if write.meta is not None and write.session_id not in refused:
@@ -222,11 +223,14 @@ class Writer:
         return gathered, writes
 
     async def _append(
-        self, writes: Sequence[SessionWrite], together: Sequence[frozenset[str]]
+        self,
+        writes: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]],
+        is_awaited: bool,
     ) -> Mapping[str, ArpError]:
         """Store the writes; return the sessions whose facts are not stored, each with its error."""
         try:
-            refused = await self._store.append(writes, together)
+            refused = await self._store.append(writes, together, is_awaited=is_awaited)
         except StoreUnwritable as error:
             logger.error("%s", error)
             return dict.fromkeys((one.session_id for one in writes), error)
@@ -235,12 +239,12 @@ class Writer:
             logger.exception("%d sessions cannot be written", len(writes))
             return dict.fromkeys((one.session_id for one in writes), _internal_error())
         self.writes += 1
-        for session_id, error in refused.items():
-            logger.error("session %s cannot be written: %s", session_id, error)
+        for name, reason in refused.items():
+            logger.error("session %s cannot be written: %s", name, reason)
         # What makes a write invalid is a fault of this program, not for people who use the screen.
         return {
-            name: _internal_error() if isinstance(error, InvalidWrite) else error
-            for name, error in refused.items()
+            name: _internal_error() if isinstance(reason, InvalidWrite) else reason
+            for name, reason in refused.items()
         }
 
     def _deliver(

@@ -14,7 +14,7 @@ _NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 """A line that is marked as an error."""
-_TELLING: Final = re.compile(
+_WORDS_OF_ERRORS: Final = re.compile(
     r"\b(?:cannot|can't|could not|couldn't|denied|failed|failure|invalid|missing|no such|not found|"
     r"not logged in|refused|unable|unexpected|unknown|unrecognized|unsupported)\b",
     re.IGNORECASE,
@@ -49,7 +49,7 @@ def cause_of(lines: Sequence[str]) -> str:
         if raised:
             return raised[-1]
     plain = [one for one in lines if not _AROUND.match(one)]
-    for pattern in (_NAMED, _TELLING):
+    for pattern in (_NAMED, _WORDS_OF_ERRORS):
         found = next((place for place, one in enumerate(plain) if pattern.search(one)), None)
         if found is not None:
             return _with_next(plain[found:])

@@ -11,7 +11,8 @@ ArpError(code, retryable)
 │   ├── InvalidSerial         3
 │   ├── RoleConflict          6
 │   └── TransferDenied        9
-└── RemoteError         the peer broke a rule: answered with its code, never raised from `receive`
+└── RemoteError         the peer broke a rule, or our side failed: sent to the peer with its code,
+    │                   never raised from `receive`
     ├── InvalidMessage       11
     ├── InvalidAnswer        11
     ├── UnknownObject         1
@@ -86,7 +87,10 @@ class LocalError(ArpError):
 
 
 class RemoteError(ArpError):
-    """The peer broke a rule. The peer gets the code; the connection continues."""
+    """An error that is sent to the peer with its code; the connection continues.
+
+    The peer broke a rule, except for `AgentFailed` and `InternalError`: there our side failed.
+    """
 
 
 class InvalidComponent(LocalError):

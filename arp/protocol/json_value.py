@@ -45,9 +45,9 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
         depth: Levels of arrays and objects that are allowed.
 
     Raises:
-        InvalidMessage: The value contains a key that is not a string, NaN, an infinity, an integer
-            beyond 64 bits, an object that is not JSON (such as a CBOR date), or nesting beyond
-            `depth`.
+        InvalidMessage: The value is not plain JSON. Either it has a key that is not a string, or
+            it is nested deeper than `depth`, or it contains one of these: NaN, an infinity, an
+            integer beyond 64 bits, an object of a type that JSON lacks (such as a CBOR date).
     """
     if not is_plain_json(value, depth):
         _refuse(value, where, depth)

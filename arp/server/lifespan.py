@@ -135,7 +135,7 @@ class AppLifespan:
     """A context manager that is open while an app is served."""
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
-        """Initialise the closed lifespan.
+        """Initialise a lifespan that is not open yet.
 
         Args:
             enter: Returns a new context manager each time that serving begins.

@@ -148,10 +148,12 @@ class _PageFiles:
         self._kept: dict[str, _PageFile] = {}
 
     def response(self, name: str, request: Request) -> Response:
-        """Return a file, compressed or not.
+        """Return a response with a file, or 304 without it if the client's copy is current.
+
+        The file is compressed if the client accepts that and a compressed version exists.
 
         Raises:
-            HTTPException: 404, there is no file with that name.
+            HTTPException: 404; there is no file with that name, or its type is not in `TYPES`.
         """
         file = self._read(name) if _NAME.fullmatch(name) else None
         kind = TYPES.get(Path(name).suffix)

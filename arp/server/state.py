@@ -41,6 +41,7 @@ from arp.control.context import Plane
 from arp.control.control import Control
 from arp.hub.hub import Hub
 from arp.hub.peers.peer import Peer
+from arp.hub.readers.session_reader import ReadableSession
 from arp.hub.runner import HubApp
 from arp.live.delivery import Viewer
 from arp.live.live_session import LiveSession
@@ -284,9 +285,9 @@ class ServerState:
         return hub
 
     async def ensure_open(self) -> str | None:
-        """Open the ledger if it is not open; return the reason for clients if that fails.
+        """Open the ledger if it is not open; if that fails, return a message for clients.
 
-        The full reason may contain file names, so it is only logged, once.
+        The full error may contain file names, so clients do not get it. It is logged, once.
         """
         if self.running is not None:
             return None
@@ -434,8 +435,16 @@ class Requester(Struct, frozen=True):
         """Return the control plane for the sender of the request."""
         return await self.state.control(self.principal)
 
+    async def read(self, session_id: str) -> ReadableSession:
+        """Return a session of the sender, to look at; it is not loaded.
+
+        Raises:
+            SessionNotFound: The session does not exist or belongs to another user.
+        """
+        return await (await self.hub()).reader.read(session_id, self.principal)
+
     async def find(self, session_id: str) -> LiveSession:
-        """Return a session of the sender.
+        """Return a session of the sender, loaded into memory.
 
         Raises:
             SessionNotFound: The session does not exist or belongs to another user.

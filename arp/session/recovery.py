@@ -1,7 +1,7 @@
 """Rebuilds a session from its log, and recovers it after a crash.
 
-Theory of operation. `go_on` applies stored facts to a session and gives it the state that it had
-when they were recorded. `recover` then closes the turn that a crash interrupted. `seal` makes a
+Theory of operation. `apply_stored` applies stored facts to a session and gives it the state that it
+had when they were recorded. `recover` then closes the turn that a crash interrupted. `seal` makes a
 session read-only if its log continues with facts that cannot be read.
 
 Source: ledger.md 2 ("after a crash the log is the truth").
@@ -41,7 +41,7 @@ def messages_of(fact: Fact) -> list[AgentMessage]:
     return project(at, fact.type, _payload(fact), _ids(fact))
 
 
-def go_on(session: Session, facts: Iterable[Fact]) -> None:
+def apply_stored(session: Session, facts: Iterable[Fact]) -> None:
     """Apply stored facts to a session, in order.
 
     Args:

@@ -43,7 +43,7 @@ from arp.session.questions import Questions
 from arp.session.recording.log import Log, ReadOnly
 from arp.session.recording.projection import At, commit_messages, stored, surface_message
 from arp.session.recording.recorded import (
-    SAYING,
+    OUTPUT_TEXT,
     AppliedCommit,
     Batch,
     Cursor,
@@ -289,8 +289,12 @@ class Session:
             for message in fact.messages:
                 self.screen.apply(message, fact.sequence)
 
-    def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
-        """Record text of a turn's output, or of its reasoning, as one fact."""
+    def say(self, turn_id: str, text: str, type_name: str = OUTPUT_TEXT) -> None:
+        """Record a piece of a turn's output, or of its reasoning, without its secrets.
+
+        An end of the piece that may begin a secret is not recorded yet. It is recorded together
+        with the next piece, or before the next fact of the turn.
+        """
         self.log.say(turn_id, text, type_name)
 
     # -- surfaces --------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """The state of a session as bytes, so that a session can continue without reading a long log.
 
-The stored state is exactly what `recovery.go_on` builds from all facts up to a sequence number. The
-same state gives the same bytes, and a session made from them continues as if it had read those
-facts. It is a cache: bytes of another version, of another epoch of the session, or that cannot be
-decoded are refused, and the log is read from the first fact.
+The stored state is exactly what `recovery.apply_stored` builds from all facts up to a sequence
+number. The same state gives the same bytes, and a session made from them continues as if it had
+read those facts. It is a cache: bytes of another version, of another epoch of the session, or that
+cannot be decoded are refused, and the log is read from the first fact.
 
 What a crash loses by design is not stored: text that is held because it may be a secret, typed
 input that the ledger does not have, and the usage of a turn that has not ended.

@@ -1,9 +1,9 @@
 """The end of a turn: how it is recorded, and what is closed with it.
 
 Theory of operation. `close_turn` records everything that ends with a turn, in this order: text that
-is still held, its open questions, its open tool calls, its error, the turn itself, its attempt at a
-task. `end_turn` then starts the next turn. A server that stops calls only `close_turn`, so that the
-next turn stays in the queue.
+was held back because it could begin a secret, open questions, open tool calls, the error, the turn
+itself, its attempt at a task. `end_turn` does the same, and then starts the next turn. When the
+server stops, it uses `close_turn`, so that the next turn stays in the queue.
 """
 
 from __future__ import annotations

@@ -158,7 +158,8 @@ class TurnQueue:
 
         Args:
             queue: The queue after this fact.
-            pause: Whether to pause the queue; a paused queue stays paused.
+            pause: Whether to pause the queue. A paused queue stays paused either way, but an empty
+                queue is never paused.
         """
         # An empty queue is never paused. Otherwise the next turn of a program, which does not
         # resume the queue, would wait until a user does.

@@ -1,4 +1,4 @@
-"""Which sessions of a batch can be stored: the checks that all stores share."""
+"""Checks that all stores share: find the sessions of a batch that can be stored."""
 
 from __future__ import annotations
 

@@ -44,6 +44,8 @@ class SequenceConflict(StoreError):
 class SessionMoved(StoreError):
     """Another process has become the owner of the session; nothing of it was stored."""
 
+    retryable = True
+
     def __init__(self, session_id: str) -> None:
         super().__init__(
             f"session {session_id} is served by another process now; connect to it again",

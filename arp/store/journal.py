@@ -131,7 +131,7 @@ class Journal:
         """Facts that are not in a segment yet; other threads may call `get`."""
         self.damaged: dict[str, int] = {}
         """Last good sequence of each session that has facts with a wrong checksum."""
-        self.unchecked_bytes = 0
+        self.bytes_since_checkpoint = 0
         """Bytes written since the last checkpoint started; the writer resets it to 0."""
         self.has_old_log = False
         """Whether deleted content may still be in the write-ahead log, which must be emptied."""
@@ -306,7 +306,7 @@ class Journal:
         if not 0 < sequence <= last:
             raise SequenceConflict(session_id, sequence, last)
         self._db.execute(_UPSERT_MODEL, (session_id, name, sequence, crc32(data), data))
-        self.unchecked_bytes += len(data)
+        self.bytes_since_checkpoint += len(data)
 
     def _data_version(self) -> int:
         """Return a number that changes when another process writes."""
@@ -363,9 +363,9 @@ class Journal:
                 if due:
                     self._write_segments(due)
         self._next_row = row + 1
-        self.unchecked_bytes += len(body)
+        self.bytes_since_checkpoint += len(body)
         if texts:
-            self.unchecked_bytes += 2 * sum(len(row[2]) for row in texts)
+            self.bytes_since_checkpoint += 2 * sum(len(row[2]) for row in texts)
         if due:
             self.tails.remove(due)
         self.tails.add(runs, row)
@@ -387,7 +387,7 @@ class Journal:
             self._db.execute(_INSERT_SEGMENTS, (_json(heads), b"".join(bodies)))
         oldest = self.tails.oldest_row_without(chosen, self._next_row)
         self._db.execute(_DELETE_JOURNAL, (oldest, _json(self._damaged_rows)))
-        self.unchecked_bytes += offset
+        self.bytes_since_checkpoint += offset
 
     def _extend_chain(self, session_id: str, tail: Tail) -> str | None:
         """Extend the hash chain of a session by a tail.

@@ -51,10 +51,15 @@ class MemoryStore:
 
     async def runtime_id(self) -> str:
         """See `Store.runtime_id`."""
+        self._check_open()
         return self._runtime_id
 
     async def append(
-        self, batch: Sequence[SessionWrite], together: Sequence[frozenset[str]] = ()
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
     ) -> Refusals:
         """See `Store.append`. Never raises `StoreUnwritable`, since there is no disk."""
         self._check_open()

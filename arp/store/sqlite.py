@@ -115,12 +115,17 @@ class SqliteStore:
         return self._runtime_id
 
     def append(
-        self, batch: Sequence[SessionWrite], together: Sequence[frozenset[str]] = ()
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
     ) -> asyncio.Future[Refusals]:
         """See `Store.append`."""
         if self._writer is None:
             raise StoreClosed
-        return self._writer.append(AppendCall(tuple(batch), tuple(together), refuse_invalid(batch)))
+        call = AppendCall(tuple(batch), tuple(together), refuse_invalid(batch))
+        return self._writer.append(call, is_awaited=is_awaited)
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
         """See `Store.read`. The newest facts come from memory, without a thread."""

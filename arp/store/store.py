@@ -67,7 +67,11 @@ class Store(Protocol):
         ...
 
     def append(
-        self, batch: Sequence[SessionWrite], together: Sequence[frozenset[str]] = ()
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
     ) -> Awaitable[Refusals]:
         """Make the writes of `batch` durable, each session by itself.
 
@@ -78,6 +82,9 @@ class Store(Protocol):
             batch: New facts. A session may occur several times.
             together: Sets of session ids of the batch. The sessions of a set are stored together
                 or not at all. Sets that share a session count as one set.
+            is_awaited: Whether something waits for these facts to be durable, such as a tool that
+                starts. Other facts, such as text, may wait some milliseconds, so that a
+                transaction stores more of them.
 
         Returns:
             The sessions that are not stored, with the reason: `SequenceConflict` if the session is

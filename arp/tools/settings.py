@@ -133,7 +133,7 @@ class ToolSettings(BaseSettings):
 
 
 class LiveSettings:
-    """Current settings.
+    """Settings of the Tool Agent with the overrides of `config.json`, read again when it changes.
 
     Args:
         defaults: Settings without overrides; `None` reads the environment.

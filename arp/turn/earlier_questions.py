@@ -35,10 +35,10 @@ class LateAnswer(NamedTuple):
 
 
 class EarlierQuestions:
-    """Questions of earlier turns, for a turn that continues them.
+    """Open questions of earlier turns, and the late answers to them, for one later turn.
 
     Args:
-        host: The turn that continues them.
+        host: The later turn, which asks these questions again or uses the answers.
     """
 
     def __init__(self, host: TurnHost) -> None:

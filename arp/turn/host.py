@@ -37,7 +37,7 @@ from arp.record.wording import check_kind, plain
 from arp.session.asking import ask_question, cancel_question
 from arp.session.effects import QuestionOutcome
 from arp.session.questions import Question
-from arp.session.recording.recorded import SAYING, THINKING
+from arp.session.recording.recorded import OUTPUT_TEXT, REASONING_TEXT
 from arp.session.session import NO_OPTIONS, QuestionOptions
 from arp.session.session_values import set_commands, update_shared_state, update_state
 from arp.surface.change import Change, PatchChange
@@ -65,7 +65,7 @@ MAX_USAGE_BYTES = 4 << 10
 
 
 class PendingQuestion:
-    """Question of a running turn that has no outcome yet."""
+    """Open question of a running turn, with a future for its outcome."""
 
     __slots__ = ("check", "outcome", "question", "timer")
 
@@ -114,7 +114,7 @@ class TurnHost:
         """Changes that are not committed yet."""
         self._texts: list[str] = []
         """Text that is not recorded yet."""
-        self._text_type = SAYING
+        self._text_type = OUTPUT_TEXT
         """Type of fact that the pending text becomes."""
         self.frames = 0
         """Number of open `turn.frame` blocks; nothing is committed inside of them."""
@@ -137,7 +137,11 @@ class TurnHost:
 
     @property
     def user(self) -> User:
-        """The user who began the turn; only a name if no more is known, as after a restart."""
+        """The user who began the turn.
+
+        If this user is not known, for example after a restart, the `User` has only a name: that of
+        the session's owner.
+        """
         known = self._user
         return known if isinstance(known, User) else User(self.session.owner)
 
@@ -181,8 +185,8 @@ class TurnHost:
             raise TypeError(f"target: expected the id of a component, got {what}")
         self.gather(surface, PatchChange([copied_json(op)]))
 
-    def add_text(self, text: str, type_name: str = SAYING) -> bool:
-        """Add pending text; return whether the caller has to wait for `room`."""
+    def add_text(self, text: str, type_name: str = OUTPUT_TEXT) -> bool:
+        """Add pending text; return whether too much is unwritten: then await `services.room`."""
         texts, live = self._texts, self.live
         # Pending text becomes one fact of one type: output and reasoning must not be merged.
         if type_name != self._text_type:
@@ -196,7 +200,7 @@ class TurnHost:
 
     def add_reasoning(self, text: str) -> None:
         """Add pending text to the reasoning of the turn."""
-        self.add_text(text, THINKING)
+        self.add_text(text, REASONING_TEXT)
 
     def flush_text(self) -> None:
         """Record the pending text, so that a fact of another type may follow it."""

@@ -132,9 +132,13 @@ class OpenSurface:
         after: str | UnsetType | None = UNSET,
         parent: str | None = None,
     ) -> str:
-        """Insert a component after another (`None`: first), or last; into the group `parent`.
+        """Insert a component; return its id.
 
-        Other values are converted; see `show`.
+        Args:
+            component: Component, or a value to convert as `show` does.
+            after: Id of the component that it follows; `None` means first. By default it is last.
+            parent: Id of the group that contains it. `None` means the group of `after`, or the top
+                level if there is none.
         """
         where = "surface.insert"
         named = self._host.named(as_component(component, where), where)
@@ -156,7 +160,7 @@ class OpenSurface:
         return named.id
 
     def reorder(self, target: str, after: str | None) -> None:
-        """Move a component after another one of the same list; `None` moves it to the front."""
+        """Move a component behind `after`, which has the same parent; `None` means to the front."""
         self._change(Reorder(target, after))
 
     def _change(self, op: PatchOp) -> None:

@@ -147,10 +147,10 @@ class TurnThread:
 
 
 class LoopProxy(Generic[T]):
-    """Proxy of an object that belongs to the event loop: `tool.progress(…)`, without `await`.
+    """Proxy for use in a thread: calls an object of the event loop without `await`.
 
-    Its methods run in the loop. It is a context manager if the object is one, also if the object
-    needs `async with`.
+    The object's methods run in the loop, and the thread waits for their results. An object that
+    needs `with` or `async with` is entered with `with`.
     """
 
     __slots__ = ("_entered", "_object", "_thread")

@@ -1,7 +1,8 @@
 """Tool calls of a turn, and the providers of tools.
 
 Theory of operation. A call is open until it ends once, by `tool.result` or `tool.failed`; every
-fact of it carries its ids. A person approves a call by `ask_permission` (`arp/turn/approval`).
+fact of it carries its ids. A tool runs only when its `tool.started` is durable. A person approves a
+call by `ask_permission` (`arp/turn/approval`).
 """
 
 from __future__ import annotations
@@ -567,9 +568,17 @@ def started_tool(
 
 @asynccontextmanager
 async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[ToolCall]:
-    """Run a block as a tool call: show its start, and at the end of the block its result."""
+    """Run a block as a tool call: show its start, and at the end of the block its result.
+
+    The block begins when the start is durable.
+    """
     call = started_tool(host, name, args)
     with call._ending():
+        # What the tool does to the world cannot be undone. If the start could not be stored, or
+        # another process has the session, the tool must not run. And after a crash the ledger must
+        # show every tool that may have run.
+        await host.live.written()
+        call._began = time.monotonic()
         with host.services.spans.of_tool(host.session, host.turn_id, call.call_id):
             yield call
         if call._state != "over":
@@ -577,7 +586,12 @@ async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[T
 
 
 def _check_count(number: int, name: str) -> int:
-    """Return a validated count as a plain `int`."""
+    """Check a count and return it as a plain `int`.
+
+    Raises:
+        TypeError: It is not a whole number.
+        ValueError: It is below 0 or above `MAX_COUNT`.
+    """
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name}: expected a whole number, got {type(number).__name__}")
     if not 0 <= number <= MAX_COUNT:

@@ -411,9 +411,13 @@ class Turn:
     def patch(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
         """Set a property of a component: `turn.patch("chart", "props.title", "Sales")`.
 
-        Like `append`, `insert`, `remove`, `replace` and `reorder`, it changes a component of
-        `surface`. An invalid change raises at the agent's next await of the turn, and nothing of
-        its commit is shown.
+        `append`, `insert`, `remove`, `replace` and `reorder` also change a component of `surface`.
+        If a change does not fit the components, the next method of the turn that the agent awaits
+        raises. Then none of the changes since the previous `await` is shown.
+
+        Raises:
+            SurfaceDestroyed: The turn is over.
+            TypeError: `target` is not an id, or `value` is not JSON.
         """
         self._host.change(surface, Update(target, path, value))
 
@@ -429,9 +433,14 @@ class Turn:
         parent: str | None = None,
         surface: str = "main",
     ) -> str:
-        """Insert a component after another (`None`: first), or last; into the group `parent`.
+        """Insert a component; return its id.
 
-        Other values are converted; see `show`.
+        Args:
+            component: Component, or a value to convert as `show` does.
+            after: Id of the component that it follows; `None` means first. By default it is last.
+            parent: Id of the group that contains it. `None` means the group of `after`, or the top
+                level if there is none.
+            surface: Name of the surface.
         """
         where = "turn.insert"
         named = self._host.named(as_component(component, where), where)
@@ -450,7 +459,7 @@ class Turn:
         return named.id
 
     def reorder(self, target: str, after: str | None, *, surface: str = "main") -> None:
-        """Move a component after another one of the same list; `None` moves it to the front."""
+        """Move a component behind `after`, which has the same parent; `None` means to the front."""
         self._host.change(surface, Reorder(target, after))
 
     @must_enter("turn.frame")
@@ -619,11 +628,15 @@ class Turn:
     async def tool(self, name: str, args: Json = None) -> AsyncIterator[ToolCall]:
         """Run a block as a tool call: show that the tool runs, and its result.
 
+        The block begins when the ledger has stored that the tool starts, so after a crash the
+        ledger names every tool that may have run.
+
         Args:
             name: Name of the tool.
             args: Arguments of the call, as a JSON value.
 
         Raises:
+            ArpError: The start could not be stored; the block did not run.
             Exception: The exception of the block, after the tool is shown as failed: with the
                 message of a `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, otherwise
                 only with the name of its class.
@@ -948,7 +961,8 @@ class Turn:
 
         A changed state is recorded before a question is asked and at the end of the turn, also if
         the turn fails or is cancelled, just as its output is kept. Only later changes are lost if
-        the process is killed. Each branch has the state of its own turns.
+        the process is killed. Each branch of the conversation has its own state: if a user edits an
+        earlier input, the new turn starts with the state from before that input.
 
         A state is not recorded, and fails the turn, if it exceeds `MAX_STATE_BYTES` as JSON, holds
         a secret or is not JSON.
@@ -963,11 +977,11 @@ class Turn:
 
     @property
     def shared_state(self) -> dict[str, Any]:
-        """A durable JSON object that the agent shares with renderers, for rich clients.
+        """A durable JSON object that renderers also receive, for your own clients.
 
         Changes are recorded with the turn's output and sent to every renderer that sent `hello`.
-        `turn.shared_state = {…}` replaces the object. Each branch has the object of its own turns;
-        the limits are those of `state`.
+        `turn.shared_state = {…}` replaces the object. As with `state`, each branch has its own
+        object, and the object is limited to `MAX_STATE_BYTES`.
         """
         return self._host.shared_state
 
@@ -980,10 +994,10 @@ class Turn:
         """Offer slash commands in this session; they replace those that were set before.
 
         They are shown with those of the app, and replace an app's command of the same name. They
-        are durable, and each branch has those of its own turns, as with `state`. A command with
-        `choices` is shown as a menu on renderers that have menus. A command begins a turn: the
-        `@app.command` function of that name runs if there is one, otherwise the session's agent,
-        with `turn.command` and `turn.arguments`.
+        are durable, and each branch has its own commands, as with `state`. A command with `choices`
+        is shown as a menu on renderers that have menus. A command begins a turn: the `@app.command`
+        function of that name runs if there is one, otherwise the session's agent, with
+        `turn.command` and `turn.arguments`.
 
         Args:
             commands: All commands, in order: `Command(name, description, hint, choices)`.

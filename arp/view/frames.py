@@ -29,7 +29,7 @@ from arp.protocol.messages import (
     ToolEnd,
     ToolProgress,
 )
-from arp.session.recording.recorded import THINKING, Text
+from arp.session.recording.recorded import REASONING_TEXT, Text
 from arp.view.chunks import chunked, divided
 from arp.view.profile import Profile
 
@@ -104,9 +104,9 @@ def in_pieces(
     """Return the messages of a snapshot or a catch-up as frames; large messages are divided.
 
     Args:
-        messages: Messages in order, before `addressed`.
+        messages: Messages in order. `addressed` adapts each of them to the group.
         group: The group of the renderer.
-        part: Text part of the deltas among them.
+        part: Id of the text part that deltas without a target extend.
     """
     most = group.profile.limits.max_message_bytes
     frames = [
@@ -128,7 +128,7 @@ def text_frames(text: Text, group: FrameGroup) -> list[bytes]:
     Nearly all messages are of this kind, so this path avoids the cost of `addressed`.
     """
     message = text.message
-    if text.type == THINKING:
+    if text.type == REASONING_TEXT:
         if not group.profile.takes("thinking"):
             return []
     elif text.part is not None and text.part == group.part and text.characters > len(text.text):
@@ -160,7 +160,7 @@ def addressed(
     Args:
         message: The message for a renderer with all features.
         group: The group.
-        part: Text part of a delta.
+        part: Id of the text part that a delta without a target extends.
     """
     profile = group.profile
     match message:

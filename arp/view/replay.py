@@ -73,10 +73,10 @@ def _messages(facts: Iterable[Fact], group: FrameGroup) -> Iterator[AgentMessage
 
 
 def _for_profile(message: AgentMessage, profile: Profile) -> AgentMessage:
-    """Return a message as this profile received it live.
+    """Return a message as renderers with this profile received it live.
 
     Raises:
-        NeedsSnapshot: That depends on the screen at the time.
+        NeedsSnapshot: What they received depends on the screen at that time, which is not known.
     """
     if isinstance(message, Render):
         shown = [

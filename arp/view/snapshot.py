@@ -193,7 +193,11 @@ def _ending(turn: TurnScreen, session_id: str, profile: Profile) -> Commit:
 
 
 def _is_ended(turn: TurnScreen, profile: Profile) -> bool:
-    """Return whether the stream of a turn has ended, by itself or at a question."""
+    """Return whether a turn has its final commit for this profile.
+
+    That is so when the turn has ended. With `ends_at_questions`, it is also so while the turn waits
+    for the user.
+    """
     return turn.final or (profile.ends_at_questions and is_waiting(turn))
 
 
@@ -226,9 +230,10 @@ def catch_up(
     """Return the messages for everything that changed since a cursor.
 
     Returns:
-        Messages with components that take effect at one commit; the last message is a commit with
-        `seq`. `None` if a snapshot is needed. A renderer of the draft cannot receive a snapshot: it
-        gets the catch-up in any case.
+        Messages in order. All changed components take effect at the first commit; the text of very
+        long parts follows it as deltas. The last message is a commit with `seq`. `None` if a
+        snapshot is needed. A renderer of the draft cannot receive a snapshot: it gets the catch-up
+        in any case.
     """
     main = main_for(screen, profile)
     is_in_order = _is_in_order(main, profile, cursor.seq)

@@ -74,6 +74,7 @@ class Place(NamedTuple):
     case: str
     app: str
     checks: str
+    stores: str
 
 
 async def _written(path: Path) -> None:
@@ -122,9 +123,24 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         f"    name = {RUDE!r}\n"
         "def factory(directory):\n    return Rude(directory)\n"
     )
+    stores = folder / "stores.py"
+    stores.write_text(
+        "from arp.conformance.store.own_stores import MemoryUnderTest\n"
+        "class Rude(MemoryUnderTest):\n"
+        f"    name = {RUDE!r}\n"
+        f"    def make(self): raise ValueError({RUDE!r})\n"
+        "def factory(directory):\n    return Rude()\n"
+    )
     case = _case(folder / "c.json")
     with serving(app) as server:
-        named = (str(pack), str(damaged), case, str(agent), f"{checks}:factory")
+        named = (
+            str(pack),
+            str(damaged),
+            case,
+            str(agent),
+            f"{checks}:factory",
+            f"{stores}:factory",
+        )
         yield Place(server, ledger, *named)
 
 
@@ -158,6 +174,9 @@ def commands() -> dict[str, list[str]]:
         "conformance": ["conformance", "runtime", "{checks}", "--case", "create"],
         "conformance-error": ["conformance", "runtime", RUDE],
         "conformance-case": ["conformance", "runtime", "{checks}", "--case", RUDE],
+        "conformance-store": ["conformance", "store", "{stores}", "--case", "order"],
+        "conformance-store-error": ["conformance", "store", RUDE],
+        "conformance-store-case": ["conformance", "store", "{stores}", "--case", RUDE],
         "conformance-ledger": ["conformance", "ledger", "{ledger}"],
         "conformance-ledger-error": ["conformance", "ledger", RUDE],
         "app-server": ["app-server", RUDE],

@@ -291,6 +291,8 @@ async def test_a_comparison_over_sessions_is_noted_with_what_came_of_it() -> Non
             await control.benchmarks.reward(rewarded)
             await control.benchmarks.export(ExportTrial(session_id=session_id, trial_id="a"))
         await (await control.context.open("s", None)).written()
+        hub = control.context.hub
+        hub.lifetimes.evict(float("inf"))
         state = await control.benchmarks.compare(
             CompareTrials(
                 session_id="s",
@@ -298,6 +300,7 @@ async def test_a_comparison_over_sessions_is_noted_with_what_came_of_it() -> Non
                 candidate=(TrialName("new", "a"),),
             )
         )
+        assert list(hub.sessions) == ["s"], "the trials are only read"
         assert state.comparison.mean_reward_delta == 0.5
         assert state.comparison.decision == "promote"
         (fact,) = await benchmark_facts(control)

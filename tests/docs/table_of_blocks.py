@@ -294,6 +294,10 @@ COMMANDS: Final = (
         "commands/test_conformance_ledger.py::test_the_commands_of_the_docs_run_where_an_app_is",
     ),
     (
+        r"arp conformance store ",
+        "conformance/test_store_suite.py::test_the_commands_of_the_docs_run",
+    ),
+    (
         r"curl .*my-session|arp evidence (export|show|verify) my-session|arp replay my-session",
         SNIPPETS + "test_the_first_commands_of_the_evidence_page_export_verify_and_play",
     ),

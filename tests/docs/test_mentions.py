@@ -219,7 +219,7 @@ def _flags(text: str) -> set[str]:
 def test_every_flag_is_told_beside_its_command() -> None:
     pages = (
         *("server.md", "terminal.md", "control-plane.md", "evidence.md", "ari.md", "tools.md"),
-        "login.md",
+        *("login.md", "ledger.md"),
     )
     told = set[str]().union(*(_flags(text_of(page)) for page in pages))
     assert commands.flags() - {"-v", "-f", "-o", "--help"} <= told | {"--verbose"}

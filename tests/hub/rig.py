@@ -61,7 +61,11 @@ class HeldStore(MemoryStore):
         self._free.set()
 
     async def append(
-        self, batch: Sequence[SessionWrite], together: Sequence[frozenset[str]] = ()
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
     ) -> Refusals:
         """As `Store.append`, when it is released."""
         self.waiting.set()

@@ -206,10 +206,10 @@ async def test_question_outlives_a_restart_and_an_idle_time(tmp_path: Path) -> N
 async def test_session_in_use_stays_in_memory() -> None:
     """Somebody watches, an agent works, or something is not written yet."""
     store = HeldStore()
-    go_on = asyncio.Event()
+    released = asyncio.Event()
 
     async def agent(_: Turn) -> None:
-        await go_on.wait()
+        await released.wait()
 
     async with running(agent, store=store) as hub:
         watched = await Renderer(hub, "watched").join()
@@ -225,7 +225,7 @@ async def test_session_in_use_stays_in_memory() -> None:
         gone = evicted(hub)
         left = sorted(hub.sessions)
         store.release()
-        go_on.set()
+        released.set()
         watched.leave()
         await settled(hub)
         await settled(hub)

@@ -25,11 +25,11 @@ class Gate:
     """An agent that says what it is asked, and ends when a test lets it."""
 
     def __init__(self) -> None:
-        self.go_on = asyncio.Event()
+        self.released = asyncio.Event()
 
     async def __call__(self, turn: Turn) -> None:
         await turn.say(f"re {turn.text}")
-        await self.go_on.wait()
+        await self.released.wait()
 
 
 async def stream(*chunks: bytes) -> AsyncIterator[bytes]:
@@ -145,7 +145,7 @@ async def test_queue_takes_turns_in_the_order_in_which_they_came() -> None:
         for said in ("a", "b", "c"):
             await renderer.say(said)
         await renderer.box.has("turn", turn_id="t3", status="queued", position=2)
-        gate.go_on.set()
+        gate.released.set()
         await renderer.ended("t3")
     assert renderer.box.said() == "re are bre c"
     ends = [one["turn_id"] for one in renderer.box.of("commit") if one["final"]]
@@ -161,7 +161,7 @@ async def test_reject_refuses_while_a_turn_runs() -> None:
         await renderer.box.has("turn", status="running")
         await renderer.say("b", id="i2")
         error = (await renderer.box.has("error"))["payload"]
-        gate.go_on.set()
+        gate.released.set()
         await renderer.ended("t1")
         await renderer.say("c")
         await renderer.ended("t2")
@@ -191,7 +191,7 @@ async def test_interrupt_cancels_what_runs_and_begins_the_new() -> None:
         await renderer.box.has("delta")
         await renderer.say("b")
         first = await renderer.ended("t1")
-        gate.go_on.set()
+        gate.released.set()
         second = await renderer.ended("t2")
     assert (first, second) == ("cancelled", "completed")
 
@@ -199,7 +199,7 @@ async def test_interrupt_cancels_what_runs_and_begins_the_new() -> None:
 async def test_interrupt_in_one_breath_leaves_only_the_last() -> None:
     """Three inputs before the first agent takes a step."""
     gate = Gate()
-    gate.go_on.set()
+    gate.released.set()
     async with running(gate, settings=policy("interrupt")) as hub:
         renderer = await Renderer(hub).join()
         for said in ("a", "b", "c"):
@@ -533,7 +533,7 @@ async def test_renderer_that_goes_away_stops_nothing() -> None:
         await renderer.box.has("delta")
         renderer.leave()
         await settled(hub)
-        gate.go_on.set()
+        gate.released.set()
         back = await Renderer(hub).join()
         await back.box.until(lambda: back.screen.turns["t1"].final)
     assert back.screen.turns["t1"].status == "completed"

@@ -401,9 +401,19 @@ async def test_a_model_that_was_made_again_is_told_once(
         store._models["s", NAME] = sequence, b""
     else:
         store._models["s", NAME] = sequence - 1, data
+    before = len(await store.read("s", 0, 10_000))
+    stored = store._models["s", NAME]
+    async with running(nothing, store=store) as hub:
+        await hub.models.read("s")
+        await hub.models.keep_up()
+        assert hub.sessions == {}, "a session is not loaded to record what a look at it found"
+    await store.open()
+    assert len(await store.read("s", 0, 10_000)) == before
+    assert store._models["s", NAME] == stored, "the evidence is lost"
     for _ in range(3):
         async with running(nothing, store=store) as hub:
             await hub.models.read("s")
+            await hub.find("s", Principal())
             await hub.models.keep_up()
             await hub.models.keep_up()
         await store.open()
@@ -468,6 +478,7 @@ async def test_of_a_session_that_is_gone_no_repair_is_told(store: SpiedStore) ->
     store._models["s", NAME] = 1, b""
     async with running(nothing, store=store) as hub:
         await hub.models.read("s")
+        await hub.find("s", Principal())
         await hub.delete("s", Principal())
         await hub.models.keep_up()
         await hub.lifetimes.note_model(StoredModel("s", NAME, 1, 2, "it was damaged"))
@@ -480,6 +491,7 @@ async def test_of_a_recording_no_repair_of_a_model_is_told(store: SpiedStore) ->
     store._models["s", NAME] = 1, b""
     async with running(nothing, store=store, settings=HubSettings(takes_input=False)) as hub:
         await hub.models.read("s")
+        await hub.find("s", Principal())
         await hub.models.keep_up()
     await store.open()
     assert await store.read("s", 0, 10_000) == before
@@ -488,13 +500,15 @@ async def test_of_a_recording_no_repair_of_a_model_is_told(store: SpiedStore) ->
 async def test_a_model_that_cannot_be_stored_is_not_tried_in_each_round(
     store: SpiedStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await write(store, HISTORY)
+    await long_talk(store)
     store._models["s", NAME] = 1, b""
-    models = models_of(store)
-    await models.read("s")
-    store.full = True
-    for _ in range(3):
-        await models.keep_up()
+    async with running(nothing, store=store) as hub:
+        await hub.models.read("s")
+        await hub.find("s", Principal())
+        store.full = True
+        for _ in range(3):
+            await hub.models.keep_up()
+        store.full = False
     assert caplog.text.count("the model of session s is not stored") == 1
 
 

@@ -258,14 +258,14 @@ async def test_cancel_ends_a_turn_in_which_nobody_works() -> None:
 
 async def test_second_cancel_does_not_disturb_the_clean_up() -> None:
     """F27: a double cancel is one; the agent's `finally` runs to its end."""
-    cleaning, go_on = asyncio.Event(), asyncio.Event()
+    cleaning, released = asyncio.Event(), asyncio.Event()
 
     async def agent(turn: Turn) -> None:
         try:
             await forever(turn)
         finally:
             cleaning.set()
-            await go_on.wait()
+            await released.wait()
             await turn.say(" clean")
 
     settings = HubSettings(cancel_grace_s=60, stop_grace_s=0.05)
@@ -277,7 +277,7 @@ async def test_second_cancel_does_not_disturb_the_clean_up() -> None:
         await cleaning.wait()
         await renderer.cancel()
         await settled(hub)
-        go_on.set()
+        released.set()
         status = await renderer.ended("t1")
     assert status == "cancelled"
     assert renderer.box.said() == "working clean"
@@ -286,12 +286,12 @@ async def test_second_cancel_does_not_disturb_the_clean_up() -> None:
 
 async def test_cancel_of_a_queued_turn_leaves_the_running_one_alone() -> None:
     """A queued turn is over at once and never begins."""
-    go_on = asyncio.Event()
+    released = asyncio.Event()
     began: list[str] = []
 
     async def agent(turn: Turn) -> None:
         began.append(turn.id)
-        await go_on.wait()
+        await released.wait()
 
     async with running(agent) as hub:
         renderer = await Renderer(hub).join()
@@ -300,7 +300,7 @@ async def test_cancel_of_a_queued_turn_leaves_the_running_one_alone() -> None:
         await renderer.box.has("turn", turn_id="t3", status="queued")
         await renderer.cancel("t2")
         second = await renderer.ended("t2")
-        go_on.set()
+        released.set()
         statuses = [await renderer.ended("t1"), second, await renderer.ended("t3")]
     assert statuses == ["completed", "cancelled", "completed"]
     assert began == ["t1", "t3"]

@@ -53,16 +53,20 @@ class DyingStore(SqliteStore):
     moment = ""
 
     def append(
-        self, batch: Sequence[SessionWrite], together: Sequence[frozenset[str]] = ()
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
     ) -> asyncio.Future[Refusals]:
         """As `Store.append`, as far as it comes."""
         if not is_transfer(batch):
-            return super().append(batch, together)
+            return super().append(batch, together, is_awaited=is_awaited)
         if self.moment == "before":
             die()
         if self.moment == "within":
             Journal._write = dying_write  # type: ignore[method-assign, assignment]
-        made = super().append(batch, together)
+        made = super().append(batch, together, is_awaited=is_awaited)
         if self.moment == "after":
             made.add_done_callback(lambda _: die())
         return made

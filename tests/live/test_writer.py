@@ -399,9 +399,9 @@ def faulty(method: Callable[..., Any], bad: object) -> Callable[..., Any]:
 
 
 def failing(append: Callable[..., Any]) -> Callable[..., Any]:
-    async def broken(batch: Any, together: Any = ()) -> Refusals:
+    async def broken(batch: Any, together: Any = (), **options: Any) -> Refusals:
         good = [one for one in batch if one.session_id != "bad"]
-        refused: Refusals = await append(good, together)
+        refused: Refusals = await append(good, together, **options)
         if len(good) < len(batch):
             refused["bad"] = InvalidWrite("fault of ours")
         return refused
@@ -484,7 +484,7 @@ async def test_turnover_is_over_when_what_was_recorded_is_delivered() -> None:
 async def test_what_comes_during_a_write_waits_for_the_next_and_is_done_once() -> None:
     """An acknowledgement must not ride on a write that began before its input."""
     store = HeldStore()
-    spoken, go_on = asyncio.Event(), asyncio.Event()
+    spoken, released = asyncio.Event(), asyncio.Event()
 
     async def agent(turn: Turn) -> None:
         if turn.text == "more":
@@ -493,7 +493,7 @@ async def test_what_comes_during_a_write_waits_for_the_next_and_is_done_once() -
         store.hold()
         await turn.say("x")
         spoken.set()
-        await go_on.wait()
+        await released.wait()
 
     async with running(agent, store=store) as hub:
         renderer = await Renderer(hub).join()
@@ -506,7 +506,7 @@ async def test_what_comes_during_a_write_waits_for_the_next_and_is_done_once() -
         hub.sessions["s"].after_write(lambda: acks.append(len(store.appends) - before))
         store.release()
         await settled(hub)
-        go_on.set()
+        released.set()
         await renderer.ended("t2")
     assert acks == [2]
     assert [one["id"] for one in renderer.box.of("ack")] == ["i1"]

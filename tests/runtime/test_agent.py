@@ -504,11 +504,11 @@ async def test_answer_after_a_cancel_does_not_reach_a_runtime_that_stops_slowly(
 ) -> None:
     steps: list[Step] = [Uses("shell", {"command": "rm a"}, asks=True)]
     async with shown({"go": steps}, tmp_path) as (client, fake, server):
-        cancelling, begun, go_on = fake.cancel_turn, asyncio.Event(), asyncio.Event()
+        cancelling, begun, released = fake.cancel_turn, asyncio.Event(), asyncio.Event()
 
         async def slowly(request: ari.CancelTurnRequest) -> ari.CancelTurnResponse:
             begun.set()
-            await go_on.wait()
+            await released.wait()
             return await cancelling(request)
 
         fake.cancel_turn = slowly  # type: ignore[method-assign]  # a runtime far away
@@ -520,7 +520,7 @@ async def test_answer_after_a_cancel_does_not_reach_a_runtime_that_stops_slowly(
         await until(client, lambda: not asked(client))
         resolved = await fact_of(tmp_path, "permission.resolved")
         assert resolved["decision"] == "cancelled"
-        server.call(go_on.set)
+        server.call(released.set)
         turn = await client.turn_done()
         assert turn.status == "cancelled"
         assert fake.calls("respond_permission") == 0

@@ -22,7 +22,7 @@ async def test_no_copy_is_left_open_when_its_sender_is_gone(
 ) -> None:
     """The task that waits for the copy is cancelled while a thread makes it."""
     made: list[Any] = []
-    begun, go_on = threading.Event(), threading.Event()
+    begun, released = threading.Event(), threading.Event()
 
     def spooled(**options: Any) -> Any:
         made.append(SpooledTemporaryFile(**options))  # noqa: SIM115 - what the test is about
@@ -30,7 +30,7 @@ async def test_no_copy_is_left_open_when_its_sender_is_gone(
 
     def read(descriptor: int, at: int, most: int) -> bytes:
         begun.set()
-        go_on.wait(30)
+        released.wait(30)
         return b""
 
     monkeypatch.setattr(descriptor_uploads, "SpooledTemporaryFile", spooled)
@@ -49,5 +49,5 @@ async def test_no_copy_is_left_open_when_its_sender_is_gone(
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        go_on.set()
+        released.set()
     assert [one.closed for one in made] == [True]

@@ -36,13 +36,15 @@ def main(agent: str, mark: str, moment: str, ledger: str) -> None:
         store: SqliteStore,
         batch: Sequence[SessionWrite],
         together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
     ) -> asyncio.Future[Refusals]:
         is_it = any(mark.encode() in fact for one in batch for fact in one.facts)
         if is_it and moment == "before":
             loop = asyncio.get_running_loop()
             loop.call_later(TOO_EARLY_S, die)
             return loop.create_future()
-        made = APPEND(store, batch, together)
+        made = APPEND(store, batch, together, is_awaited=is_awaited)
         if is_it:
             made.add_done_callback(lambda _: die())
         return made

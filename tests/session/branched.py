@@ -8,8 +8,8 @@ from arp.ledger.fact import Fact
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.session.effects import Effect
-from arp.session.input.branching import asks_to_turn, branch_of, turn_back
-from arp.session.recovery import end_plan, go_on
+from arp.session.input.branching import asks_for_branch, branch_of, change_branch
+from arp.session.recovery import apply_stored, end_plan
 from arp.session.session import Session
 from arp.session.tracking.branches import Survey
 from arp.session.turn_end import end_turn
@@ -52,15 +52,15 @@ class Talk:
     def turn(self, message: Input) -> list[Effect]:
         """Take an input that turns to another branch."""
         self.recorded()
-        assert asks_to_turn(self.session, message)
+        assert asks_for_branch(self.session, message)
         survey = Survey()
         for fact in self.facts:
-            survey.take(fact)
+            survey.add(fact)
         branch = Session(self.session.head, Limits())
         branch.settings.begin_plan(branch_of(message, survey))
-        go_on(branch, self.facts)
+        apply_stored(branch, self.facts)
         end_plan(branch)
-        return turn_back(self.session, message, survey, branch)
+        return change_branch(self.session, message, survey, branch)
 
     def edit(self, turn_id: str, said: str, **more: Any) -> list[Effect]:
         return self.turn(Input(input_type="text", data={"text": said}, edits=turn_id, **more))

@@ -11,7 +11,7 @@ from arp.protocol.errors import ResourceLimit
 from arp.protocol.limits import Limits
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
-from arp.session.recovery import end_plan, go_on
+from arp.session.recovery import apply_stored, end_plan
 from arp.session.session import Head, Session
 from arp.session.session_settings import MAX_STATE_BYTES, Rules
 from arp.session.session_values import update_state
@@ -138,6 +138,6 @@ def _submit(session: Session, turn_id: str, edits: str | None) -> None:
 def _made_of(log: list[Fact], shown: list[str]) -> Session:
     session = new()
     session.settings.begin_plan(shown)
-    go_on(session, log)
+    apply_stored(session, log)
     end_plan(session)
     return session

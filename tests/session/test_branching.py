@@ -15,9 +15,9 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import BRANCH, REGENERATE, Input, RendererCapabilities
 from arp.session.asking import ask_question
 from arp.session.effects import Acknowledge, RunTurn
-from arp.session.input.branching import asks_to_turn, check_turning
+from arp.session.input.branching import asks_for_branch, check_branch_change
 from arp.session.input.receive import push
-from arp.session.recovery import go_on
+from arp.session.recovery import apply_stored
 from arp.session.session import Head, Session
 from arp.session.state import decode_state, encode_state
 from arp.session.tracking.branches import Branches, BranchNotLoaded, Survey
@@ -223,7 +223,7 @@ def test_log_with_other_branches_is_not_read_without_saying_which_one_shows() ->
     talk.edit("t1", "A")
     talk.answer()
     with pytest.raises(BranchNotLoaded, match="turns to another branch"):
-        go_on(Session(Head("s", "e"), Limits()), talk.facts)
+        apply_stored(Session(Head("s", "e"), Limits()), talk.facts)
 
 
 def test_what_changed_beside_a_turn_shows_on_the_branch_of_the_last_one_before_it() -> None:
@@ -313,11 +313,11 @@ def test_branch_is_not_changed_while_a_turn_runs() -> None:
     user(talk.session, "c")
     for message in (acting(BRANCH, "t1"), Input(input_type="text", data={"text": "x"}, edits="t1")):
         with pytest.raises(SessionBusy, match="a turn runs"):
-            check_turning(talk.session, message)
+            check_branch_change(talk.session, message)
     queued = Input(input_type="text", data={"text": "C"}, edits="t3")
     known = acting(REGENERATE, "t1", id="known")
     plain = Input(input_type="text", data={"text": "d"})
-    assert not any(asks_to_turn(talk.session, one) for one in (queued, known, plain))
+    assert not any(asks_for_branch(talk.session, one) for one in (queued, known, plain))
 
 
 def test_facts_of_another_program_that_say_things_twice_or_not_at_all_are_read() -> None:
@@ -326,8 +326,8 @@ def test_facts_of_another_program_that_say_things_twice_or_not_at_all_are_read()
     begins = [fact for fact in talk.facts if fact.type == "turn.submitted"]
     survey = Survey()
     for fact in [*begins, *begins, replace(begins[0], turn_id="t9", payload={})]:
-        survey.take(fact)
+        survey.add(fact)
     assert survey.branches.shown == ["t1", "t2", "t9"]
     assert survey.branches.versions("t1") == ["t1"]
-    assert list(survey.told) == ["t1", "t2"]
+    assert list(survey.submitted) == ["t1", "t2"]
     assert survey.begun["t9"] == begins[0].sequence

@@ -12,7 +12,7 @@ from arp.protocol.errors import AgentFailed, SessionBusy, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
 from arp.session.effects import Acknowledge, RunTurn
-from arp.session.input.branching import check_turning
+from arp.session.input.branching import check_branch_change
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
@@ -173,7 +173,7 @@ def test_another_branch_is_refused_while_turns_wait() -> None:
     for action, is_refused in (("arp.branch", True), ("arp.regenerate", False)):
         again = Input(input_type="action", data={"action": action, "payload": {"turn_id": "t1"}})
         with pytest.raises(SessionBusy) if is_refused else nullcontext():
-            check_turning(failed("two"), again)
+            check_branch_change(failed("two"), again)
 
 
 def test_line_waits_over_a_restart_and_in_a_stored_state() -> None:

@@ -12,8 +12,8 @@ from arp.protocol.messages import Commit, InputEcho, TurnMessage
 from arp.redact.redactor import known_shapes
 from arp.session.recording.log import Log
 from arp.session.recording.recorded import (
-    SAYING,
-    THINKING,
+    OUTPUT_TEXT,
+    REASONING_TEXT,
     Batch,
     Cursor,
     RecordedFact,
@@ -67,10 +67,10 @@ def test_fact_that_shows_already_is_not_shown_again() -> None:
 
 def test_each_text_is_a_fact_of_its_kind_and_turn() -> None:
     of = log()
-    of.say("t1", "a", SAYING)
-    of.say("t1", "hm", THINKING)
-    of.say("t1", "b", SAYING)
-    of.say("t2", "c", SAYING)
+    of.say("t1", "a", OUTPUT_TEXT)
+    of.say("t1", "hm", REASONING_TEXT)
+    of.say("t1", "b", OUTPUT_TEXT)
+    of.say("t2", "c", OUTPUT_TEXT)
     assert drained(of) == [
         (1, "model.delta", {"text": "a"}),
         (2, "reasoning.delta", {"text": "hm"}),
@@ -82,17 +82,17 @@ def test_each_text_is_a_fact_of_its_kind_and_turn() -> None:
 def test_text_that_no_encoder_takes_leaves_no_hole() -> None:
     of = log()
     with pytest.raises(TypeError):
-        of.say("t1", type("Odd", (str,), {})("x"), SAYING)
-    of.say("t1", "on", SAYING)
+        of.say("t1", type("Odd", (str,), {})("x"), OUTPUT_TEXT)
+    of.say("t1", "on", OUTPUT_TEXT)
     assert drained(of) == [(1, "model.delta", {"text": "on"})]
 
 
 def test_texts_and_other_facts_are_in_the_order_in_which_they_came() -> None:
     screen = Screen()
     of = log(screen)
-    of.say("t1", "a", SAYING)
+    of.say("t1", "a", OUTPUT_TEXT)
     of.add([RecordedFact("run.status", {}, {})])
-    of.say("t1", "b", SAYING)
+    of.say("t1", "b", OUTPUT_TEXT)
     assert [number for number, _, _ in drained(of)] == [1, 2, 3]
     assert screen.text("t1") == "ab"
 
@@ -108,7 +108,7 @@ def test_drained_fact_has_its_place_its_ids_and_the_time() -> None:
 def test_draining_takes_everything_once() -> None:
     of = log()
     assert of.is_empty
-    of.say("t1", "a", SAYING)
+    of.say("t1", "a", OUTPUT_TEXT)
     assert not of.is_empty
     assert len(drained(of)) == 1
     assert of.is_empty
@@ -118,15 +118,15 @@ def test_draining_takes_everything_once() -> None:
 def test_text_after_draining_is_a_new_fact() -> None:
     """What is on its way to the ledger is not changed any more."""
     of = log()
-    of.say("t1", "a", SAYING)
+    of.say("t1", "a", OUTPUT_TEXT)
     of.drain(AT)
-    of.say("t1", "b", SAYING)
+    of.say("t1", "b", OUTPUT_TEXT)
     assert drained(of) == [(2, "model.delta", {"text": "b"})]
 
 
 def test_place_is_where_one_stands_who_was_told_all() -> None:
     of = log()
-    of.say("t1", "one", SAYING)
+    of.say("t1", "one", OUTPUT_TEXT)
     assert of.cursor() == Cursor(1, "t1/1", 3, "t1", 0)
     assert of.drain(AT).cursor == Cursor(1, "t1/1", 3, "t1", 0)
 
@@ -134,7 +134,7 @@ def test_place_is_where_one_stands_who_was_told_all() -> None:
 def test_lone_text_is_known_as_such() -> None:
     """There is no commit in it, and nothing that a list of sessions shows."""
     of = log()
-    of.say("t1", "one", SAYING)
+    of.say("t1", "one", OUTPUT_TEXT)
     said = of.drain(AT)
     assert isinstance(said, TextBatch)
     assert (said.sequence, said.cursor) == (1, Cursor(1, "t1/1", 3, "t1", 0))
@@ -149,7 +149,7 @@ def test_anything_else_is_not_taken_for_a_lone_text(kinds: list[str]) -> None:
         if kind == "run":
             of.add([RecordedFact("run.status", {}, {})])
         else:
-            of.say("t1", "a", SAYING if kind == "text" else THINKING)
+            of.say("t1", "a", OUTPUT_TEXT if kind == "text" else REASONING_TEXT)
     drained = of.drain(AT)
     assert isinstance(drained, Batch)
     assert (drained.sequence, len(drained.facts)) == (len(kinds), len(kinds))

@@ -13,7 +13,7 @@ from arp.protocol.messages import (
     Delta,
     DeltaPayload,
 )
-from arp.session.recording.recorded import SAYING, THINKING, Text, recorded_text
+from arp.session.recording.recorded import OUTPUT_TEXT, REASONING_TEXT, Text, recorded_text
 from arp.view.frames import FrameGroup
 from tests.session.conversation import AT, FULL
 
@@ -27,7 +27,7 @@ def told(frames: list[bytes] | None, encoding: Encoding = "json") -> list[AgentM
     return [message for frame in frames for message in agent_decoder(encoding).decode(frame)]
 
 
-def spoken(text: str, kind: str = SAYING) -> Text:
+def spoken(text: str, kind: str = OUTPUT_TEXT) -> Text:
     return recorded_text(4, kind, "s", "t1", text)
 
 
@@ -58,6 +58,6 @@ def test_halves_of_a_pair_side_by_side_are_no_text_either() -> None:
 
 
 def test_thinking_is_a_fact_of_its_own_kind() -> None:
-    one = spoken("hm", kind=THINKING)
+    one = spoken("hm", kind=REASONING_TEXT)
     assert decode(WRITER.text(AT, one)).type == "reasoning.delta"
     assert one.messages == [delta("hm", kind="thinking")]

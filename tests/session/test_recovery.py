@@ -14,7 +14,7 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Delta, DeltaPayload, Input, ToolEnd, ToolEndPayload
 from arp.session.asking import answer_question, ask_question, cancel_question, decline_question
 from arp.session.effects import Acknowledge, RunTurn
-from arp.session.input.branching import check_turning
+from arp.session.input.branching import check_branch_change
 from arp.session.input.receive import receive, submit
 from arp.session.questions import Question
 from arp.session.recording.log import ReadOnly
@@ -446,7 +446,7 @@ def test_sealed_session_shows_why_its_turns_went_no_further_and_records_nothing(
     with pytest.raises(ReadOnly):
         submit(session, Input(input_type="text", data={"text": "and more"}))
     with pytest.raises(ReadOnly):
-        check_turning(session, Input(input_type="text", data={"text": "x"}, edits="t1"))
+        check_branch_change(session, Input(input_type="text", data={"text": "x"}, edits="t1"))
     assert receive(session, Input(input_type="focus", data={}), understand_draft) == []
     assert (facts(session), session.queue, list(turns)) == ([], [], ["t1", "t2"])
 

@@ -14,7 +14,7 @@ from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
 from arp.session.asking import ask_question
 from arp.session.effects import ResolveQuestion
-from arp.session.recording.recorded import SAYING, THINKING
+from arp.session.recording.recorded import OUTPUT_TEXT, REASONING_TEXT
 from arp.session.session import Head, Session
 from arp.session.turn_end import end_turn
 from arp.surface.change import PatchChange, RenderChange
@@ -140,7 +140,7 @@ def test_thinking_is_redacted() -> None:
     without_secret(session, read)
 
 
-@pytest.mark.parametrize("kind", [SAYING, THINKING])
+@pytest.mark.parametrize("kind", [OUTPUT_TEXT, REASONING_TEXT])
 @pytest.mark.parametrize(("whole", "cleaned"), [(whole, cleaned) for whole, cleaned, _ in SECRETS])
 def test_what_is_said_or_thought_in_two_writes_is_redacted_wherever_it_is_cut(
     whole: str, cleaned: str, kind: str
@@ -155,7 +155,7 @@ def test_what_is_said_or_thought_in_two_writes_is_redacted_wherever_it_is_cut(
         end_turn(session, "t1", "completed")
         read += facts(session)
         turn = session.screen.turns["t1"]
-        assert (session.screen.text("t1") if kind == SAYING else turn.thinking) == cleaned
+        assert (session.screen.text("t1") if kind == OUTPUT_TEXT else turn.thinking) == cleaned
         assert "".join(fact.payload["text"] for fact in read if fact.type == kind) == cleaned
 
 

@@ -19,7 +19,7 @@ from arp.protocol.patch import Reorder, Replace, Update
 from arp.session.approval import ApprovalRequest, ApprovalTerms, Grant
 from arp.session.asking import answer_question, ask_question, cancel_question, mark_input
 from arp.session.effects import RunTurn, StopTurn
-from arp.session.recording.recorded import THINKING, Cursor, RecordedFact, SessionName
+from arp.session.recording.recorded import REASONING_TEXT, Cursor, RecordedFact, SessionName
 from arp.session.session import FACT_HANDLERS, QuestionOptions, Session
 from arp.session.session_settings import (
     MAX_FEEDBACK,
@@ -278,7 +278,7 @@ def test_limit_of_surfaces() -> None:
 def test_text_and_thinking_are_recorded_apart() -> None:
     session = begun()
     session.say("t1", "a")
-    session.say("t1", "hm", THINKING)
+    session.say("t1", "hm", REASONING_TEXT)
     assert kinds(session) == ["model.delta", "reasoning.delta"]
     assert session.screen.text("t1") == "a"
 

@@ -15,7 +15,7 @@ from arp.ledger.fact import Fact, decode
 from arp.protocol.limits import Limits
 from arp.session import state as state_module
 from arp.session.asking import ask_question
-from arp.session.recovery import go_on, recover
+from arp.session.recovery import apply_stored, recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
@@ -47,7 +47,7 @@ def made_of(data: bytes, head: Head = HEAD) -> Session:
 def reading(session: Session, log: list[Fact]) -> Session:
     """A session that goes on with facts, and keeps what leaves it."""
     session.screen.departed = []
-    go_on(session, log)
+    apply_stored(session, log)
     return session
 
 

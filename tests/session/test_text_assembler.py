@@ -9,7 +9,7 @@ from arp.protocol.messages import Commit, Delta, Render
 from arp.protocol.patch import Remove
 from arp.redact.redactor import known_shapes
 from arp.session.recording.log import TextAssembler
-from arp.session.recording.recorded import SAYING, THINKING, Cursor, Text, recorded_text
+from arp.session.recording.recorded import OUTPUT_TEXT, REASONING_TEXT, Cursor, Text, recorded_text
 from tests.session.conversation import text
 
 
@@ -22,7 +22,7 @@ class Speaker:
         self.assembler.begin_turn("t1")
         self.sequence = 0
 
-    def say(self, words: str, kind: str = SAYING, turn: str = "t1") -> Text:
+    def say(self, words: str, kind: str = OUTPUT_TEXT, turn: str = "t1") -> Text:
         self.sequence += 1
         spoken = recorded_text(self.sequence, kind, "s", turn, words)
         self.assembler.add(spoken)
@@ -119,7 +119,7 @@ def test_text_of_another_turn_goes_there() -> None:
 def test_thinking_is_counted_beside_the_part() -> None:
     speaker = Speaker()
     speaker.say("a")
-    assert speaker.say("hm", THINKING).cursor == Cursor(2, "t1/1", 1, "t1", 2)
+    assert speaker.say("hm", REASONING_TEXT).cursor == Cursor(2, "t1/1", 1, "t1", 2)
     assert speaker.say("b").part == "t1/1"
     assert speaker.screen.turns["t1"].thinking == "hm"
     assert speaker.cursor() == Cursor(3, "t1/1", 2, "t1", 2)
@@ -131,13 +131,15 @@ def test_text_knows_the_place_behind_it() -> None:
     assert speaker.say("one ").cursor == speaker.cursor() == Cursor(1, "t1/1", 4, "t1", 0)
     assert speaker.say("two").cursor == speaker.cursor() == Cursor(2, "t1/1", 7, "t1", 0)
     speaker.show("c")
-    assert speaker.say("hm", THINKING).cursor == speaker.cursor() == Cursor(4, None, 0, "t1", 2)
+    assert (
+        speaker.say("hm", REASONING_TEXT).cursor == speaker.cursor() == Cursor(4, None, 0, "t1", 2)
+    )
     assert speaker.say("x").cursor == speaker.cursor() == Cursor(5, "t1/2", 1, "t1", 2)
 
 
 def test_new_turn_begins_with_nothing_said() -> None:
     speaker = Speaker()
     speaker.say("a")
-    speaker.say("hm", THINKING)
+    speaker.say("hm", REASONING_TEXT)
     speaker.assembler.begin_turn("t2")
     assert speaker.cursor() == Cursor(2, None, 0, "t2", 0)

@@ -5,47 +5,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from arp.conformance.store.sample_facts import fact as fact
+from arp.conformance.store.sample_facts import facts as facts
+from arp.conformance.store.sample_facts import meta as meta
+from arp.conformance.store.sample_facts import numbered as numbered
+from arp.conformance.store.sample_facts import put as put
 from arp.store.journal import AppendCall
 from arp.store.memory import MemoryStore
 from arp.store.postgres.store import PostgresStore
-from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
-from arp.store.store import SessionWrite, Store, append_all
-
-
-def fact(sequence: int, session_id: str = "s1") -> bytes:
-    """An encoded fact that tells where it belongs."""
-    return b'{"sessionId":"%s","sequence":%d}' % (session_id.encode(), sequence)
-
-
-def facts(first: int, last: int, session_id: str = "s1") -> list[bytes]:
-    """The facts from `first` to `last`, both included."""
-    return [fact(sequence, session_id) for sequence in range(first, last + 1)]
-
-
-def numbered(first: int, last: int, session_id: str = "s1") -> list[tuple[int, bytes]]:
-    """The same as `Store.read` gives them."""
-    return [(sequence, fact(sequence, session_id)) for sequence in range(first, last + 1)]
-
-
-def meta(
-    session_id: str = "s1", updated_at: str = "2026-11-21T08:00:00Z", **more: object
-) -> SessionMeta:
-    """The row of a session."""
-    fields: dict[str, object] = {
-        "epoch": "e1",
-        "owner": "ann",
-        "workflow": "explore",
-        "title": "Sales",
-        "created_at": "2026-11-21T07:00:00Z",
-    }
-    return SessionMeta(id=session_id, updated_at=updated_at, **(fields | more))  # type: ignore[arg-type] # checked by the tests that use it
-
-
-async def put(store: Store, first: int, last: int, session_id: str = "s1") -> None:
-    """Appends the facts from `first` to `last` in one call."""
-    await append_all(store, [SessionWrite(session_id, first - 1, facts(first, last, session_id))])
-
+from arp.store.store import SessionWrite, Store
 
 MALFORMED = b'{"sequence":3,"payload":{"text":}}'
 """A fact as a version wrote it that did not look."""

@@ -14,6 +14,8 @@ import pytest
 from arp.protocol.errors import ArpError, error_payload
 from arp.store.errors import (
     FactUnreadable,
+    SequenceConflict,
+    StoreClosed,
     StoreDamaged,
     StoreError,
     StoreUnwritable,
@@ -35,6 +37,18 @@ def test_a_peer_never_sees_where_the_ledger_lies() -> None:
     assert payload.retryable is True
 
 
+def test_conflict_names_the_way_out() -> None:
+    assert str(SequenceConflict("s1", 1, 2)) == (
+        "session s1 is at sequence 2, not at 1; read the newer facts and append after them"
+    )
+
+
+def test_closed_store_says_what_to_do() -> None:
+    assert str(StoreClosed()) == (
+        "the store is not open; await open() first, and do not use it after aclose()"
+    )
+
+
 def test_damage_names_the_session_and_the_last_good_sequence() -> None:
     error = StoreDamaged("s1", 41)
     assert (error.after, error.detail) == (41, "s1")
@@ -51,6 +65,8 @@ def test_all_errors_of_a_store_are_of_one_tree() -> None:
     assert issubclass(StoreError, ArpError)
     assert {each.__name__ for each in StoreError.__subclasses__()} == {
         "SequenceConflict",
+        "SessionMoved",
+        "InvalidWrite",
         "StoreUnwritable",
         "StoreDamaged",
         "StoreLocked",

@@ -1,4 +1,4 @@
-"""What is made of facts, and the heads of their chain: kept beside the facts, in both stores."""
+"""What is made of facts, and the heads of their chain: kept beside the facts in a file."""
 
 from __future__ import annotations
 
@@ -11,77 +11,10 @@ from zlib import crc32
 import pytest
 
 from arp.ledger.chain import genesis, head, links
-from arp.store.errors import SequenceConflict, StoreClosed
-from arp.store.memory import MemoryStore
 from arp.store.sqlite import SqliteStore
-from arp.store.store import SessionWrite, Store
+from arp.store.store import SessionWrite
 from tests.store.processes import child
-from tests.store.samples import copy_of_a_crash, facts, meta, put
-
-
-async def test_a_model_comes_back_with_the_sequence_that_it_covers(store: Store) -> None:
-    await put(store, 1, 5)
-    assert await store.load_model("s1", "thread") is None
-    await store.save_model("s1", "thread", 3, b'{"n":3}')
-    await store.save_model("s1", "tasks", 5, b"\x00\xff")
-    assert await store.load_model("s1", "thread") == (3, b'{"n":3}')
-    assert await store.load_model("s1", "tasks") == (5, b"\x00\xff")
-    assert await store.load_model("s2", "thread") is None
-
-
-async def test_the_newer_model_stays_whatever_the_order(store: Store) -> None:
-    await put(store, 1, 5)
-    await store.save_model("s1", "thread", 4, b"four")
-    await store.save_model("s1", "thread", 2, b"two")
-    assert await store.load_model("s1", "thread") == (4, b"four")
-    await store.save_model("s1", "thread", 4, b"made again")
-    await store.save_model("s1", "thread", 5, b"five")
-    assert await store.load_model("s1", "thread") == (5, b"five")
-
-
-@pytest.mark.parametrize("sequence", [-1, 0, 6])
-async def test_a_model_of_facts_that_there_are_not_is_refused(store: Store, sequence: int) -> None:
-    await put(store, 1, 5)
-    with pytest.raises(SequenceConflict):
-        await store.save_model("s1", "thread", sequence, b"x")
-    with pytest.raises(SequenceConflict):
-        await store.save_model("unknown", "thread", 1, b"x")
-    assert await store.load_model("s1", "thread") is None
-
-
-async def test_models_go_with_their_session(store: Store) -> None:
-    await put(store, 1, 2)
-    await put(store, 1, 2, "s2")
-    await store.save_model("s1", "thread", 2, b"one")
-    await store.save_model("s2", "thread", 2, b"two")
-    assert await store.delete("s1")
-    assert await store.load_model("s1", "thread") is None
-    assert await store.load_model("s2", "thread") == (2, b"two")
-    await put(store, 1, 9)
-    assert await store.load_model("s1", "thread") is None
-
-
-@pytest.mark.parametrize("kind", [MemoryStore, SqliteStore])
-async def test_a_closed_store_keeps_and_gives_nothing(
-    kind: type[MemoryStore] | type[SqliteStore], tmp_path: Path
-) -> None:
-    store = MemoryStore() if kind is MemoryStore else SqliteStore(tmp_path / "l.db")
-    with pytest.raises(StoreClosed):
-        await store.save_model("s1", "thread", 1, b"x")
-    with pytest.raises(StoreClosed):
-        await store.load_model("s1", "thread")
-    with pytest.raises(StoreClosed):
-        await store.heads("s1")
-
-
-async def test_a_saved_model_outlives_a_crash(sqlite: SqliteStore, tmp_path: Path) -> None:
-    """Saved means synced: a copy of the files at this moment has it."""
-    await put(sqlite, 1, 5)
-    await sqlite.save_model("s1", "thread", 5, b"all five")
-    after = SqliteStore(copy_of_a_crash(sqlite.path, tmp_path / "crash"))
-    await after.open()
-    assert await after.load_model("s1", "thread") == (5, b"all five")
-    await after.aclose()
+from tests.store.samples import facts, meta, put
 
 
 async def test_a_damaged_model_is_not_given_out(

@@ -66,17 +66,6 @@ async def test_a_second_process_is_refused_with_the_way_out(tmp_path: Path) -> N
         await store.aclose()
 
 
-async def test_a_second_store_of_the_same_process_is_refused_too(sqlite: SqliteStore) -> None:
-    second = SqliteStore(sqlite.path)
-    with pytest.raises(StoreLocked):
-        await second.open()
-    await put(sqlite, 1, 1)
-    await sqlite.aclose()
-    await second.open()
-    assert await second.read("s1") == numbered(1, 1)
-    await second.aclose()
-
-
 def test_a_disk_that_takes_no_more_stops_writing_and_not_reading(tmp_path: Path) -> None:
     """threats.md F04, G8: fails closed, reads go on, recovers without a restart."""
     path = tmp_path / "ledger.db"
@@ -86,18 +75,6 @@ def test_a_disk_that_takes_no_more_stops_writing_and_not_reading(tmp_path: Path)
     assert refused.startswith(f"ledger {path} cannot be written: the disk")
     assert still_refused == "still refused"
     assert stored.startswith("stored ")
-
-
-async def test_what_was_appended_is_there_after_a_crash(
-    sqlite: SqliteStore, tmp_path: Path
-) -> None:
-    await sqlite.append([SessionWrite("s1", 0, facts(1, 3), meta("s1", active=True))])
-    crashed = SqliteStore(copy_of_a_crash(sqlite.path, tmp_path / "crash"))
-    await crashed.open()
-    assert await crashed.read("s1", after=1) == numbered(2, 3)
-    assert await crashed.open_sessions() == ["s1"]
-    await put(crashed, 4, 4)
-    await crashed.aclose()
 
 
 async def test_every_commit_is_synced(sqlite: SqliteStore) -> None:

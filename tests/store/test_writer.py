@@ -23,7 +23,7 @@ class FakeJournal:
 
     def __init__(self) -> None:
         self.path = Path("ledger.db")
-        self.unchecked_bytes = 0
+        self.bytes_since_checkpoint = 0
         self.has_old_log = False
         self.commits: list[int] = []
         self.deleted: list[str] = []
@@ -197,14 +197,14 @@ async def test_closing_serves_what_waits_and_takes_no_more(bench: Bench) -> None
 
 
 async def test_a_checkpoint_is_asked_for_when_enough_is_written(bench: Bench) -> None:
-    bench.journal.unchecked_bytes = 8 * 2**20 - 1
+    bench.journal.bytes_since_checkpoint = 8 * 2**20 - 1
     await bench.writer.append(one_fact())
     assert bench.checkpoints == 0
-    bench.journal.unchecked_bytes = 8 * 2**20
+    bench.journal.bytes_since_checkpoint = 8 * 2**20
     await bench.writer.append(one_fact())
     await bench.writer.append(one_fact())
     assert bench.checkpoints == 1
-    assert bench.journal.unchecked_bytes == 0
+    assert bench.journal.bytes_since_checkpoint == 0
 
 
 def test_a_loop_that_is_gone_does_not_hold_the_writer() -> None:
@@ -239,6 +239,25 @@ def test_pace_lets_a_burst_pass_and_then_60_a_second() -> None:
     for _ in range(5):
         pace.wait()
     assert slept == pytest.approx([1 / 60] * 5)
+
+
+def test_pace_hardly_delays_what_something_waits_for() -> None:
+    """An agent that runs one tool after the other must not wait 17 ms for each."""
+    now = 0.0
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        slept.append(seconds)
+
+    pace = Pace(clock=lambda: now, sleep=sleep)
+    for _ in range(132):
+        pace.wait(is_awaited=True)
+    assert now == pytest.approx(100 / 500, abs=0.01)
+    slept.clear()
+    pace.wait()
+    assert slept == [pytest.approx(1 / 60, abs=0.02)]
 
 
 def test_pace_costs_nothing_to_one_who_writes_now_and_then() -> None:

@@ -23,7 +23,9 @@ from urllib.parse import quote
 
 import psycopg
 
+from arp.conformance.store.store_under_test import StoreUnderTest
 from arp.store.postgres.store import PostgresStore
+from arp.store.store import Store
 from tests.support.postgres_programs import ENDINGS, end_servers, programs
 
 PASSWORD: Final = "p@ss:/?#[]%&= w\"ord'\\ü"
@@ -291,17 +293,15 @@ def _wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path) -> No
     raise AssertionError(f"it does not start: {log.read_text(errors='replace')}")
 
 
-class PostgresUnderTest:
-    """A `StoreUnderTest` of the conformance suite, with a schema for each directory."""
+class PostgresUnderTest(StoreUnderTest):
+    """`PostgresStore` for the suite of stores, with a schema for each directory."""
 
     name = "postgres"
-    is_durable = True
-    case_s = 60.0
 
     def __init__(self, location: str) -> None:
         self.location = location
 
-    def make(self) -> PostgresStore:
+    def make(self) -> Store:
         """Return a new store object for the ledger."""
         return PostgresStore(self.location)
 
@@ -321,15 +321,12 @@ class PostgresUnderTest:
             (session_id, name),
         )
 
-    def end(self) -> None:
-        """Leave the schema: its server ends with the test process."""
-
     def _execute(self, statement: str, values: Sequence[object]) -> None:
         with psycopg.connect(self.location) as connection:
             connection.execute(statement.encode(), values)
 
 
-def postgres(directory: Path, /) -> PostgresUnderTest:
+def postgres(directory: Path, /) -> StoreUnderTest:
     """Return the store in a ledger that belongs to a directory, also in another process.
 
     The first call creates the ledger on the server of its process, and writes the location into the

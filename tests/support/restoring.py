@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from arp.ledger.fact import Fact
 from arp.protocol.limits import Limits
 from arp.redact.redactor import Redactor
-from arp.session.recovery import end_plan, go_on
+from arp.session.recovery import apply_stored, end_plan
 from arp.session.session import Head, Session
 from arp.session.tracking.branches import Survey
 from arp.session.turn_states import Policy
@@ -36,9 +36,9 @@ def restore(
     facts = list(facts)
     survey = Survey()
     for fact in facts:
-        survey.take(fact)
+        survey.add(fact)
     if survey.is_forked:
         session.settings.begin_plan(survey.branches.shown)
-    go_on(session, facts)
+    apply_stored(session, facts)
     end_plan(session)
     return session

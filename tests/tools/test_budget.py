@@ -352,12 +352,12 @@ async def test_reservation_whose_maker_was_cancelled_is_given_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = budget(tmp_path)
-    begun, go_on = asyncio.Event(), threading.Event()
+    begun, released = asyncio.Event(), threading.Event()
     loop, reserve = asyncio.get_running_loop(), mine.reserve
 
     def slowly(purchase: Purchase) -> Reservation:
         loop.call_soon_threadsafe(begun.set)
-        assert go_on.wait(10)
+        assert released.wait(10)
         return reserve(purchase)
 
     monkeypatch.setattr(mine, "reserve", slowly)
@@ -374,7 +374,7 @@ async def test_reservation_whose_maker_was_cancelled_is_given_back(
         given_back.set()
 
     monkeypatch.setattr(mine, "cancel", cancelled)
-    go_on.set()
+    released.set()
     await asyncio.wait_for(given_back.wait(), 10)
     assert mine.reservations() == []
 

@@ -135,7 +135,7 @@ async def test_coder_is_stopped_before_a_step_that_may_not_fit(tmp_path: Path) -
         raise AssertionError
 
     async with backend_in(tmp_path, spends, coding_task_usd=1) as (backend, _):
-        task = await backend.book.over(await asked_for(backend))
+        task = await backend.book.wait_for_end(await asked_for(backend))
         budget = backend.service.budget
         assert task.status is TaskStatus.FAILED
         assert ended.is_set()
@@ -152,7 +152,7 @@ async def test_what_was_spent_beyond_the_reservation_is_in_the_log_and_counts(
         return CodingOutcome("Ready.", 7.5, "thinker-1")
 
     async with backend_in(tmp_path, says_it_late) as (backend, _):
-        task = await backend.book.over(await asked_for(backend))
+        task = await backend.book.wait_for_end(await asked_for(backend))
         assert task.status is TaskStatus.COMPLETED
         assert [one.amount_usd for one in backend.service.budget.transactions()] == [Decimal("7.5")]
         assert backend.service.budget.left_this_month() == Decimal("92.5")
@@ -169,7 +169,7 @@ async def test_coder_that_reports_no_amount_of_money_is_stopped(
         raise AssertionError
 
     async with backend_in(tmp_path, lies) as (backend, _):
-        task = await backend.book.over(await asked_for(backend))
+        task = await backend.book.wait_for_end(await asked_for(backend))
         assert "was stopped" in task.error
         paid = [one.amount_usd for one in backend.service.budget.transactions()]
         assert paid == [Decimal("0.25")]
@@ -186,7 +186,7 @@ async def test_tasks_at_once_reserve_no_more_than_is_left(tmp_path: Path) -> Non
     limits = {"monthly_limit_usd": 10, "coding_task_usd": 4, "coding_tasks_at_once": 3}
     async with backend_in(tmp_path, spends, **limits) as (backend, coder):
         ids = [await asked_for(backend) for _ in range(3)]
-        errors = [(await backend.book.over(one)).error for one in ids]
+        errors = [(await backend.book.wait_for_end(one)).error for one in ids]
         assert sum("is refused: $2.00 of $10.00 are left" in error for error in errors) == 1
         assert len(coder.jobs) == 2
         assert backend.service.budget.left_this_month() == 2
@@ -196,7 +196,7 @@ async def test_money_above_the_threshold_needs_a_person_though_builds_do_not(
     tmp_path: Path,
 ) -> None:
     async with backend_in(tmp_path, builds, coding_task_usd=12) as (backend, coder):
-        task = await backend.book.over(await asked_for(backend))
+        task = await backend.book.wait_for_end(await asked_for(backend))
         assert "needs a person's approval" in task.error
         assert coder.jobs == []
         assert backend.service.budget.reservations() == []
@@ -205,7 +205,7 @@ async def test_money_above_the_threshold_needs_a_person_though_builds_do_not(
 async def test_coder_that_costs_nothing_works_without_any_money(tmp_path: Path) -> None:
     limits = {"monthly_limit_usd": 0, "coding_task_usd": 0}
     async with backend_in(tmp_path, builds, **limits) as (backend, _):
-        task = await backend.book.over(await asked_for(backend))
+        task = await backend.book.wait_for_end(await asked_for(backend))
         assert task.status is TaskStatus.COMPLETED
         assert backend.service.budget.transactions() == []
 
@@ -219,7 +219,7 @@ async def test_task_that_a_stop_cuts_off_goes_on_at_the_next_start(tmp_path: Pat
         await cut_off.reached.wait()
     assert backend.book.get(task_id).status is TaskStatus.PENDING
     async with backend_in(tmp_path, builds) as (backend, coder):
-        task = await backend.book.over(task_id)
+        task = await backend.book.wait_for_end(task_id)
         assert (task.status, task.attempts) == (TaskStatus.COMPLETED, 2)
         assert len(coder.jobs) == 1
         assert [tool.tool_id for tool in backend.service.registry.tools()].count("folder") == 1
@@ -236,7 +236,7 @@ async def test_after_a_crash_the_money_of_the_attempt_stays_reserved(tmp_path: P
         await cut_off.reached.wait()
         await asyncio.to_thread(shutil.copytree, tmp_path / "a", tmp_path / "b")  # as a kill would
     async with backend_in(tmp_path / "b", builds) as (backend, _):
-        task = await backend.book.over(task_id)
+        task = await backend.book.wait_for_end(task_id)
         assert (task.status, task.attempts) == (TaskStatus.COMPLETED, 2)
         budget = backend.service.budget
         assert [one.amount_usd for one in budget.transactions()] == [Decimal("0.5")]
@@ -251,7 +251,7 @@ async def test_tool_that_was_registered_before_the_crash_is_not_registered_again
         task_id = await asked_for(backend)
         await cut_off.reached.wait()
     async with backend_in(tmp_path, builds) as (backend, coder):
-        task = await backend.book.over(task_id)
+        task = await backend.book.wait_for_end(task_id)
         assert task.status is TaskStatus.COMPLETED
         assert task.result == "it was registered before the service was stopped, and answers"
         assert coder.jobs == []
@@ -275,7 +275,7 @@ async def test_what_an_attempt_has_left_is_removed_before_the_next(tmp_path: Pat
         task_id = await asked_for(backend)
         await cut_off.reached.wait()
     async with backend_in(tmp_path, makes_and_builds) as (backend, _):
-        task = await backend.book.over(task_id)
+        task = await backend.book.wait_for_end(task_id)
         assert task.status is TaskStatus.COMPLETED, task.error
 
 
@@ -288,7 +288,7 @@ async def test_repair_that_was_cut_off_while_it_registered_ends_with_an_active_t
         task = backend.router.accept(TaskRequest("repair it", spec=RepairTool("add", "HTTP 503")))
         backend.book.set(task.task_id, TaskStatus.RUNNING, attempts=1)
     async with backend_in(tmp_path, Blocks()) as (backend, coder):
-        done = await backend.book.over(task.task_id)
+        done = await backend.book.wait_for_end(task.task_id)
         assert done.result == "it was started again, and answers"
         assert backend.service.registry.get("add").status is ToolStatus.ACTIVE
         assert coder.jobs == []
@@ -309,7 +309,9 @@ async def test_tool_that_could_not_be_repaired_is_tried_again_after_longer_waits
         clock.advance(wait_s)
         await service.scheduler.check_all()
         for task in backend.book.tasks():
-            assert (await backend.book.over(task.task_id)).error.startswith("no coding agent")
+            assert (await backend.book.wait_for_end(task.task_id)).error.startswith(
+                "no coding agent"
+            )
         begun.append(len(backend.book.tasks()))
 
     async with asyncio.timeout(WAIT_S):
@@ -350,7 +352,7 @@ async def test_call_that_runs_or_comes_when_the_coder_has_ended_is_refused(
 
     async with backend_in(tmp_path, leaves_a_call) as (backend, coder):
         monkeypatch.setattr(backend.service, "activate", starts_for_ever)
-        task = await backend.book.over(await asked_for(backend))
+        task = await backend.book.wait_for_end(await asked_for(backend))
         assert task.error == "no tool was registered: I am done."
         for calling in (late[0], coder.jobs[0].call("register_tool", folder())):
             with pytest.raises(ToolRefused, match=TASK_OVER):
@@ -386,7 +388,7 @@ async def test_task_whose_turn_is_removed_before_it_begins_is_cancelled(tmp_path
     backend = ToolBackend(service, FunctionCoder(Blocks()), removed)
     async with asyncio.timeout(WAIT_S):
         await backend.start()
-        task = await backend.book.over(await asked_for(backend))
+        task = await backend.book.wait_for_end(await asked_for(backend))
         await backend.aclose()
     assert task.status is TaskStatus.CANCELLED
 
@@ -426,7 +428,7 @@ async def test_bad_task_spec_is_a_failed_task(tmp_path: Path) -> None:
     async with backend_in(tmp_path, Blocks()) as (backend, _):
         task = backend.book.add("fold paper")
         backend.coding.begin(ToolRequest("{", task.task_id))
-        done = await backend.book.over(task.task_id)
+        done = await backend.book.wait_for_end(task.task_id)
         assert done.status is TaskStatus.FAILED
         assert done.error.startswith("task_spec: ")
 
@@ -434,11 +436,11 @@ async def test_bad_task_spec_is_a_failed_task(tmp_path: Path) -> None:
 async def test_outcome_is_recorded_though_its_turn_is_stopped_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recording, go_on = asyncio.Event(), asyncio.Event()
+    recording, released = asyncio.Event(), asyncio.Event()
 
     async def waits(outcome: Outcome) -> None:
         recording.set()
-        await go_on.wait()
+        await released.wait()
 
     async with backend_in(tmp_path, builds) as (backend, _):
         monkeypatch.setattr(backend.router, "_watch", waits)
@@ -447,9 +449,9 @@ async def test_outcome_is_recorded_though_its_turn_is_stopped_meanwhile(
         await recording.wait()
         building.cancel()
         await asyncio.sleep(0)
-        go_on.set()
+        released.set()
         (task,) = backend.book.tasks()
-        assert (await backend.book.over(task.task_id)).status is TaskStatus.COMPLETED
+        assert (await backend.book.wait_for_end(task.task_id)).status is TaskStatus.COMPLETED
         with pytest.raises(asyncio.CancelledError):
             await building
         assert backend.book.get(task.task_id).status is TaskStatus.COMPLETED
@@ -464,7 +466,7 @@ async def test_request_after_the_end_of_the_service_waits_for_the_next_start(
     await asyncio.sleep(0)
     assert backend.book.get(task_id).status is TaskStatus.PENDING
     async with backend_in(tmp_path, builds) as (backend, _):
-        assert (await backend.book.over(task_id)).status is TaskStatus.COMPLETED
+        assert (await backend.book.wait_for_end(task_id)).status is TaskStatus.COMPLETED
 
 
 # -- names and files -------------------------------------------------------------------------------
@@ -498,7 +500,7 @@ async def test_failed_build_frees_its_name(tmp_path: Path, how: str) -> None:
         if how == "is cancelled":
             building.cancel()
         if how != "was cut off too often":
-            ended = await backend.book.over(task.task_id)
+            ended = await backend.book.wait_for_end(task.task_id)
             assert ended.status in (TaskStatus.FAILED, TaskStatus.CANCELLED)
             assert not root.exists()
         await asyncio.wait([building], timeout=None if how != "was cut off too often" else 0)
@@ -513,7 +515,7 @@ async def test_failed_build_frees_its_name(tmp_path: Path, how: str) -> None:
     async with backend_in(tmp_path, makes_and_builds) as (backend, _):
         assert backend.book.get(task.task_id).is_over
         assert backend.service.projects.projects() == []
-        done = await backend.book.over(await asked_for(backend))
+        done = await backend.book.wait_for_end(await asked_for(backend))
         assert done.status is TaskStatus.COMPLETED, done.error
         assert root.exists()
 
@@ -529,7 +531,7 @@ async def test_failed_repair_keeps_the_files_of_its_tool(tmp_path: Path) -> None
         backend.service.registry.add(replace(tool_named("mended"), runtime=runtime))
         spec = RepairTool("mended", "broken")
         task = await backend.router.request(TaskRequest("repair it", spec=spec))
-        assert (await backend.book.over(task.task_id)).status is TaskStatus.FAILED
+        assert (await backend.book.wait_for_end(task.task_id)).status is TaskStatus.FAILED
         assert [one.name for one in backend.service.projects.projects()] == ["mended"]
         assert backend.service.registry.find("mended") is not None
 
@@ -561,7 +563,7 @@ async def test_tool_that_its_task_has_changed_again_is_not_ready(tmp_path: Path)
     async with asyncio.timeout(WAIT_S):
         await backend.start()
         try:
-            done = await backend.book.over(await asked_for(backend))
+            done = await backend.book.wait_for_end(await asked_for(backend))
             assert done.error == "no tool was registered: It is registered."
             assert service.registry.tools() == []
             assert service.projects.projects() == []
@@ -599,11 +601,11 @@ async def test_repair_of_a_tool_that_a_person_takes_away_fails(
 ) -> None:
     """Whether it has begun or not; it registers nothing, and nobody waits for ever."""
     told: list[str] = []
-    reached, go_on = asyncio.Event(), asyncio.Event()
+    reached, released = asyncio.Event(), asyncio.Event()
 
     async def repairs(job: CodingJob) -> CodingOutcome:
         reached.set()
-        await go_on.wait()
+        await released.wait()
         try:
             await job.call("register_tool", {**folder(), "tool_id": "add"})
         except ToolAgentError as refused:
@@ -623,8 +625,8 @@ async def test_repair_of_a_tool_that_a_person_takes_away_fails(
         await reached.wait()
         service.registry.update("add", lambda tool: replace(tool, status=ToolStatus.ACTIVE))
         await getattr(service, command)("add")
-        go_on.set()
-        errors = [(await backend.book.over(task.task_id)).error for task in tasks]
+        released.set()
+        errors = [(await backend.book.wait_for_end(task.task_id)).error for task in tasks]
         reason = "was disabled by a person" if command == "disable" else "there is no tool 'add'"
         assert reason in told[0]
         assert errors[0].startswith("no tool was registered")
@@ -636,20 +638,20 @@ async def test_repair_of_a_tool_that_a_person_takes_away_fails(
 
 
 async def test_build_whose_tool_is_disabled_before_it_ends_fails(tmp_path: Path) -> None:
-    built, go_on = asyncio.Event(), asyncio.Event()
+    built, released = asyncio.Event(), asyncio.Event()
 
     async def builds_slowly(job: CodingJob) -> CodingOutcome:
         await builds(job)
         built.set()
-        await go_on.wait()
+        await released.wait()
         return CodingOutcome("It is registered.")
 
     async with backend_in(tmp_path, builds_slowly) as (backend, _):
         task_id = await asked_for(backend)
         await built.wait()
         await backend.service.disable("folder")
-        go_on.set()
-        done = await backend.book.over(task_id)
+        released.set()
+        done = await backend.book.wait_for_end(task_id)
         assert done.error == "tool folder was disabled by a person; enable it first"
         assert backend.service.registry.get("folder").status is ToolStatus.INACTIVE
 

@@ -97,9 +97,9 @@ async def test_outcomes_end_the_task_and_are_delivered(tmp_path: Path) -> None:
         cancelled = ToolError("folder", CANCELLED, stopped.task_id)
         for payload in (ready, failed, cancelled):
             await router.on_outcome(payload)
-        assert (await router.book.over(good.task_id)).url == "http://localhost:9001/"
-        assert (await router.book.over(bad.task_id)).error == "no paper"
-        assert (await router.book.over(stopped.task_id)).status is TaskStatus.CANCELLED
+        assert (await router.book.wait_for_end(good.task_id)).url == "http://localhost:9001/"
+        assert (await router.book.wait_for_end(bad.task_id)).error == "no paper"
+        assert (await router.book.wait_for_end(stopped.task_id)).status is TaskStatus.CANCELLED
         for task in (good, bad, stopped):
             await router.book.until(task.task_id, lambda one: one.callback == "delivered")
         url = "https://caller.example/x"
@@ -208,7 +208,7 @@ async def test_request_for_a_tool_under_repair_waits_for_the_repair(
         if outcome == "repaired":
             becomes_in(router.service, "add", ToolState.RUNNING)
             router.receive(ToolReady("add", "", "", repair.task_id))
-            assert (await router.book.over(task.task_id)).result == ALREADY_THERE
+            assert (await router.book.wait_for_end(task.task_id)).result == ALREADY_THERE
         else:
             router.receive(ToolError("add", "no", repair.task_id))
             waited = await router.book.until(task.task_id, lambda one: bool(one.task_spec))

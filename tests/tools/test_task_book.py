@@ -109,7 +109,7 @@ def test_damaged_file_is_reported_at_once(tmp_path: Path) -> None:
 async def test_waiting_for_a_task_returns_when_it_is_over(tmp_path: Path) -> None:
     book = TaskBook(tmp_path)
     task_id = book.add("x").task_id
-    waiting = asyncio.create_task(book.over(task_id))
+    waiting = asyncio.create_task(book.wait_for_end(task_id))
     await asyncio.sleep(0)
     book.set(task_id, TaskStatus.RUNNING)
     await asyncio.sleep(0)

@@ -18,7 +18,7 @@ from arp.record.outputs import KeptOutput
 from arp.record.recorder import Recorder
 from arp.record.wording import PREVIEW_CHARACTERS
 from arp.turn.tool import ToolCall
-from tests.hub.rig import HeldStore, Renderer, played, running
+from tests.hub.rig import BROKEN, HeldStore, Renderer, played, running
 from tests.support.waiting import becomes
 
 ENDED = "tool 'query': the call t1.1 has ended already"
@@ -38,6 +38,50 @@ async def test_tool_shows_that_it_runs_and_how_it_ended() -> None:
     assert start["payload"] == {"tool": "query", "args": '{"sql":"select 1"}', "call_id": "t1.1"}
     assert end["payload"] == {"tool": "query", "ok": True, "call_id": "t1.1"}
     assert renderer.box.of("render")[0]["tool_name"] == "query"
+
+
+async def test_tool_runs_only_when_its_start_is_durable() -> None:
+    """After a crash the ledger names every tool that may have run."""
+    store, steps = HeldStore(), list[str]()
+
+    async def agent(turn: Turn) -> None:
+        steps.append("agent")
+        store.hold()
+        async with turn.tool("mail", {"to": "ann"}):
+            steps.append("tool")
+            types = [fact.type for fact in await store.facts()]
+            assert types[-2:] == ["tool.started", "tool.args"]
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await store.waiting.wait()
+        await asyncio.sleep(0.05)
+        assert steps == ["agent"]
+        store.release()
+        assert await renderer.ended("t1") == "completed"
+    assert steps == ["agent", "tool"]
+
+
+async def test_tool_whose_start_cannot_be_stored_does_not_run() -> None:
+    """The session leaves the memory, and with it the agent."""
+    store, steps = HeldStore(), list[str]()
+
+    async def agent(turn: Turn) -> None:
+        store.error = BROKEN
+        steps.append("agent")
+        async with turn.tool("mail", {"to": "ann"}):
+            steps.append("tool")
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.box.until(lambda: renderer.box.closed is not None)
+        await becomes(lambda: not hub.runner.tasks)
+        store.error = None
+        stored = [fact.type for fact in await store.facts()]
+    assert steps == ["agent"]
+    assert "tool.started" not in stored
 
 
 async def test_tool_that_raises_is_shown_as_failed_and_the_error_goes_up() -> None:

@@ -51,14 +51,14 @@ async def test_nobody_else_is_sent_them() -> None:
 
 async def test_who_comes_later_is_sent_the_newest_progress_and_then_the_result() -> None:
     """A screen equals one that was there all the time, by snapshot and by catch-up."""
-    told, go_on = asyncio.Event(), asyncio.Event()
+    told, released = asyncio.Event(), asyncio.Event()
 
     async def agent(turn: Turn) -> None:
         async with turn.tool("look") as tool:
             tool.progress("opening", done=0, total=2)
             tool.progress("reading", done=1, total=2)
             told.set()
-            await go_on.wait()
+            await released.wait()
             tool.result("found")
 
     async with running(agent) as hub:
@@ -70,7 +70,7 @@ async def test_who_comes_later_is_sent_the_newest_progress_and_then_the_result()
         await late.box.has("tool_progress")
         assert [one["payload"]["text"] for one in late.box.of("tool_progress")] == ["reading"]
         assert late.screen.canonical() == first.screen.canonical()
-        go_on.set()
+        released.set()
         await first.ended("t1")
         await late.ended("t1")
         latest = await Renderer(hub, features=DETAIL).join()

@@ -24,7 +24,7 @@ from arp.protocol.messages import (
     ToolProgress,
     ToolProgressPayload,
 )
-from arp.session.recording.recorded import SAYING, THINKING, Text, recorded_text
+from arp.session.recording.recorded import OUTPUT_TEXT, REASONING_TEXT, Text, recorded_text
 from arp.view.frames import (
     MAX_FRAME_BYTES,
     PIECE_BYTES,
@@ -99,7 +99,7 @@ def told(frames: list[bytes], encoding: Encoding = "json") -> list[AgentMessage]
     return [message for frame in frames for message in agent_decoder(encoding).decode(frame)]
 
 
-def spoken(text: str, kind: str = SAYING, part: str | None = None, before: str = "-") -> Text:
+def spoken(text: str, kind: str = OUTPUT_TEXT, part: str | None = None, before: str = "-") -> Text:
     """A text behind another in its part, or the first of it."""
     out = recorded_text(4, kind, "s", "t1", text)
     out.part, out.characters = part, len(before) + len(text)
@@ -116,7 +116,7 @@ def test_text_is_one_delta() -> None:
 
 def test_thinking_goes_only_to_who_asked_for_it() -> None:
     """protocol.md 2.1. Spec: S24."""
-    one = spoken("hm", kind=THINKING)
+    one = spoken("hm", kind=REASONING_TEXT)
     assert told(text_frames(one, EVERYBODY)) == [delta("hm", kind="thinking")]
     assert text_frames(one, FrameGroup(TEXT, "json")) == []
 

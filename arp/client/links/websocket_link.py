@@ -76,7 +76,8 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
     try:
         socket = await connect(
             address.websocket_url,
-            # Without a subprotocol, each server uses JSON of the session dialect.
+            # Without a subprotocol, each server uses JSON of the session dialect. A server of the
+            # draft selects none of the offered ones; browsers then fail the handshake.
             subprotocols=None if is_default else [subprotocol],
             compression=None,
             additional_headers=access.headers(),

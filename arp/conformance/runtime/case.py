@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from arp.conformance.runtime.runtime_under_test import CaseUnreachable, RuntimeUnderTest
+from arp.conformance.cases import CaseFailed, CaseList, CaseUnreachable, Check, expect
+from arp.conformance.runtime.runtime_under_test import RuntimeUnderTest
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriError, Unimplemented
 from arp.runtime.contract.services import EventSubscription, RuntimeService
@@ -19,10 +20,6 @@ WITHIN_S = 30.0
 
 ALLOW = ari.PermissionResponse("allow")
 DENY = ari.PermissionResponse("deny")
-
-
-class CaseFailed(AssertionError):
-    """The runtime breaks the contract."""
 
 
 class ContractCase(NamedTuple):
@@ -35,18 +32,15 @@ class ContractCase(NamedTuple):
     """Level of the interface. A runtime must implement everything at level 1."""
     needs: frozenset[ari.EventType]
     """Event types that the case checks. If one of them is synthetic, so is the outcome."""
-    check: Callable[[CaseRun], Awaitable[None]]
+    check: Check[CaseRun]
 
 
-class Cases:
+class Cases(CaseList[ContractCase, "CaseRun"]):
     """The cases of one subject, in source order."""
-
-    def __init__(self) -> None:
-        self.all: list[ContractCase] = []
 
     def add(
         self, level: Literal[1, 2, 3], *needs: ari.EventType
-    ) -> Callable[[Callable[[CaseRun], Awaitable[None]]], Callable[[CaseRun], Awaitable[None]]]:
+    ) -> Callable[[Check[CaseRun]], Check[CaseRun]]:
         """Return a decorator that adds a case; its title is the function's docstring.
 
         Args:
@@ -54,15 +48,10 @@ class Cases:
             *needs: Event types that the case checks.
         """
 
-        def decorate(
-            check: Callable[[CaseRun], Awaitable[None]],
-        ) -> Callable[[CaseRun], Awaitable[None]]:
-            title = (check.__doc__ or "").strip().removesuffix(".")
-            name = check.__name__.strip("_")
-            self.all.append(ContractCase(name, title, level, frozenset(needs), check))
-            return check
+        def make(name: str, title: str, check: Check[CaseRun]) -> ContractCase:
+            return ContractCase(name, title, level, frozenset(needs), check)
 
-        return decorate
+        return self.adder(make)
 
 
 class CaseRun:
@@ -234,17 +223,6 @@ async def read_until(
     except TimeoutError:
         reason = f"Timeout: it did not come within {WITHIN_S:g} s"
     raise CaseFailed(f"{reason}; the last events: {[str(event)[:200] for event in seen[-5:]]}")
-
-
-def expect(holds: object, otherwise: str) -> None:
-    """Raise `CaseFailed` with the text `otherwise` unless `holds` is true."""
-    if not holds:
-        raise CaseFailed(otherwise)
-
-
-def expect_same(got: object, wanted: object, what: str) -> None:
-    """Raise `CaseFailed` if two values differ; `what` names them in the message."""
-    expect(got == wanted, f"{what}: expected {wanted!r:.300}, got {got!r:.300}")
 
 
 @contextmanager

@@ -5,16 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from arp.conformance.runtime.case import (
-    CaseRun,
-    Cases,
-    expect,
-    expect_same,
-    is_text,
-    output_text,
-    read_until,
-    refused,
-)
+from arp.conformance.cases import expect, expect_same
+from arp.conformance.runtime.case import CaseRun, Cases, is_text, output_text, read_until, refused
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import InvalidArgument, NotFound
 

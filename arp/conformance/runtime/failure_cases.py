@@ -7,13 +7,11 @@ import os
 import time
 import uuid
 
+from arp.conformance.cases import CaseFailed, expect, expect_same
 from arp.conformance.runtime.case import (
     WITHIN_S,
-    CaseFailed,
     CaseRun,
     Cases,
-    expect,
-    expect_same,
     is_lifecycle,
     is_text,
     joined,

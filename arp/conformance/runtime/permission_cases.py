@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from arp.conformance.cases import CaseFailed, CaseUnreachable, expect, expect_same
 from arp.conformance.runtime.case import (
     ALLOW,
     DENY,
     CallerSession,
-    CaseFailed,
     CaseRun,
     Cases,
     changed_command,
-    expect,
-    expect_same,
     is_lifecycle,
     of_type,
     refused,
 )
-from arp.conformance.runtime.runtime_under_test import CaseUnreachable
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriCode, FailedPrecondition, InvalidArgument, NotFound
 

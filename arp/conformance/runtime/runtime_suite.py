@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+from arp.conformance.cases import CaseUnreachable, run_within, timeout_note
 from arp.conformance.runtime.case import CaseRun, ContractCase
 from arp.conformance.runtime.runtime_cases import CASES
-from arp.conformance.runtime.runtime_under_test import (
-    CaseUnreachable,
-    RuntimeFactory,
-    RuntimeUnderTest,
-)
+from arp.conformance.runtime.runtime_under_test import RuntimeFactory, RuntimeUnderTest
 from arp.runtime.contract.errors import Unimplemented
 
 Outcome: TypeAlias = Literal["native", "synthetic", "Unimplemented", "failed"]
@@ -41,11 +37,7 @@ async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResu
         return CaseResult(case, "Unimplemented", why)
     run = CaseRun(under_test)
     try:
-        async with asyncio.timeout(under_test.case_s):
-            try:
-                await case.check(run)
-            finally:
-                await run.aclose()
+        await run_within(under_test.case_s, case.check(run), run.aclose)
     except CaseUnreachable as missing:
         return CaseResult(case, "Unimplemented", str(missing))
     except Unimplemented as missing:
@@ -53,8 +45,7 @@ async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResu
             return CaseResult(case, "failed", f"level 1 is not optional: {missing}", missing)
         return CaseResult(case, "Unimplemented", missing.message)
     except TimeoutError as late:
-        note = f"Timeout: it took longer than {under_test.case_s:g} s"
-        return CaseResult(case, "failed", note, late)
+        return CaseResult(case, "failed", timeout_note(under_test.case_s), late)
     except Exception as failed:  # noqa: BLE001 - any exception of a runtime is a failed case
         return CaseResult(case, "failed", f"{type(failed).__name__}: {failed}", failed)
     made_up = any(event.synthetic and event.type in case.needs for event in run.seen)

@@ -8,15 +8,12 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from arp.conformance.cases import CaseUnreachable as CaseUnreachable
 from arp.runtime.contract.services import RuntimeService
 
 OutputFault = Literal["garbage", "cut"]
 """Fault in the output of the agent's program. `garbage`: an invalid line before the first text.
 `cut`: the output ends in the middle of the line with the first text."""
-
-
-class CaseUnreachable(Exception):
-    """The runtime or its agent cannot be made to do what a case needs; the message says why."""
 
 
 NotShown = CaseUnreachable

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from arp.conformance.runtime.case import (
-    DENY,
-    CallerSession,
-    CaseFailed,
-    CaseRun,
-    Cases,
-    expect,
-    expect_same,
-    refused,
-)
-from arp.conformance.runtime.runtime_under_test import CaseUnreachable
+from arp.conformance.cases import CaseFailed, CaseUnreachable, expect, expect_same
+from arp.conformance.runtime.case import DENY, CallerSession, CaseRun, Cases, refused
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from arp.runtime.contract.services import (

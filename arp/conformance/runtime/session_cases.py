@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import uuid
 
+from arp.conformance.cases import CaseUnreachable, expect, expect_same
 from arp.conformance.runtime.case import (
     CaseRun,
     Cases,
-    expect,
-    expect_same,
     is_lifecycle,
     is_text,
     output_text,
     read_until,
     refused,
 )
-from arp.conformance.runtime.runtime_under_test import CaseUnreachable
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import (
     AlreadyExists,

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import base64
 
+from arp.conformance.cases import CaseUnreachable, expect, expect_same
 from arp.conformance.runtime.case import (
     CaseRun,
     Cases,
-    expect,
-    expect_same,
     is_text,
     joined,
     of_type,
     output_text,
     refused,
 )
-from arp.conformance.runtime.runtime_under_test import CaseUnreachable
 from arp.runtime.contract import types as ari
 from arp.runtime.contract.errors import AriCode, FailedPrecondition, InvalidArgument
 

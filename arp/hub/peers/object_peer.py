@@ -106,7 +106,7 @@ class ObjectPeer(Peer):
         """Outcomes of running transfers, by surface: true = moved, false = unknown, or an error."""
         self._accepting: set[asyncio.Task[None]] = set()
         super().__init__(hub, self._frames, "json", workflow, principal, check_token)
-        self.viewer.hand_over = self._request_transfer
+        self.viewer.request_transfer = self._request_transfer
         self.viewer.on_turn_end = self._turn_ended
 
     def start(self) -> None:
@@ -161,7 +161,7 @@ class ObjectPeer(Peer):
     # -- transfers of surfaces ---------------------------------------------------------------------
 
     async def _request_transfer(self, name: str, request: SurfaceTransferRequest) -> bool:
-        """Ask the renderer to move a surface to another of its agents; see `Viewer.hand_over`.
+        """Ask the renderer to move a surface to another agent; see `Viewer.request_transfer`.
 
         Returns:
             Whether the renderer moved it; false if the outcome is unknown, also after
@@ -190,7 +190,7 @@ class ObjectPeer(Peer):
     def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
         """Adopt a surface; see `SurfaceOwner.acquired`."""
         self._hub.check_takes_input()
-        live = self._hub.of(self.viewer)
+        live = self._hub.session_of(self.viewer)
         if live is None or self.principal is None:
             raise TransferDenied("this renderer is on no session")
         name = self._hub.transfers.acquired(live, given)
@@ -210,7 +210,7 @@ class ObjectPeer(Peer):
 
     def transferred(self, name: str) -> None:
         """Close a moved surface; see `SurfaceOwner.transferred`."""
-        live = self._hub.of(self.viewer)
+        live = self._hub.session_of(self.viewer)
         if live is not None:
             self._hub.transfers.transferred(live, name)
         self._set_outcome(name, True)
@@ -234,7 +234,7 @@ class ObjectPeer(Peer):
             delivery.resync(self.viewer)
 
     def closed(self) -> None:
-        """End; see `Peer.closed`. Running transfers have an unknown outcome."""
+        """Detach the renderer (see `Peer.closed`); running transfers get an unknown outcome."""
         for name in list(self._transfers):
             self._set_outcome(name, False)
         super().closed()

@@ -70,7 +70,7 @@ class Peer:
         "_silence",
         "_workflow",
         "may_come_back",
-        "may_make",
+        "may_create_session",
         "on_trusted",
         "principal",
         "refusal",
@@ -93,7 +93,7 @@ class Peer:
         """Called when the peer has sent a valid token, and when it has disconnected."""
         self.refusal: ArpError | None = None
         """Error that was sent last."""
-        self.may_make = True
+        self.may_create_session = True
         """Whether a session that its `hello` creates is stored at once; otherwise the session stays
         provisional."""
         self.may_come_back = False
@@ -228,7 +228,7 @@ class Peer:
                     # The first `hello` hid the agents from an unknown peer.
                     self._send_hello()
             self.on_trusted()
-            provisional = not self.may_make
+            provisional = not self.may_create_session
             await self._hub.hello(
                 self.viewer,
                 hello,

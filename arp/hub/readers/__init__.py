@@ -1,5 +1,6 @@
-"""Readers of the log.
+"""Modules of the hub that read the log.
 
-Read in any order: `replay` (missed messages), `history` (evicted turns), `models` (read models),
-`verification` (hash chains), `player` (playback of a recording).
+They are independent of each other: `session_reader` (sessions that are not loaded), `replay`
+(missed messages), `history` (evicted turns), `models` (read models), `verification` (hash chains),
+`player` (playback of a recording).
 """

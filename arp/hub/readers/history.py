@@ -15,8 +15,8 @@ from contextlib import aclosing
 import msgspec
 from msgspec import Struct
 
+from arp.hub.readers.session_reader import ReadableSession
 from arp.live.archive import PAGE_TURNS
-from arp.live.live_session import LiveSession
 from arp.live.states import MANY_TURNS, States
 from arp.session.session import Session
 from arp.session.tracking.branches import Branches
@@ -42,119 +42,121 @@ class History:
         self._states = states
         self._archive = states.archive
 
-    async def page(self, live: LiveSession, before: str | None, limit: int) -> list[PastTurn]:
+    async def page(self, source: ReadableSession, before: str | None, limit: int) -> list[PastTurn]:
         """Return a page of turns in order.
 
         Args:
-            live: The session.
+            source: The session.
             before: Id of the turn after the page; `None` or an unknown id means the newest page.
             limit: Most turns of the page.
 
         Raises:
             StoreError: The log cannot be read.
         """
-        end = await self._number_of(live, before) if before is not None else None
+        end = await self._number_of(source, before) if before is not None else None
         if end is None:
-            end = live.session.screen.count + 1
-        found = await self._by_number(live, set(range(max(1, end - limit), end)))
+            end = source.session.screen.count + 1
+        found = await self._by_number(source, set(range(max(1, end - limit), end)))
         return [found[number] for number in sorted(found)]
 
-    async def turn(self, live: LiveSession, turn_id: str) -> PastTurn | None:
+    async def turn(self, source: ReadableSession, turn_id: str) -> PastTurn | None:
         """Return a turn; `None` if it does not exist.
 
         Raises:
             StoreError: The log cannot be read.
         """
-        screen = live.session.screen
+        screen = source.session.screen
         here = screen.turns.get(turn_id)
         if here is not None:
             return screen.past(here)
-        branches = live.session.branches
+        branches = source.session.branches
         if branches is not None:
             # The screen and the archive know only turns of the shown branch.
-            return await self._on_any_branch(live, branches, turn_id)
+            return await self._on_any_branch(source, branches, turn_id)
         number = _number_in(turn_id)
         if number is None and not screen.named:
             return None
         if number is not None and not 0 < number <= screen.count:
             return None
         if number is not None:
-            past = (await self._by_number(live, {number})).get(number)
+            past = (await self._by_number(source, {number})).get(number)
             return past if past is not None and past.turn.id == turn_id else None
-        return await self._by_chosen_id(live, turn_id)
+        return await self._by_chosen_id(source, turn_id)
 
     async def _on_any_branch(
-        self, live: LiveSession, branches: Branches, turn_id: str
+        self, source: ReadableSession, branches: Branches, turn_id: str
     ) -> PastTurn | None:
         if turn_id not in branches:
             return None
         branch = [*branches.before(turn_id), turn_id]
-        found = await self._read(live, lambda one: one.turn.id == turn_id, 1, branch)
+        found = await self._read(source, lambda one: one.turn.id == turn_id, 1, branch)
         return found[0] if found else None
 
-    async def _number_of(self, live: LiveSession, turn_id: str) -> int | None:
-        branches = live.session.branches
+    async def _number_of(self, source: ReadableSession, turn_id: str) -> int | None:
+        branches = source.session.branches
         if branches is not None:
             shown = branches.shown
             return shown.index(turn_id) + 1 if turn_id in shown else None
-        screen = live.session.screen
+        screen = source.session.screen
         number = screen.numbers.get(turn_id) or _number_in(turn_id)
         if number is not None:
             return number if 0 < number <= screen.count else None
-        past = await self.turn(live, turn_id)
+        past = await self.turn(source, turn_id)
         return past.number if past is not None else None
 
-    async def _by_number(self, live: LiveSession, wanted: set[int]) -> dict[int, PastTurn]:
+    async def _by_number(self, source: ReadableSession, wanted: set[int]) -> dict[int, PastTurn]:
         """Return the turns with these numbers, from memory, the archive or the log."""
-        screen = live.session.screen
+        screen = source.session.screen
         departed = screen.departed or ()
         here = [*departed, *(screen.past(turn) for turn in screen.turns.values())]
         found = {past.number: past for past in here if past.number in wanted}
-        if wanted - found.keys() and live.session.branches is None:
-            found |= await self._archive.read(live.session.head, wanted - found.keys())
+        if wanted - found.keys() and source.session.branches is None:
+            found |= await self._archive.read(source.session.head, wanted - found.keys())
         if missing := wanted - found.keys():
-            loaded = await self._read(live, lambda past: past.number in missing, len(missing))
+            loaded = await self._read(source, lambda past: past.number in missing, len(missing))
             found |= {past.number: past for past in loaded}
         return found
 
-    async def _by_chosen_id(self, live: LiveSession, turn_id: str) -> PastTurn | None:
+    async def _by_chosen_id(self, source: ReadableSession, turn_id: str) -> PastTurn | None:
         """Return an evicted turn with an id that a client chose.
 
         Such an id does not contain the number, so the archive is searched from its newest page.
         """
-        screen = live.session.screen
+        screen = source.session.screen
         last = min(screen.numbers.values(), default=screen.count)
         matches = [past for past in screen.departed or () if past.turn.id == turn_id]
         for end in range(last, 0, -PAGE_TURNS):
             if matches:
                 return matches[0]
             numbers = range(max(1, end - PAGE_TURNS + 1), end + 1)
-            page = await self._archive.read(live.session.head, numbers)
+            page = await self._archive.read(source.session.head, numbers)
             matches = [past for past in page.values() if past.turn.id == turn_id]
-        matches = matches or await self._read(live, lambda past: past.turn.id == turn_id, 1)
+        matches = matches or await self._read(source, lambda past: past.turn.id == turn_id, 1)
         return matches[0] if matches else None
 
     async def _read(
         self,
-        live: LiveSession,
+        source: ReadableSession,
         is_wanted: Callable[[PastTurn], bool],
         most: int,
         shown: list[str] | None = None,
     ) -> list[PastTurn]:
-        """Read evicted turns from the log.
+        """Return wanted turns of one branch, read from the log.
 
         Args:
-            live: The session.
+            source: The session.
             is_wanted: Returns whether a turn is wanted.
-            most: Number of wanted turns; reading stops when they are found.
-            shown: Turns of the branch to read, which then includes turns that are not evicted;
-                `None` means the shown branch.
+            most: Number of wanted turns. Reading stops when this number is found; the result may
+                have a few more.
+            shown: Ids of the turns of the branch; all of them can be found. `None` means the branch
+                that is shown; then only evicted turns can be found.
         """
         found: list[PastTurn] = []
         to_archive: list[PastTurn] = []
-        branches, durable = live.session.branches, live.stored
-        session = self._empty_branch(live, shown)
-        async with aclosing(self._states.follow(session)) as pieces:
+        branches, durable = source.session.branches, source.stored
+        session = self._empty_branch(source, shown)
+        through = self._states.readable_through(session.id)
+        async with aclosing(self._states.follow(session, through)) as pieces:
             async for _ in pieces:
                 departed = session.screen.take_departed()
                 found += filter(is_wanted, departed)
@@ -170,12 +172,12 @@ class History:
             found += filter(is_wanted, [screen.past(turn) for turn in screen.turns.values()])
         return found
 
-    def _empty_branch(self, live: LiveSession, shown: list[str] | None) -> Session:
+    def _empty_branch(self, source: ReadableSession, shown: list[str] | None) -> Session:
         """Return an empty session that will show the same branch, or the turns of `shown`."""
-        branches = live.session.branches
+        branches = source.session.branches
         if shown is None and branches is not None:
             shown = branches.shown
-        head = live.session.head
+        head = source.session.head
         return self._states.new(head) if shown is None else self._states.planned(head, shown)
 
     async def times(self, session_id: str, turns: Iterable[PastTurn]) -> dict[int, tuple[str, str]]:

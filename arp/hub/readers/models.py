@@ -3,6 +3,10 @@
 Theory of operation. A model is made on request: the stored model plus the facts after it, as far as
 the log is durable. It stays in a bounded cache, and the next request continues from it. So a long
 session is read as fast as a short one.
+
+The session need not be in memory. But if its stored model is unusable, the model is only rebuilt,
+not replaced, until the session is in memory: the replacement is evidence of damage, which has to be
+recorded in the session, and reading must not load a session.
 """
 
 from __future__ import annotations
@@ -119,6 +123,8 @@ class Models(Cache):
     async def _make(
         self, session_id: str, live: LiveSession | None, least: int
     ) -> tuple[int, bytes] | None:
+        if session_id in self._unusable and session_id not in self._sessions:
+            return None
         model = await self.read(session_id)
         if not self._has_grown(session_id, model.sequence, least):
             return None

@@ -30,7 +30,7 @@ PIECE_BYTES = 256 << 10
 
 
 class Replayer:
-    """Runs the replays of a hub."""
+    """Sends missed messages from the log to renderers that resume; one task for each of them."""
 
     def __init__(self, store: Store, settings: HubSettings) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Facts of what people and policies decide."""
+"""Facts of questions, permissions, sandboxes, hooks, policies and the queue of turns."""
 
 from __future__ import annotations
 

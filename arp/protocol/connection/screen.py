@@ -123,7 +123,7 @@ class SurfaceEntry(Struct):
 
 
 class ClosedSurface(Struct, frozen=True):
-    """A closed surface."""
+    """What a screen keeps of a closed surface, so that a catch-up can repeat the closing."""
 
     seq: int
     """Sequence number of the closing."""

@@ -586,7 +586,10 @@ class DrivenRuntime(ABC):
         request: ari.ResumeSessionRequest,
         known: OpenSession | None,
     ) -> None:
-        """Open a session that is not open; create it again if it has had no turn."""
+        """Open a session that is not open.
+
+        A session without turns that the agent has not stored is created again.
+        """
         created = session.request
         if known is not None:
             given = {

@@ -87,7 +87,7 @@ class RuntimeStatuser(Protocol):
 
 @runtime_checkable
 class SessionManager(Protocol):
-    """Sessions. Level 1: create, resume and close; level 2: the others."""
+    """Sessions. To create, resume and close them is level 1; the other methods are level 2."""
 
     async def create_session(self, request: ari.CreateSessionRequest) -> ari.CreateSessionResponse:
         """Create a session; its first event is `created`.

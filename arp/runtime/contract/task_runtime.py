@@ -698,9 +698,10 @@ class TaskRuntime(DrivenRuntime):
         written.replace(self._file(session_id, "state"))
 
     def failure_of(self, session_id: str) -> Exception | None:
-        """Return and forget the exception of the author's code in the newest turn of a session.
+        """Return and forget the exception that the author's code raised in a session's newest turn.
 
-        Its text may be confidential, so no event has it; the author's own screen may show it.
+        Its text may be confidential, so events do not contain it. Renderers receive it only under
+        `arp serve --debug`.
         """
         session = self._sessions.get(session_id)
         if session is None or not isinstance(session.native, TaskSession):

@@ -45,7 +45,7 @@ _BETWEEN_CHUNKS: Final = frozenset(("RAW", "CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIV
 
 
 class _StreamedCall:
-    """A call of this run: its stored form, and whether it was emitted."""
+    """A tool call of one run: its entry in a stored message, and whether it was emitted."""
 
     __slots__ = ("in_chunks", "is_emitted", "kept")
 
@@ -540,7 +540,7 @@ def _is_result_of(message: JsonObject, call_id: str) -> bool:
 
 
 def _is_object(text: str) -> bool:
-    """Return whether a text is a complete JSON object, so that nothing can follow."""
+    """Return whether a text is a complete JSON object; then no further part of it can come."""
     try:
         return isinstance(json.loads(text), dict)
     except ValueError:

@@ -5,8 +5,8 @@ restart, an answer to one of them begins a turn. In that turn the runtime contin
 its requests. For each of them this class looks, in this order, for:
 
 1. an answer from before the restart (`again`);
-2. an answer that came later: with this turn, with a turn that waits behind it, or with an earlier
-   turn that ended with its process before the answer was used (`permission`, `component`);
+2. an answer that came later: the input of this turn, of a queued turn, or of an earlier turn that
+   another restart ended before its answer was used (`permission`, `component`);
 3. the old question, which the new one replaces.
 
 So no question is shown twice, and each answer is given to one request, once.

@@ -369,7 +369,10 @@ def _ways_by_label(ways: Sequence[ari.Choice]) -> dict[str, str]:
 
 
 def _message_with_ways(message: str, labels: Sequence[str]) -> str:
-    """Return the reason why an agent asks, with the ways to allow the call; one is chosen next."""
+    """Return the message of a permission request, followed by the labels of the ways to allow it.
+
+    If the person allows the call, the next question asks for one of these ways.
+    """
     if not labels:
         return message
     text = f"If you allow it, you choose next how: {'; '.join(labels)}."

@@ -57,7 +57,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
     principal, check = asker.principal, partial(state.admit_token, scope)
     peer = Peer(hub, outbox, "json", workflow, principal, check)
     # Any page can make a browser send a GET, so only an input makes a session.
-    peer.may_make = False
+    peer.may_create_session = False
     outbox.viewer = peer.viewer
     peer.viewer.said_hello = bool(request.query_params.get("hello"))
     log_arrival(peer.viewer, "event stream", scope)

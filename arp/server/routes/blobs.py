@@ -70,8 +70,8 @@ async def _get(request: Request) -> Response:
     if named is None:
         raise SessionNotFound("no such file")
     try:
-        live = await asker.find(named.session_id)
-        if named.sha256 not in live.session.input_log.files:
+        source = await asker.read(named.session_id)
+        if named.sha256 not in source.session.input_log.files:
             raise BlobNotFound
         files = (await asker.hub()).blobs.of(named.session_id)
         path = files.path(named.sha256)
@@ -100,8 +100,9 @@ def _head(path: Path) -> bytes:
 def content_disposition(kind: str, name: str) -> str:
     """Return a `content-disposition` header for a file name with any characters.
 
-    Browsers use `filename*`. `filename` is for programs that support only ASCII. In it, `_`
-    replaces all other characters, quotes, backslashes, and `%`, because some programs decode `%`.
+    Browsers use `filename*`, which has the exact name. `filename` is for programs that support only
+    ASCII: there, `_` replaces each character that is not printable ASCII. It also replaces quotes,
+    backslashes and `%`, because some programs decode `%`.
 
     Source: RFC 6266, 4.3 and appendix D; RFC 8187, 3.2.
     """

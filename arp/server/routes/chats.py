@@ -8,9 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from arp.hub.directory import not_found
 from arp.hub.hub import Hub
+from arp.hub.readers.session_reader import ReadableSession
 from arp.live.listing import ChatListQuery
-from arp.live.live_session import LiveSession
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.codec import encode_json
 from arp.protocol.connection.screen import ToolRun, is_text_part
@@ -20,6 +21,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.validate import explain, fits
 from arp.server.answers import json_response, shown_response
 from arp.server.state import Requester, StreamRoute, requester
+from arp.session.session import Session
 from arp.session.tracking.window import PastTurn
 from arp.store.session_list import Match, SessionMeta
 from arp.transport.event_stream import ReadyEvents, stream
@@ -95,16 +97,29 @@ async def _list(request: Request) -> Response:
 
 async def _get(request: Request) -> Response:
     asker, query = requester(request), request.query_params
-    hub, live = await asker.hub(), await asker.find(request.path_params["session_id"])
-    meta = await hub.store.session(live.id)
-    row = chat_row(meta) if meta is not None else {"id": live.id}
-    sealed = live.session.sealed
+    hub, source = await asker.hub(), await asker.read(request.path_params["session_id"])
+    limit = bounded(query.get("limit"), DEFAULT_TURNS, MAX_TURNS)
+    messages = await _messages(hub, source, query.get("before"), limit)
+    row = await _row_of(hub, source.session)
+    sealed = source.session.sealed
     if sealed is not None:
         row["read_only"] = sealed.message
-    limit = bounded(query.get("limit"), DEFAULT_TURNS, MAX_TURNS)
-    return shown_response(
-        {**row, "messages": await _messages(hub, live, query.get("before"), limit)}
-    )
+    return shown_response({**row, "messages": messages})
+
+
+async def _row_of(hub: Hub, session: Session) -> JsonObject:
+    """Return the row of a chat, after its turns were read.
+
+    Raises:
+        SessionNotFound: The session was deleted meanwhile, so turns may be missing.
+    """
+    meta = await hub.store.session(session.id)
+    if meta is not None and meta.epoch == session.epoch:
+        return chat_row(meta)
+    live = hub.sessions.get(session.id)
+    if live is None or live.session is not session:
+        raise not_found(session.id)
+    return {"id": session.id}  # nothing of it is stored yet
 
 
 async def _change(request: Request) -> Response:
@@ -136,11 +151,11 @@ def bounded(text: str | None, default: int, most: int) -> int:
 
 
 async def _messages(
-    hub: Hub, live: LiveSession, before: str | None, limit: int
+    hub: Hub, source: ReadableSession, before: str | None, limit: int
 ) -> list[JsonObject]:
     """Return turns as pairs of messages with times: those before a turn, or the newest ones."""
-    turns = await hub.history.page(live, before, limit)
-    times = await hub.history.times(live.id, turns)
+    turns = await hub.history.page(source, before, limit)
+    times = await hub.history.times(source.session.id, turns)
     out: list[JsonObject] = []
     for past in turns:
         turn, (started, ended) = past.turn, times[past.number]

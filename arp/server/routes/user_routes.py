@@ -1,8 +1,9 @@
 """Routes for settings of a session and for feedback on answers.
 
-Settings are not a surface. A surface would have to belong to a turn, and clients of the v0.1 draft
-would draw the form but could not send its answer. All settings are saved together, because a
-validator may read several fields.
+The form of the settings is fetched and saved over HTTP; it is not a surface of the session. A
+surface would have to belong to a turn, and clients of the protocol's v0.1 draft would draw the form
+but could not send its values. All settings are saved together, because a validator may read several
+fields.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ async def _set(request: Request) -> Response:
 
 async def _feedback(request: Request) -> Response:
     asker, session_id = requester(request), request.path_params["session_id"]
-    live = await asker.find(session_id)
-    return json_response(live.session.settings.feedback)
+    source = await asker.read(session_id)
+    return json_response(source.session.settings.feedback)
 
 
 async def _rate(request: Request) -> Response:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +25,7 @@ from starlette.routing import Route
 
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
+from arp.hub.readers.session_reader import ReadableSession
 from arp.live.delivery import Viewer
 from arp.live.live_session import LiveSession
 from arp.live.trace import traced
@@ -58,6 +60,7 @@ from arp.server.answers import json_response, shown_response
 from arp.server.routes.chats import bounded, tool_object
 from arp.server.state import Requester, StreamRoute, log_arrival, requester
 from arp.server.uploads import UploadedFile
+from arp.session.session import Session
 from arp.session.tracking.window import PastTurn
 from arp.transport.event_stream import ReadyEvents, stream
 from arp.transport.queue_outbox import QueueOutbox
@@ -65,6 +68,8 @@ from arp.transport.websocket import Receive, Scope, Send
 from arp.view.profile import profile_of
 from arp.view.snapshot import snapshot
 from arp.view.stream_end import is_waiting
+
+S = TypeVar("S", bound=ReadableSession)
 
 logger = logging.getLogger(__name__)
 
@@ -275,41 +280,55 @@ async def _list(request: Request) -> Response:
     else:
         sessions = [meta.id for meta in await hub.metas(asker.principal, limit=RECENT_SESSIONS)]
     rows: list[JsonObject] = []
-    for live in [await asker.find(name) for name in sessions]:
-        if len(rows) < limit:
-            turns = await hub.history.page(live, None, limit - len(rows))
-            rows += [_row(live, past.turn) for past in reversed(turns)]
+    # One session at a time, so that a long list needs no more memory than a short one.
+    for name in sessions:
+        if len(rows) >= limit:
+            break
+        try:
+            source = await asker.read(name)
+        except SessionNotFound:
+            if named is not None:
+                raise
+            continue  # deleted since the list was read
+        turns = await hub.history.page(source, None, limit - len(rows))
+        rows += [_row(source.session, past.turn) for past in reversed(turns)]
     return shown_response(rows)
 
 
 async def _get(request: Request) -> Response:
-    live, past = await _find_run(request)
-    return shown_response(_row(live, past.turn) | result_of(past))
+    asker = requester(request)
+    source, past = await _find_run(request, asker.read)
+    # A turn that is not over needs its live session. If a failure removed the session from memory,
+    # a client that repeats this request until the turn ends would otherwise wait for ever: the turn
+    # ends when the session is loaded and recovered.
+    if past.turn.status not in FINAL_STATUSES:
+        source, past = await _find_run(request, asker.find)
+    return shown_response(_row(source.session, past.turn) | result_of(past))
 
 
 async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
     request = Request(scope)
-    live, past = await _find_run(request)
-    await follow(requester(request), run_of(live, past.turn), receive, send)
+    asker = requester(request)
+    live, past = await _find_run(request, asker.find)
+    await follow(asker, run_of(live, past.turn), receive, send)
 
 
-async def _find_run(request: Request) -> tuple[LiveSession, PastTurn]:
-    """Return the session and the turn of a run.
+async def _find_run(request: Request, find: Callable[[str], Awaitable[S]]) -> tuple[S, PastTurn]:
+    """Return the session and the turn of a run; `find` finds the session.
 
     Raises:
         SessionNotFound: The run does not exist or belongs to another user.
     """
     session_id, turn_id = split_run(request.path_params["run_id"])
-    asker = requester(request)
-    live = await asker.find(session_id)
-    past = await (await asker.hub()).history.turn(live, turn_id)
+    source = await find(session_id)
+    past = await (await requester(request).hub()).history.turn(source, turn_id)
     if past is None:
         raise SessionNotFound(f"no run {request.path_params['run_id']!r}")
-    return live, past
+    return source, past
 
 
-def _row(live: LiveSession, turn: TurnScreen) -> JsonObject:
-    head = live.session.head
+def _row(session: Session, turn: TurnScreen) -> JsonObject:
+    head = session.head
     return {
         "id": f"{head.session_id}.{turn.id}",
         "session_id": head.session_id,

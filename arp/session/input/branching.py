@@ -1,11 +1,11 @@
-"""Inputs that change to another branch: a new version of a turn, or an existing one.
+"""Inputs that change to another branch: they make a version of a turn, or show an existing one.
 
 Theory of operation. The screen of a branch is built from the facts of its turns. So the caller
-reads all facts first (`Survey`), builds a session from the facts of the turns in `branch_of`, and
-then applies the input in one step (`turn_back`).
+first reads all facts (`Survey`). Then it builds a session from the facts of the turns that
+`branch_of` returns, and applies the input in one step (`change_branch`).
 
-If a failed turn has paused the queue, the queued turns move to a new version: each is cancelled,
-and its input is queued again behind the new version as a turn with a new id.
+If a failed turn has paused the queue, a new version of a turn runs before the queued turns: each
+queued turn is cancelled, and its input is queued again as a turn with a new id.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from arp.session.turn_end import end_turn
 from arp.session.turn_queue import record_queue
 
 
-def asks_to_turn(session: Session, message: Input) -> bool:
+def asks_for_branch(session: Session, message: Input) -> bool:
     """Return whether an input that did not take effect before asks for another branch.
 
     `receive.receive` handles every other input.
@@ -45,7 +45,7 @@ def asks_to_turn(session: Session, message: Input) -> bool:
     return message.input_type == "action" and message.data.get("action") in (REGENERATE, BRANCH)
 
 
-def check_turning(session: Session, message: Input) -> None:
+def check_branch_change(session: Session, message: Input) -> None:
     """Check everything that can be checked without reading all facts.
 
     Raises:
@@ -67,7 +67,7 @@ def check_turning(session: Session, message: Input) -> None:
 
 
 def branch_of(message: Input, survey: Survey) -> list[str]:
-    """Return the turns from which to build the session that `turn_back` needs.
+    """Return the turns from which to build the session that `change_branch` needs.
 
     Raises:
         UnknownObject: The input names an unknown turn.
@@ -78,7 +78,7 @@ def branch_of(message: Input, survey: Survey) -> list[str]:
     return survey.branches.before(target)
 
 
-def turn_back(
+def change_branch(
     session: Session,
     message: Input,
     survey: Survey,
@@ -90,7 +90,7 @@ def turn_back(
 
     Args:
         session: Changed only if the input is accepted.
-        message: An input for which `asks_to_turn` is true.
+        message: An input for which `asks_for_branch` is true.
         survey: Survey of all facts that the session has recorded.
         branch: Session built from the turns of `branch_of`. The caller must not use it afterwards.
         sender: Who sent it.
@@ -100,17 +100,17 @@ def turn_back(
         Effects to carry out once the facts are durable, as `receive.receive` returns them.
 
     Raises:
-        RemoteError, SessionBusy: The input is refused as in `check_turning` or `branch_of`; nothing
-            has changed.
+        RemoteError, SessionBusy: The input is refused as in `check_branch_change` or `branch_of`;
+            nothing has changed.
     """
     # Checked again: a turn may have started while the caller was reading the facts.
-    check_turning(session, message)
+    check_branch_change(session, message)
     target, before = _target(message, survey.branches), survey.branches.shown
     if _is_switch(message):
         return _switch(session, message, survey, branch)
     reason, origin = "edit", None
     if message.edits is None:
-        reason, message = "regenerate", input_of(survey.told[target], message.id)
+        reason, message = "regenerate", input_of(survey.submitted[target], message.id)
         origin = survey.origins.get(target)
     kept = survey.branches.before(target)
     gone = [turn_id for turn_id in before if turn_id not in kept]

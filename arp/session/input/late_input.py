@@ -97,7 +97,11 @@ def _component(session: Session, question: Question) -> Component | None:
 def _as_answer(
     component: Component, message: Input, read_typed: ReadTyped
 ) -> tuple[str, JsonObject] | None:
-    """Return an input as an answer to a question that was open; `None` if it does not answer it."""
+    """Return the answer that an input gives to a component, as if its question were still open.
+
+    Returns:
+        Type and data of the answer; `None` if the input does not fit the component.
+    """
     props = {name: value for name, value in component.props.items() if name not in _STATE_PROPS}
     was_open = msgspec.structs.replace(component, props=props)
     if message.input_type == "text":

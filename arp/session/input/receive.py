@@ -362,10 +362,10 @@ def shaped(message: Input) -> Input:
 
 
 def _resolve_inlined_source(session: Session, message: Input) -> Input:
-    """Return an input that names the real surface and id of its component.
+    """Return an input that names the real surface and the real id of its component.
 
-    A renderer without overlays shows the components of a popup on `main`, with ids of the form
-    `popup/component` (`arp/view/inlined.py`).
+    A renderer without the feature `overlays` shows the components of popups and overlays on `main`,
+    with ids of the form `popup/component` (`arp/view/inlined.py`).
     """
     source = message.source_component
     if message.input_type == "selection" and not source:
@@ -577,7 +577,11 @@ def _apply_answer(
     sender: InputSender,
     check: CheckAnswer | None,
 ) -> list[Effect]:
-    """Apply a valid answer: resolve the question of the running turn, or begin a new turn."""
+    """Apply a valid answer to a component.
+
+    A selected tab is shown to every renderer. Any other answer resolves the question if the running
+    turn has asked it; otherwise the answer begins a new turn.
+    """
     if component.type == "tabs":
         return _select_tab(session, component, message)
     question = session.questions.get((message.surface, component.id))

@@ -28,7 +28,7 @@ from arp.redact.redactor import Found, Redactor
 from arp.redact.stream import CONTEXT, SecretStream
 from arp.session.recording.projection import At, project
 from arp.session.recording.recorded import (
-    THINKING,
+    REASONING_TEXT,
     Batch,
     Cursor,
     Recorded,
@@ -48,7 +48,7 @@ from arp.session.recording.redacted import (
 from arp.session.tracking.threads import THREAD, Threads
 from arp.surface.change import Change
 
-TELLING = frozenset(
+TIMED = frozenset(
     ("turn.submitted", "queue.changed", "action.resolved", "turn.completed", "turn.failed")
 )
 """Fact types whose messages carry a time: the time of an input, or of the end of a turn."""
@@ -101,9 +101,12 @@ class TextAssembler:
         return Cursor(sequence, self._part(), self._characters, self._turn, self._thinking)
 
     def add(self, text: Text) -> None:
-        """Append a text to its turn's output, and store the resulting position in the text."""
+        """Append a text to the output or the reasoning of its turn.
+
+        The resulting position is stored in `text.part`, `text.characters` and `text.thinking`.
+        """
         node = self._node
-        if text.type == THINKING:
+        if text.type == REASONING_TEXT:
             self._screen.apply(text.message)
             self._thinking += len(text.text)
             text.part = self._part()
@@ -137,7 +140,7 @@ class TextAssembler:
 
     def _before(self, turn_id: str, type_name: str) -> str:
         """Return the end of the turn's output, or of its reasoning, by the type of the text."""
-        if type_name == THINKING:
+        if type_name == REASONING_TEXT:
             return self._screen.turn(turn_id).thinking[-CONTEXT:]
         return end_of(self._node) if self._node is not None and self._part() else ""
 
@@ -226,7 +229,7 @@ class Log:
     @property
     def is_timed(self) -> bool:
         """Whether every input and every ended turn on the screen has its time."""
-        return all(one.type not in TELLING for one in self._recorded)
+        return all(one.type not in TIMED for one in self._recorded)
 
     def add(self, facts: Sequence[RecordedFact]) -> None:
         """Redact facts and record them with the next sequence numbers.
@@ -340,7 +343,7 @@ class Log:
         self._recorded.append(fact)
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
-        """Record text as one fact without its secrets; the end of the text may be held."""
+        """Record text without its secrets. An end that may begin a secret is held."""
         assembler = self.assembler
         # A secret does not continue from reasoning into output, and held reasoning must not be
         # output as text of the other kind.
@@ -384,7 +387,7 @@ class Log:
         if len(recorded) == 1 and isinstance(text := recorded[0], Text):
             return TextBatch([self._writer.text(at, text)], text, text.sequence)
         for one in recorded:
-            if one.type in TELLING and isinstance(one, RecordedFact):
+            if one.type in TIMED and isinstance(one, RecordedFact):
                 one.messages = [self._timed(message, at) for message in one.messages]
         cursor, writer = self.assembler.cursor(self.sequence), self._writer
         facts = [
@@ -396,7 +399,10 @@ class Log:
         return Batch(facts, recorded, cursor, cursor.seq)
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
-        """Return an input or an end of a turn with its time, and set that time on the screen."""
+        """Return a message with its time, if it shows an input or ends a turn.
+
+        The time is set on the screen too. Any other message is returned unchanged.
+        """
         if not isinstance(message, InputEcho | Commit):
             return message
         turn = self._screen.turns.get(message.turn_id or "")

@@ -22,10 +22,10 @@ from arp.surface.change import Change
 
 _to_json = msgspec.json.Encoder().encode
 
-THINKING = "reasoning.delta"
+REASONING_TEXT = "reasoning.delta"
 """Fact type of the text of a turn's reasoning."""
 
-SAYING = "model.delta"
+OUTPUT_TEXT = "model.delta"
 """Fact type of the text of a turn's output."""
 
 
@@ -131,7 +131,7 @@ def recorded_text(
 
     Args:
         sequence: Sequence number of its fact.
-        type_name: `SAYING` or `THINKING`.
+        type_name: `OUTPUT_TEXT` or `REASONING_TEXT`.
         session_id: Id of the session.
         turn_id: Id of the turn.
         text: The text, without secrets.
@@ -144,7 +144,7 @@ def recorded_text(
         # an exception here would lose the text around it.
         text = text.encode("utf-8", "replace").decode()
         json = _to_json(text).decode()
-    payload = DeltaPayload(text, kind="thinking" if type_name == THINKING else None)
+    payload = DeltaPayload(text, kind="thinking" if type_name == REASONING_TEXT else None)
     message = Delta(session_id=session_id, seq=sequence, turn_id=turn_id, payload=payload)
     return Text(sequence, type_name, turn_id, thread_id, json, text, message)
 

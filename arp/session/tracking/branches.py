@@ -191,7 +191,7 @@ class Branches:
 class Survey:
     """Branches and turns of a session, built from all its facts in order."""
 
-    __slots__ = ("begun", "branches", "is_forked", "origins", "threads", "told")
+    __slots__ = ("begun", "branches", "is_forked", "origins", "submitted", "threads")
 
     def __init__(self) -> None:
         self.branches = Branches()
@@ -201,12 +201,12 @@ class Survey:
         """Sequence number of each turn's first fact."""
         self.threads = Threads()
         """Threads of the turns."""
-        self.told: dict[str, JsonObject] = {}
+        self.submitted: dict[str, JsonObject] = {}
         """Input that began each turn, as stored."""
         self.origins: dict[str, str] = {}
         """Name of the program that began a turn, for each turn that no user began."""
 
-    def take(self, fact: Fact) -> None:
+    def add(self, fact: Fact) -> None:
         """Apply the next fact; facts that are not about turns may be left out."""
         payload, turn_id = fact.payload, fact.turn_id
         assert isinstance(payload, dict)
@@ -217,7 +217,7 @@ class Survey:
         if turn_id is not None and fact.type in ("turn.submitted", "queue.changed"):
             self.begun.setdefault(turn_id, fact.sequence)
             if isinstance(submitted := payload.get("input"), dict):
-                self.told[turn_id] = submitted
+                self.submitted[turn_id] = submitted
                 # A user who edits the queued turn of a program becomes its author.
                 self.origins.pop(turn_id, None)
                 if isinstance(origin := payload.get("origin"), str):

@@ -118,7 +118,11 @@ class PostgresStore:
         return self._runtime_id
 
     def append(
-        self, batch: Sequence[SessionWrite], together: Sequence[frozenset[str]] = ()
+        self,
+        batch: Sequence[SessionWrite],
+        together: Sequence[frozenset[str]] = (),
+        *,
+        is_awaited: bool = False,
     ) -> asyncio.Future[Refusals]:
         """See `Store.append`.
 
@@ -129,7 +133,8 @@ class PostgresStore:
         refuse_long_keys(batch, refused)
         for session_id in self._damaged.keys() & {write.session_id for write in batch}:
             refused.setdefault(session_id, StoreDamaged(session_id, self._damaged[session_id]))
-        return self._open_writer.append(AppendCall(tuple(batch), tuple(together), refused))
+        call = AppendCall(tuple(batch), tuple(together), refused)
+        return self._open_writer.append(call, is_awaited=is_awaited)
 
     async def raise_fence(self, session_id: str) -> int:
         """See `SharedStore.raise_fence`. It waits for appends that hold the session.

@@ -55,6 +55,8 @@ class QueuedCall(NamedTuple):
 
     future: asyncio.Future[Any]
     work: AppendCall | Action[Any]
+    is_awaited: bool
+    """Whether something waits for the outcome; see `Store.append`."""
 
 
 class PostgresWriter:
@@ -86,9 +88,9 @@ class PostgresWriter:
         self._is_closing = False
         self._task = asyncio.create_task(self._run(), name="arp-ledger-write")
 
-    def append(self, call: AppendCall) -> asyncio.Future[Refusals]:
+    def append(self, call: AppendCall, *, is_awaited: bool = False) -> asyncio.Future[Refusals]:
         """Append facts. The future is done when they are durable; its result is `call.refused`."""
-        return self._enqueue(call)
+        return self._enqueue(call, is_awaited=is_awaited)
 
     def forget(self, session_id: str) -> None:
         """Forget what was acknowledged for a session, because it is being deleted."""
@@ -96,7 +98,7 @@ class PostgresWriter:
 
     def act(self, action: Action[T]) -> asyncio.Future[T]:
         """Run another action that writes. The future is done when the change is durable."""
-        return self._enqueue(action)
+        return self._enqueue(action, is_awaited=True)
 
     async def aclose(self) -> None:
         """Run the waiting calls and close the connection."""
@@ -105,11 +107,11 @@ class PostgresWriter:
         await self._task
         await self._connections.aclose()
 
-    def _enqueue(self, work: AppendCall | Action[Any]) -> asyncio.Future[Any]:
+    def _enqueue(self, work: AppendCall | Action[Any], *, is_awaited: bool) -> asyncio.Future[Any]:
         if self._is_closing:
             raise StoreClosed
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._calls.append(QueuedCall(future, work))
+        self._calls.append(QueuedCall(future, work, is_awaited))
         self._has_calls.set()
         return future
 
@@ -122,8 +124,10 @@ class PostgresWriter:
                     return
                 self._has_calls.clear()
                 continue
-            if self._refused is None and (delay_s := pace.delay()) > 0:
-                await asyncio.sleep(delay_s)
+            if self._refused is None:
+                is_awaited = any(call.is_awaited for call in self._calls)
+                if (delay_s := pace.delay(is_awaited=is_awaited)) > 0:
+                    await asyncio.sleep(delay_s)
             await self._run_first()
 
     async def _run_first(self) -> None:

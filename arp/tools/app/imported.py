@@ -71,7 +71,7 @@ class McpImports:
         service.on_removed(self._forget)
 
     def servers(self) -> list[McpServer]:
-        """Return the servers."""
+        """Return the servers that were added, connected or not."""
         return self._table.rows()
 
     async def add(self, server: McpServer) -> list[ToolMeta]:

@@ -179,7 +179,7 @@ class CodingAgent:
                     if self._is_running and self._is_pending(request.task_id):
                         # The turn was removed before it began.
                         await self._report(ToolError("", CANCELLED, request.task_id))
-                    await self._book.over(request.task_id)
+                    await self._book.wait_for_end(request.task_id)
             except Exception as failed:
                 if not self._is_running:
                     return  # the next start begins it
@@ -213,9 +213,9 @@ class CodingAgent:
             pending again if the service stops.
         """
         if task_id in self._working:
-            return await self._book.over(task_id)
+            return await self._book.wait_for_end(task_id)
         self._working.add(task_id)
-        over = asyncio.ensure_future(self._book.over(task_id))
+        over = asyncio.ensure_future(self._book.wait_for_end(task_id))
         try:
             request = self._future(task_id)
             futures: set[asyncio.Future[Any]] = {request, over}

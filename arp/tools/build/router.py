@@ -192,7 +192,7 @@ class Router:
 
         async def work() -> None:
             try:
-                await self.book.over(repair_id)
+                await self.book.wait_for_end(repair_id)
                 if not self.book.get(task_id).is_over:
                     await self.dispatch(task_id)
             except Exception:  # the next start tries again

@@ -134,7 +134,11 @@ class Approvals:
             self._allowed.add(request.place)
 
     def _rows(self, looks: dict[Path, ProjectLook]) -> tuple[list[JsonObject], int]:
-        """Return the rows of all projects, changes first, and the number of changes."""
+        """Return the rows of all projects, changes first, and the number of changes.
+
+        `ProjectLook.rows` describes the rows. Changes are those since the latest snapshots; then
+        `looks` become the latest snapshots.
+        """
         first: list[JsonObject] = []
         rest: list[JsonObject] = []
         for project, look in looks.items():

@@ -30,11 +30,12 @@ _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ProjectFiles:
-    """Files below a directory.
+    """Reads and writes files below a directory without following links.
 
     Args:
-        root: Directory; only this process may exchange it or a directory above it.
-        uid: Id of the user that owns the files; `None` means our own.
+        root: The directory. It is opened by its path, so no program of the project may be able to
+            rename or replace it or a directory above it.
+        uid: Id of the user that owns the files; `None` means our own, and the owner is not checked.
     """
 
     def __init__(self, root: Path, uid: int | None = None) -> None:

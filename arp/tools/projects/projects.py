@@ -226,6 +226,8 @@ class LocalProjects:
         Raises:
             ToolRefused: The path is not in a project, or leads through a link.
             CapacityExceeded: The project has no room for it.
+            InvalidToolMeta: The content is too long (`project_files.MAX_WRITE`), or the path
+                belongs to something other than a file.
         """
         project, name = self.locate(path)
         files, data = self.files(project), content.encode("utf-8", "surrogatepass")
@@ -243,6 +245,7 @@ class LocalProjects:
             ToolRefused: The path is not in a project or leads through a link, or the file is not a
                 regular file of the project's user.
             UnknownTool: There is no such file.
+            InvalidToolMeta: The file is too large (`project_files.MAX_READ`).
         """
         project, name = self.locate(path)
         return self.files(project).read(name).decode(errors="replace")

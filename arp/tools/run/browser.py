@@ -114,7 +114,7 @@ BrowserStep: TypeAlias = OpenPage | ClickOn | FillIn | ExtractText | TakePicture
 
 
 class BrowserCall(msgspec.Struct, frozen=True):
-    """Parameters of a call; a tool may accept more, which are ignored here."""
+    """Parameters of a call. All other parameters of the tool are ignored."""
 
     url: str = ""
     """Address to open first; empty means the tool's `entry`."""

@@ -65,7 +65,7 @@ class LiveTool:
         self._open.set()
 
     async def enter(self) -> None:
-        """Wait for commands that hold back calls, then count a call.
+        """Wait while a command holds back calls, then count a new call.
 
         Cancel: Safe; nothing is counted.
         """
@@ -99,7 +99,7 @@ class LiveTool:
             if not self._held_back:
                 self._open.set()
 
-    def is_well(self, at: datetime) -> None:
+    def record_healthy(self, at: datetime) -> None:
         """Record that the tool is healthy; its next failure raises an alert at once."""
         self.last_healthy, self.alerts = at, 0
 

@@ -183,7 +183,7 @@ class Scheduler:
     async def stop_when_idle(self, tool_id: str) -> ToolMeta:
         """Stop a tool when its calls have ended, and return it.
 
-        New calls wait until it has stopped; then a call of an active tool starts it again.
+        New calls wait until it has stopped. Then they start it again, if its status is `active`.
 
         Cancel: Safe: the tool keeps running, or has stopped.
         """
@@ -218,7 +218,7 @@ class Scheduler:
             except ToolAgentError as error:
                 problem = error.message
             else:
-                live.is_well(self._clock.now())
+                live.record_healthy(self._clock.now())
                 if tool.scheduling.state is not ToolState.RUNNING:
                     live.running = True
                     await self._record(tool_id, "start", tool.runtime)
@@ -316,7 +316,7 @@ class Scheduler:
         except TimeoutError as error:
             raise ToolTimeout(f"tool {tool.tool_id} took longer than {timeout_s:g} s") from error
         check_result(tool, result)
-        live.is_well(self._clock.now())
+        live.record_healthy(self._clock.now())
         return result
 
     @asynccontextmanager
@@ -540,7 +540,10 @@ class Scheduler:
         )
 
     async def _raise(self, live: LiveTool) -> None:
-        """Raise the pending alert of a tool. The caller holds no lock, as callbacks may need it."""
+        """Call the callbacks with the pending alert of a tool, if it has one.
+
+        The caller must not hold the tool's lock, because a callback may need it.
+        """
         alert, live.alert = live.alert, None
         for callback in self._on_alert if alert is not None else ():
             assert alert is not None

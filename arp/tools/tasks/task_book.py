@@ -220,7 +220,7 @@ class TaskBook:
                 self.set(task.task_id, TaskStatus.PENDING, waiting_for="")
         return [task for task in self.tasks() if task.status is TaskStatus.PENDING]
 
-    async def over(self, task_id: str) -> TaskRecord:
+    async def wait_for_end(self, task_id: str) -> TaskRecord:
         """Wait until a task is over and return it.
 
         Raises:

@@ -1,9 +1,9 @@
 """`Approver`: asks a person to approve inputs of one tool call, and records the decisions.
 
-Theory of operation. The request shows the whole input under its digest. Its answer becomes an
-`Approval` of exactly that input, or of the input that the person changed. A person needs time to
-answer, so what the input refers to is checked again when the answer is yes (`recheck`); a refusal
-there overrides the yes. Anything that ends the question without an answer allows nothing.
+Theory of operation. The question shows the whole input, and its facts name the input by its digest.
+The answer becomes an `Approval` of exactly that input, or of the input as the person edited it.
+While the person thinks, files that the input names may change. So `recheck` may check them after a
+yes, and its refusal overrides the yes. A question that ends without an answer allows nothing.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class InputWords(NamedTuple):
 
 
 class NamedFile(msgspec.Struct, frozen=True):
-    """A file that an input names, at one point in time."""
+    """A file that a tool input names, as it was at one point in time."""
 
     word: str
     """Word in the input."""

@@ -5,8 +5,8 @@ hub into requests on the objects of one connection, and the events of the render
 the session dialect.
 
 Handshake: get the registry; `sync`, to know that every global was announced; bind the interfaces;
-`ArpSession.create`; a second `sync`, before which the renderer may choose another session with
-`resumed`. Then this object sends `hello` to the hub on behalf of the renderer.
+`ArpSession.create`; a second `sync`. Until the renderer answers the second `sync`, it may choose
+another session with `resumed`. Then this object sends `hello` to the hub on behalf of the renderer.
 
 Content: a renderer that offers `ArpConversation` receives turns, tools and text through it, and the
 components of surfaces unchanged. For other renderers everything becomes components (`flat`).

@@ -37,7 +37,7 @@ class Dialogue(Protocol):
         """The prompt for the next line."""
         ...
 
-    def take(self, typed: str) -> Reply | Problem | None:
+    def enter(self, typed: str) -> Reply | Problem | None:
         """Return the answer that a typed line gives, a problem, or `None` for the next prompt."""
         ...
 
@@ -79,7 +79,7 @@ class ConfirmDialogue:
             answers_by_key=not offered,
         )
 
-    def take(self, typed: str) -> Reply | Problem | None:
+    def enter(self, typed: str) -> Reply | Problem | None:
         """Accept `y`, `yes`, `n`, `no`, or the label of a button."""
         option = self.prompt.option(typed)
         if option is not None:
@@ -129,7 +129,7 @@ class PermissionDialogue:
         note = f"a JSON object; {BACK} = as it was: {line(self._shown)}"
         return Prompt("Arguments", note, multiline=True, initial=self._edited)
 
-    def take(self, typed: str) -> Reply | Problem | None:
+    def enter(self, typed: str) -> Reply | Problem | None:
         """Accept a key of an option or its word; while the input is edited, a JSON object."""
         if self._edited is not None:
             return self._parse_input(typed)
@@ -216,7 +216,7 @@ class ChoicesDialogue:
         title = line(self._props.get("title")) or "Choose"
         return Prompt(f"{title} [{numbers}]", hint, offered=self._offered)
 
-    def take(self, typed: str) -> Reply | Problem | None:
+    def enter(self, typed: str) -> Reply | Problem | None:
         """Accept numbers, or the label of an option."""
         words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
         named = self._named(typed)
@@ -273,7 +273,7 @@ class RowsDialogue:
         hint += ", or say something else" if self._offered else ""
         return Prompt(f"{self._title} [{numbers}]", hint, offered=self._offered)
 
-    def take(self, typed: str) -> Reply | Problem | None:
+    def enter(self, typed: str) -> Reply | Problem | None:
         """Accept numbers from 1; the answer counts from 0."""
         words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
         if self._several and typed.strip().casefold() == "none":
@@ -311,7 +311,7 @@ class TextDialogue:
         hint = line(self._props.get("placeholder"))
         return Prompt(line(self._props.get("label")) or "Answer", hint, multiline=multiline)
 
-    def take(self, typed: str) -> Reply | Problem | None:
+    def enter(self, typed: str) -> Reply | Problem | None:
         """Accept any text that is not too long."""
         most = number(self._props.get("max_length"))
         if not typed.strip():
@@ -372,7 +372,7 @@ class FormDialogue:
         hint = ", ".join(part for part in (place, self._hint(field, kind)) if part)
         return Prompt(label, hint, secret=kind == "password", multiline=kind == "textarea")
 
-    def take(self, typed: str) -> Reply | Problem | None:
+    def enter(self, typed: str) -> Reply | Problem | None:
         """Accept the value of the current field; the last field completes the form."""
         if not self._fields:
             return FormReply({}, self._action)

@@ -376,7 +376,7 @@ class Conversation:
             )
 
     async def _answer(self, asking: CurrentQuestion, typed: str) -> None:
-        result = asking.dialogue.take(typed)
+        result = asking.dialogue.enter(typed)
         if isinstance(result, Problem):
             self.notes.append(Note("bad", result.message))
         elif isinstance(result, TextReply) and not result.answers:

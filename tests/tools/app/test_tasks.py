@@ -231,7 +231,7 @@ async def test_runtime_is_stopped_before_it_costs_more_than_is_reserved(tmp_path
     await backend.start()
     async with asyncio.timeout(WAIT_S):
         task = await backend.router.request(TaskRequest("fold paper"))
-        done = await backend.book.over(task.task_id)
+        done = await backend.book.wait_for_end(task.task_id)
     budget = backend.service.budget
     await backend.aclose()
     await coder.aclose()
@@ -288,7 +288,7 @@ async def test_app_without_a_hub_builds_headless(tmp_path: Path) -> None:
     backend = ToolBackend(ToolService(settings_in(tmp_path)))
     await backend.start()
     task = await backend.router.request(TaskRequest("fold paper"))
-    done = await backend.book.over(task.task_id)
+    done = await backend.book.wait_for_end(task.task_id)
     assert done.status is TaskStatus.FAILED
     assert "no coding agent is configured" in done.error
     await backend.aclose()

@@ -240,6 +240,11 @@ describe("W41 decimals", () => {
     expect(lacks("$1,234.50", "$5")).toEqual(["", ".00"]);
     expect(lacks(1, 2, 3)).toEqual(["", "", ""]);
   });
+  test("numbers that are written with a fixed number of decimals end alike", () => {
+    const rows = [[12], [0.5], ["5 %"], ["1.125"], [1e21], [null]];
+    expect(tailOf(rows, 0, 2)).toEqual({ digits: 3, sign: " %" });
+    expect(tailOf(rows.slice(0, 2), 0, 2)).toEqual({ digits: 2, sign: "" });
+  });
   test("numbers with an exponent are ignored", () => {
     expect(lacks(1e21, 1e-7, 2.5, 1)).toEqual(["", "", "", ".0"]);
   });

@@ -17,6 +17,7 @@ test("W41 all numbers of a column have as many decimals as the longest one", () 
   expect(shown(52.520008, 13.4)).toEqual(["52.520008", "13.400000"]);
   expect(shown(1, 2, null)).toEqual(["1", "2", ""]);
   expect(shown("7", 1.5, 3)).toEqual(["7", "1.5", "3.0"]);
+  expect(shown(1e21, 2.5, 3)).toEqual(["1e+21", "2.5", "3"]);
 });
 
 test("W41 rounding errors are not shown, and computed numbers of a column are rounded alike", () => {

@@ -33,11 +33,11 @@ its standard error."""
 
 
 class ClaudeProcess(sdk.Transport):
-    """One process; `on_line` receives each message before the SDK does, in order.
+    """A process of Claude Code, as a transport of its SDK.
 
     Args:
         start: Program, environment and directory.
-        on_line: Receives each message that the process writes.
+        on_line: Receives each message that the process writes, in order and before the SDK does.
         on_error_line: Receives each line of its standard error.
     """
 

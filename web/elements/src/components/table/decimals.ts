@@ -4,7 +4,7 @@
  * stays the plain number for copying, sorting and screen readers.
  */
 
-import { written } from "./figures.js";
+import { EXPONENT_FROM, written } from "./figures.js";
 import type { Row } from "./sort.js";
 
 /** Longest ending of the numbers in a column. */
@@ -25,7 +25,11 @@ export function tailOf(rows: readonly Row[], column: number, decimals: number | 
   let [digits, sign] = [0, ""];
   for (const row of rows) {
     const value = row[column];
-    if (value == null) continue;
+    if (value == null || (decimals === null && Number.isInteger(value))) continue;
+    if (typeof value === "number" && decimals !== null && Math.abs(value) < EXPONENT_FROM) {
+      digits = Math.max(digits, decimals);
+      continue;
+    }
     const own = endOf(written(value, decimals));
     if (own === null || own.digits > MOST_DIGITS) continue;
     digits = Math.max(digits, own.digits);

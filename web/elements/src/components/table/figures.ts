@@ -9,6 +9,8 @@ import type { CellValue, Row } from "./sort.js";
 const EXACT_DIGITS = 15;
 /** Most decimals of numbers that people enter or measure; numbers with more are results of a computation. */
 const MOST_DECIMALS = 6;
+/** Numbers from here on are written with an exponent. */
+export const EXPONENT_FROM = 1e21;
 /** Significant digits that are shown of the smallest number in a column of computed numbers. */
 const SIGNIFICANT = 4;
 
@@ -23,10 +25,12 @@ export function decimalsOf(rows: readonly Row[], column: number): number | null 
   for (const row of rows) {
     const value = row[column];
     if (typeof value !== "number" || value === 0) continue;
+    least = Math.min(least, Math.abs(value));
+    // Most tables have many integers; writing each of 40,000 of them as text would take 20 ms.
+    if (Number.isInteger(value) && Math.abs(value) < EXPONENT_FROM) continue;
     const exact = String(withoutNoise(value));
     if (exact.includes("e")) return null;
     most = Math.max(most, exact.length - 1 - `${exact}.`.indexOf("."));
-    least = Math.min(least, Math.abs(value));
   }
   if (most <= MOST_DECIMALS) return Math.max(0, most);
   const wanted = SIGNIFICANT - 1 - Math.floor(Math.log10(least));
@@ -36,5 +40,5 @@ export function decimalsOf(rows: readonly Row[], column: number): number | null 
 /** Return a cell as text; numbers get the given number of decimals. */
 export function written(value: CellValue | undefined, decimals: number | null): string {
   if (typeof value !== "number") return value == null ? "" : String(value);
-  return decimals === null || Math.abs(value) >= 1e21 ? String(withoutNoise(value)) : value.toFixed(decimals);
+  return decimals === null || Math.abs(value) >= EXPONENT_FROM ? String(withoutNoise(value)) : value.toFixed(decimals);
 }

@@ -1,0 +1,7 @@
+import{X as e,q as t,u as n,y as r}from"./page-CDd6qxm-.js";var i=`.arp-agents{text-align:start;border:0;grid-template-columns:repeat(auto-fit,minmax(min(100%,14rem),1fr));gap:.625rem;width:100%;margin:1.5rem 0 0;padding:0;display:grid}.arp-agents legend{color:var(--_arp-soft);margin:0 auto .5rem;padding:0;font-size:.875rem}.arp-agent{border:1px solid var(--_arp-line);border-radius:var(--_arp-radius);background:var(--_arp-panel);cursor:pointer;gap:.6rem;padding:.7rem .9rem;font-size:.9375rem;line-height:1.4;display:flex}.arp-agent:hover,.arp-agent:has(:checked){border-color:var(--_arp-accent-ink)}.arp-agent:has(:checked){background:var(--_arp-tint)}.arp-agent:has(:focus-visible){outline:2px solid var(--_arp-accent-ink);outline-offset:2px}.arp-agent input{width:1.1rem;height:1.1rem;accent-color:var(--_arp-accent);outline:none;flex:none;margin:.1rem 0 0}.arp-agent span{overflow-wrap:anywhere;min-width:0}.arp-agent small{color:var(--_arp-soft);font-size:.875rem;display:block}`,a=r(`agent`),o=n(i);function s(n,r,i,s,c){return o(n),e`<fieldset class="arp-agents">
+    <legend>${s(`chooseAgent`)}</legend>
+    ${r.map(n=>e`<label class="arp-agent">
+        <input type="radio" name=${a} .value=${n.name} .checked=${n.name===i} @change=${()=>c(n.name)} />
+        <span><bdi>${n.title}</bdi>${n.description?e`<small dir="auto">${n.description}</small>`:t}</span>
+      </label>`)}
+  </fieldset>`}export{s as agentPicker};

@@ -1,0 +1,7 @@
+import{L as e,R as t,X as n,et as r,q as i,y as a}from"./page-CDd6qxm-.js";function o(e){let t=e.trim(),n=t.search(/(?<=[#?&])token=/);return(n<0?null:new URLSearchParams(t.slice(n)).get(`token`))??t}var s=class extends e{static properties={context:{attribute:!1},isRefused:{attribute:!1}};#e=a(`token`);constructor(){super(),this.context=r(),this.isRefused=!1}render(){let{t:e}=this.context;return n`<form class="arp-token" @submit=${this.#t}>
+      <label class="arp-hidden" for=${this.#e}>${e(`token`)}</label>
+      <input class="arp-input" id=${this.#e} type="password" dir="ltr" required autocomplete="off" spellcheck="false" placeholder=${e(`tokenHint`)}
+        aria-invalid=${this.isRefused?`true`:i} aria-describedby=${this.isRefused?`${this.#e}-wrong`:i} />
+      <button type="submit" class="arp-button">${e(`connect`)}</button>
+      ${this.isRefused?n`<p class="arp-bad" role="alert" id="${this.#e}-wrong">${e(`tokenRefused`)}</p>`:i}
+    </form>`}firstUpdated(){let e=document.activeElement;(e===null||e===document.body||e instanceof HTMLTextAreaElement&&e.value===``)&&!matchMedia(`(pointer: coarse)`).matches&&this.querySelector(`input`)?.focus()}#t=e=>{e.preventDefault();let t=o(this.querySelector(`input`)?.value??``);t!==``&&this.dispatchEvent(new CustomEvent(`arp-token`,{detail:{token:t},bubbles:!0,composed:!0}))}};t(`arp-token-form`,s);export{s as ArpTokenForm,o as tokenIn};
