@@ -110,7 +110,11 @@ class PostgresServer:
     def end(self) -> None:
         """Stop the server and remove its files. May be called again."""
         self.stop(signal.SIGQUIT)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        for _ in range(50):
+            shutil.rmtree(self.directory, ignore_errors=True)
+            if not self.directory.exists():
+                return
+            time.sleep(0.1)  # a process of the server is still ending, and writes a file
 
     def execute(self, statement: str, *values: object, database: str = "postgres") -> list[Any]:
         """Run a statement on a connection of its own and return the rows."""
