@@ -67,6 +67,8 @@ class PostgresServer:
         self.data = self.directory / "data"
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        """Process that stops the server if this process is killed."""
         if not ENDINGS:
             atexit.register(end_servers)  # for processes without pytest
         ENDINGS.append(self.end)
@@ -89,6 +91,7 @@ class PostgresServer:
             self.port = free_port() if is_new else self.port
             self._process = self._spawn("postgres", "-D", str(self.data), "-p", str(self.port))
             if self._is_ready():
+                self._guard = _guard_of(self._process.pid)
                 return
             time.sleep(0.2)  # another process has the port, or a crashed server has not ended yet
         raise AssertionError(f"PostgreSQL does not start: {self.log[-2000:]}")
@@ -96,6 +99,10 @@ class PostgresServer:
     def stop(self, number: signal.Signals = signal.SIGINT) -> None:
         """Stop the server; SIGINT ends its connections, SIGKILL is a crash."""
         process, self._process = self._process, None
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.kill()
+            guard.communicate()
         if process is None:
             return
         children = _children(process.pid)
@@ -167,6 +174,14 @@ class PostgresServer:
             else:
                 return True
         return False
+
+
+def _guard_of(pid: int) -> subprocess.Popen[bytes]:
+    """Start a process that stops a server when the pipe from this process ends."""
+    program = 'read -r _; kill -QUIT "$1"'
+    return subprocess.Popen(
+        ["sh", "-c", program, "sh", str(pid)], stdin=subprocess.PIPE, start_new_session=True
+    )
 
 
 def free_port() -> int:
