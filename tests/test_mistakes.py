@@ -161,13 +161,13 @@ APP = {
         lambda _: HubSettings(limits={"max_surfaces": 3}),  # type: ignore[arg-type] # the mistake
         "HubSettings.limits: expected Limits(…), got a dict",
     ),
-    "ledger in a database that is not there": Mistake(
-        lambda _: wrong(ledger="postgresql://me@db/chats"),
-        "no ledger of kind 'postgresql:'; use sqlite:PATH, a path, or memory:",
+    "ledger in a database of another kind": Mistake(
+        lambda _: wrong(ledger="mysql://me@db/chats"),
+        "no ledger of kind 'mysql:'; use sqlite:PATH, postgresql://… or memory:",
     ),
     "ledger with a typing error": Mistake(
         lambda _: wrong(ledger="sqlit:chats.db"),
-        "no ledger of kind 'sqlit:'; use sqlite:PATH, a path, or memory:",
+        "no ledger of kind 'sqlit:'; use sqlite:PATH, postgresql://… or memory:",
     ),
     "access as a text": Mistake(
         lambda _: wrong(access="secret"), "access: expected Access(…), got str"
