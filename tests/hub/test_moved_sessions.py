@@ -95,7 +95,7 @@ async def test_nothing_of_an_earlier_owner_is_stored_and_its_agent_stops(two_hub
         assert new.screen.turns["t1"].status == "failed"
         await old.say("more")
         await old.box.until(lambda: old.box.closed is not None)
-        await becomes(lambda: ended)
+        await becomes(lambda: bool(ended))
         facts = [body for _, body in await second.store.read("s")]
     assert ended == ["another process serves the session now"]
     assert not any(b"more" in fact for fact in facts)
@@ -138,7 +138,7 @@ async def test_an_open_question_is_answered_where_the_session_is_now(two_hubs: T
     async with two_hubs(asking, asking) as (first, second):
         old = await Renderer(first).join()
         await old.say("go")
-        await becomes(lambda: first.sessions["s"].session.questions)
+        await becomes(lambda: bool(first.sessions["s"].session.questions))
         await first.sessions["s"].written()
         new = await Renderer(second).join()
         assert second.sessions["s"].session.questions
