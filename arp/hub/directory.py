@@ -195,6 +195,7 @@ class Directory:
             # Another caller may have made it meanwhile, or another process before its fence rose.
             live = await self._find_own(session_id, principal)
             if live is not None:
+                live.fence = max(live.fence, fence)
                 return _reopened(live, provisional), False
             return self._create(session_id, principal, workflow, provisional, fence), True
 
@@ -291,6 +292,9 @@ class Directory:
     async def _read(self, session_id: str) -> LiveSession | None:
         """Load a session and add it to those in memory; `None` if it is not stored."""
         meta = await self._store.session(session_id)
+        # It may have been created here meanwhile. Then a higher fence would shut out its writes.
+        if session_id in self.sessions:
+            return self.sessions[session_id]
         fence = 0
         if meta is not None and self._shared is not None:
             fence = await self._shared.raise_fence(session_id)
