@@ -4,6 +4,9 @@ Theory of operation. A session is identified by its id and belongs to one owner.
 loads it from the store at any time; all callers that need the session wait for that task. A removal
 uses the same mechanism, so no caller can load a session that is half removed.
 
+Several processes may use a `SharedStore`. A process that loads a session takes it over: it raises
+the fence of the session, and from then on the store refuses the writes of the earlier owner.
+
 Loading is for callers that change a session or follow it. To look at a session, use `SessionReader`
 (`readers/session_reader.py`), which loads nothing.
 """
@@ -16,6 +19,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from arp.access.principal import Key, Principal, keys_of
 from arp.live.live_session import LiveSession
@@ -34,7 +38,7 @@ from arp.session.session import Head, Session
 from arp.session.tracking.threads import THREAD
 from arp.store.errors import StoreError
 from arp.store.session_list import SessionMeta
-from arp.store.store import Store
+from arp.store.store import SharedStore, Store
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +77,7 @@ class Directory:
         self.states = States(store, self.sessions, settings)
         self.quota = SessionQuota(settings, asyncio.get_running_loop().time)
         self._store = store
+        self._shared = store if isinstance(store, SharedStore) else None
         self._settings = settings
         self._workflows = workflows
         self._make = make
@@ -80,6 +85,8 @@ class Directory:
         self.runtime_id = settings.runtime_id or "arp"
         """Name of this runtime in the facts of sessions that are loaded from now on."""
         self._now = now
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Locks of the sessions that are being created in a shared store."""
         self._under_way: dict[str, asyncio.Future[LiveSession | None]] = {}
         """Tasks that load or remove a session, by session id; the result is the loaded session."""
 
@@ -167,30 +174,63 @@ class Directory:
         if session_id is not None:
             live = await self._find_own(session_id, principal)
             if live is not None:
-                live.touch()
-                live.is_provisional = live.is_provisional and provisional
-                return live, False
+                return _reopened(live, provisional), False
         if workflow not in self._workflows:
             shown = f"{workflow:.60}"
             known = ", ".join(self._workflows)
             raise InvalidMessage(
                 f"No agent named {shown!r}. Available: {known}.", detail="workflow"
             )
-        keys = keys_of(principal)
-        self.quota.check(keys)
+        self.quota.check(keys_of(principal))
         if len(self.sessions) >= self._settings.max_sessions:
             raise RateLimited("too many sessions; try again later")
+        if session_id is None or self._shared is None:
+            # No other process can know an id that is made here, so it needs no fence.
+            name = session_id or secrets.token_urlsafe(16)
+            return self._create(name, principal, workflow, provisional), True
+        async with self._lock_of(session_id):
+            fence = 0
+            if session_id not in self.sessions:
+                fence = await self._shared.raise_fence(session_id)
+            # Another caller may have made it meanwhile, or another process before its fence rose.
+            live = await self._find_own(session_id, principal)
+            if live is not None:
+                live.fence = max(live.fence, fence)
+                return _reopened(live, provisional), False
+            return self._create(session_id, principal, workflow, provisional, fence), True
+
+    def _lock_of(self, session_id: str) -> asyncio.Lock:
+        """Return the lock under which a session is created in a shared store.
+
+        Two callers that create one session would both raise its fence, and the store would refuse
+        the writes with the first one.
+        """
+        lock = self._locks.get(session_id)
+        if lock is None:
+            lock = self._locks[session_id] = asyncio.Lock()
+        return lock
+
+    def _create(
+        self,
+        session_id: str,
+        principal: Principal,
+        workflow: str,
+        provisional: bool,
+        fence: int = 0,
+    ) -> LiveSession:
+        """Create a session and add it to those in memory."""
         epoch, created_at = secrets.token_hex(8), self._now()
-        name = session_id or secrets.token_urlsafe(16)
-        head = Head(name, epoch, principal.name, workflow, self._runtime_of(workflow), created_at)
+        runtime_id = self._runtime_of(workflow)
+        head = Head(session_id, epoch, principal.name, workflow, runtime_id, created_at)
         session = self.states.new(head)
         owner = {"owner": principal.name} if principal.name else {}
         created = {"epoch": epoch, "workflow": workflow, **owner}
         session.record("session.created", created, thread_id=THREAD)
+        keys = keys_of(principal)
         self.quota.made(keys)
-        made = self._add_live(session, keys)
+        made = self._add_live(session, keys, fence=fence)
         made.is_provisional = provisional
-        return made, True
+        return made
 
     async def load(self, session_id: str) -> LiveSession | None:
         """Load a session from the store; `None` if it does not exist.
@@ -252,13 +292,22 @@ class Directory:
     async def _read(self, session_id: str) -> LiveSession | None:
         """Load a session and add it to those in memory; `None` if it is not stored."""
         meta = await self._store.session(session_id)
+        # It may have been created here meanwhile. Then a higher fence would shut out its writes.
+        if session_id in self.sessions:
+            return self.sessions[session_id]
+        fence = 0
+        if meta is not None and self._shared is not None:
+            fence = await self._shared.raise_fence(session_id)
+            # Until now, the earlier owner could change the row, or delete the session.
+            meta = await self._store.session(session_id)
         if meta is None:
             return None
         session = await self._restore(meta, self.states.read)
         # A session with this id may have come into memory while the store was read.
         if session_id in self.sessions:
             return self.sessions[session_id]
-        live = self._add_live(session, keys_of(Principal(meta.owner)), session.sequence)
+        keys = keys_of(Principal(meta.owner))
+        live = self._add_live(session, keys, session.sequence, fence)
         self._loaded(live, meta)
         return live
 
@@ -296,9 +345,21 @@ class Directory:
             return self.runtime_id
         return f"{outside}@{self.runtime_id}"
 
-    def _add_live(self, session: Session, keys: Sequence[Key], stored: int = 0) -> LiveSession:
+    async def take_from_owner(self, session_id: str) -> None:
+        """Let the store refuse what another process writes to a session, before it is deleted."""
+        if self._shared is not None:
+            await self._shared.raise_fence(session_id)
+
+    async def is_still_owner(self, live: LiveSession) -> bool:
+        """Return whether no other process has taken a session over since it was loaded here."""
+        return self._shared is None or await self._shared.fence(live.id) == live.fence
+
+    def _add_live(
+        self, session: Session, keys: Sequence[Key], stored: int = 0, fence: int = 0
+    ) -> LiveSession:
         """Add a session to those in memory, and count it for its user and address."""
         live = self._make(session, stored)
+        live.fence = fence
         live.touch()
         self.sessions[live.id] = live
         live.shares = keys
@@ -325,6 +386,13 @@ class Directory:
         del self.sessions[live.id]
         self.quota.left(live.shares)
         return True
+
+
+def _reopened(live: LiveSession, provisional: bool) -> LiveSession:
+    """Return an existing session that a caller opens; its first real use ends the provisional."""
+    live.touch()
+    live.is_provisional = live.is_provisional and provisional
+    return live
 
 
 def not_found(session_id: str) -> SessionNotFound:

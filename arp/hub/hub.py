@@ -69,7 +69,7 @@ from arp.session.effects import (
 from arp.session.input.receive import SESSION_START, InputSender, is_only_greeted, push
 from arp.session.session import Session
 from arp.store.blobs import Blobs
-from arp.store.errors import StoreDamaged, StoreError
+from arp.store.errors import SessionMoved, StoreDamaged, StoreError
 from arp.store.session_list import SessionMeta
 from arp.store.store import Store
 from arp.turn.author_call import name_unawaited_calls
@@ -478,7 +478,9 @@ class Hub:
             await self._inputs.apply(live, message, sender, reply, traceparent)
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
-            payload = error_payload(error, message.id)
+            # With an id, clients would refuse the input for good. Without, they send it again.
+            input_id = None if isinstance(error, SessionMoved) else message.id
+            payload = error_payload(error, input_id)
             return ErrorMessage(payload=payload, session_id=message.session_id)
 
     async def _store_files(self, live: LiveSession, files: Sequence[IncomingFile]) -> None:

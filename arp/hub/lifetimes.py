@@ -9,6 +9,8 @@ and stays in memory until one of these:
 - It is *deleted* at its owner's request: its agents end, then facts and files are removed.
 - It *fails*: its memory may be ahead of the ledger. Its renderers are disconnected and read the
   ledger again; after an internal fault it is loaded at once.
+- It *moves*: another process has become its owner (`SharedStore`). Its agent stops, its questions
+  stay open, and its renderers connect again.
 
 All of them go through `_remove`, after which nothing of the session is written.
 """
@@ -33,10 +35,11 @@ from arp.live.settings import HubSettings
 from arp.live.writer import Writer
 from arp.protocol.errors import ArpError, InternalError, SessionNotFound, error_payload
 from arp.protocol.messages import ErrorMessage
+from arp.record.end_cause import EndCause
 from arp.session.recovery import recover
 from arp.session.session import Head
 from arp.store.blobs import Blobs
-from arp.store.errors import StoreError
+from arp.store.errors import SessionMoved, StoreError
 from arp.store.session_list import SessionMeta
 from arp.store.store import Store
 
@@ -53,6 +56,7 @@ AGENTS_END_S = 10.0
 _REASONS = {
     1000: "the session was deleted",
     1011: "internal error",
+    1012: "another process serves the session now",
     1013: "the ledger cannot be written",
 }
 """Close reason that renderers receive, by close code (protocol.md 5)."""
@@ -159,7 +163,11 @@ class Lifetimes:
     # -- leaving ---------------------------------------------------------------------------------
 
     def _remove(
-        self, live: LiveSession, why: ArpError | None = None, close_code: int | None = None
+        self,
+        live: LiveSession,
+        why: ArpError | None = None,
+        close_code: int | None = None,
+        cause: EndCause = EndCause.SESSION_LEFT,
     ) -> None:
         """Remove a session from memory and stop its agent.
 
@@ -168,10 +176,11 @@ class Lifetimes:
             why: Error for callers that still wait for the session.
             close_code: Code with which the connections of its renderers are closed; `None` leaves
                 them open.
+            cause: Why its agent stops.
         """
         if self._directory.remove(live, why):
             self._parts.listing.rows.pop(live.id, None)
-        self._parts.runner.forget(live)
+        self._parts.runner.forget(live, cause)
         self.repairs.pop(live.id, None)
         if close_code is not None:
             for viewer in live.viewers.values():
@@ -234,6 +243,8 @@ class Lifetimes:
             return
         head = live.session.head
         try:
+            if not await self._directory.is_still_owner(live):
+                return
             # An agent may have left something in its runtime, so the full deletion is needed.
             if live.cache or live.session.turn_count:
                 await self.delete(head)
@@ -299,6 +310,7 @@ class Lifetimes:
         """Delete the facts and files of a session, and everything that caches them."""
         parts = self._parts
         await parts.writer.room()
+        await parts.directory.take_from_owner(head.session_id)
         async with parts.blobs.removal(head.session_id):
             await parts.store.delete(head.session_id)
         parts.file_quota.recount(head.owner)
@@ -316,6 +328,11 @@ class Lifetimes:
         appear to run until the next request for the session.
         """
         for live in sessions:
+            if isinstance(error, SessionMoved):
+                # No error message: the screen is right, and the renderer only has to connect again.
+                # And no reload: it would take the session back from its new owner.
+                self._remove(live, error, 1012, EndCause.SESSION_MOVED)
+                continue
             for viewer in live.viewers.values():
                 viewer.tell(ErrorMessage(payload=error_payload(error)))
             self._remove(live, error, 1013 if isinstance(error, StoreError) else 1011)

@@ -468,12 +468,12 @@ class Runner:
         """Stop watching the loop, after all agents have ended."""
         self._watch.close()
 
-    def forget(self, live: LiveSession) -> None:
+    def forget(self, live: LiveSession, cause: EndCause = EndCause.SESSION_LEFT) -> None:
         """Stop the agent of a session that left memory."""
         live.session.turns.leave()
         host = self._turns.get(live)
         if host is not None:
-            host.stop(EndCause.SESSION_LEFT)
+            host.stop(cause)
 
 
 async def _show_returned(turn: Turn, agent: str, returned: object) -> None:

@@ -100,6 +100,7 @@ class LiveSession:
         "deadlines",
         "delivery",
         "dirty",
+        "fence",
         "followers",
         "gone",
         "id",
@@ -127,6 +128,8 @@ class LiveSession:
         session.serials.clear()
         self.stored = stored
         """Sequence number of the newest durable fact."""
+        self.fence = 0
+        """Fence of its writes; see `SharedStore`."""
         self.delivery = SessionDelivery(session, settings, _weak_mark(self), replay)
         self.shares: Sequence[Key] = ()
         """Keys under which the quotas count this session: its user and its address."""

@@ -28,7 +28,7 @@ from arp.protocol.messages import FINAL_STATUSES
 from arp.session.input.receive import is_only_greeted
 from arp.session.recording.recorded import Batch, TextBatch
 from arp.store.batch import merge_units
-from arp.store.errors import InvalidWrite, StoreUnwritable
+from arp.store.errors import InvalidWrite, SessionMoved, StoreUnwritable
 from arp.store.session_list import SessionMeta
 from arp.store.store import SessionWrite, Store
 
@@ -178,7 +178,8 @@ class Writer:
             try:
                 one = live.gather(at)
                 if isinstance(one.batch, TextBatch):
-                    writes.append(SessionWrite(live.id, one.expected, one.batch.facts))
+                    facts = one.batch.facts
+                    writes.append(SessionWrite(live.id, one.expected, facts, fence=live.fence))
                 elif one.batch.facts:
                     writes.append(self._with_row(one, one.batch, at))
                 gathered.append(one)
@@ -201,7 +202,8 @@ class Writer:
                 row = msgspec.structs.replace(known, last_sequence=batch.sequence)
         if row is not None:
             self._listing.rows[live.id] = row
-        return SessionWrite(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
+        texts = texts_in(live.session, batch)
+        return SessionWrite(live.id, one.expected, batch.facts, row, texts, live.fence)
 
     def _drop_incomplete(
         self,
@@ -240,7 +242,10 @@ class Writer:
             return dict.fromkeys((one.session_id for one in writes), _internal_error())
         self.writes += 1
         for name, reason in refused.items():
-            logger.error("session %s cannot be written: %s", name, reason)
+            if isinstance(reason, SessionMoved):
+                logger.info("%s", reason)
+            else:
+                logger.error("session %s cannot be written: %s", name, reason)
         # What makes a write invalid is a fault of this program, not for people who use the screen.
         return {
             name: _internal_error() if isinstance(reason, InvalidWrite) else reason

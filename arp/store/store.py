@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -221,6 +221,7 @@ class Store(Protocol):
         """
 
 
+@runtime_checkable
 class SharedStore(Store, Protocol):
     """A store that several processes may have open at the same time.
 
@@ -237,8 +238,13 @@ class SharedStore(Store, Protocol):
         write to the id.
 
         Raises:
+            InvalidWrite: No session can have this id.
             StoreUnwritable: The fence may or may not have risen.
         """
+        ...
+
+    async def fence(self, session_id: str) -> int:
+        """Return the fence of a session; 0 if it was never raised."""
         ...
 
 

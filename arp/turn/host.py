@@ -522,8 +522,8 @@ class TurnHost:
 
     @property
     def is_left_open(self) -> bool:
-        """Whether the turn and its questions stay open, for the next process to continue."""
-        return self.end_cause is EndCause.SERVER_STOPS
+        """Whether the turn and its questions stay open, for another process to continue."""
+        return self.end_cause is not None and self.end_cause.leaves_open
 
     def stop(self, cause: EndCause) -> None:
         """Ask the agent to stop; the first cause counts."""

@@ -13,7 +13,7 @@ from arp.conformance.store.store_under_test import StoreFactory, StoreUnderTest
 from arp.store.memory import MemoryStore
 from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite, Store
-from tests.conformance.shared_memory import SharedMemoryStore, SharedUnderTest
+from tests.support.shared_memory import SharedMemoryStore, SharedUnderTest
 
 Writes: TypeAlias = Sequence[SessionWrite]
 Units: TypeAlias = Sequence[frozenset[str]]

@@ -19,7 +19,7 @@ from arp.store.sqlite import SqliteStore
 from arp.store.store import Page, Refusals, SessionWrite, new_runtime_id
 from tests.conformance.mutant_stores import Units, Writes, found_by
 from tests.conformance.mutants_of_writing import everything
-from tests.conformance.shared_memory import SharedMemoryStore
+from tests.support.shared_memory import SharedMemoryStore, SharedStorage
 
 
 @found_by("closed_before_open")
@@ -217,6 +217,20 @@ class ComparingStore(MemoryStore):
 class EarlierFenceStore(SharedMemoryStore):
     async def raise_fence(self, session_id: str) -> int:
         return await super().raise_fence(session_id) - 1
+
+
+@found_by("fence_read")
+class OwnRaisesStore(SharedMemoryStore):
+    def __init__(self, storage: SharedStorage) -> None:
+        super().__init__(storage)
+        self.raised: dict[str, int] = {}
+
+    async def raise_fence(self, session_id: str) -> int:
+        fence = self.raised[session_id] = await super().raise_fence(session_id)
+        return fence
+
+    async def fence(self, session_id: str) -> int:
+        return self.raised.get(session_id, 0)
 
 
 @found_by("own_fences")

@@ -26,10 +26,10 @@ from arp.conformance.store.store_suite import StoreResult, run_store_case
 from arp.conformance.store.store_under_test import StoreFactory, StoreUnderTest
 from arp.store.memory import MemoryStore
 from arp.store.store import Page, Store
-from tests.conformance.shared_memory import shared_memory
 from tests.conformance.store_mutants import MUTANTS
 from tests.structure.source_tree import ROOT
 from tests.support.postgres import postgres
+from tests.support.shared_memory import shared_memory
 
 OWN: dict[str, tuple[StoreFactory, set[StoreNeed]]] = {
     "memory": (own_stores.memory, {"unshared"}),

@@ -23,7 +23,7 @@ from arp.protocol.messages import Input, RendererCapabilities, RendererHello, Re
 from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.memory import MemoryStore
-from arp.store.store import Refusals, SessionWrite
+from arp.store.store import Refusals, SessionWrite, Store
 from arp.turn.tool import ToolProvider
 from arp.turn.turn import Turn
 from arp.turn.user_settings import UserSettings
@@ -239,7 +239,7 @@ async def quiet(_: Turn) -> None:
 async def running(
     agent: Handler = quiet,
     *,
-    store: MemoryStore | None = None,
+    store: Store | None = None,
     settings: HubSettings | None = None,
     tools: ToolProvider | None = None,
     answers: Mapping[str, AnswerHandler] = NO_ANSWERS,
@@ -266,7 +266,7 @@ async def running(
 async def started(
     agent: Handler = quiet,
     *,
-    store: MemoryStore | None = None,
+    store: Store | None = None,
     settings: HubSettings | None = None,
     tools: ToolProvider | None = None,
     answers: Mapping[str, AnswerHandler] = NO_ANSWERS,
@@ -274,7 +274,7 @@ async def started(
     **more: Handler,
 ) -> Hub:
     """Starts a hub; the caller ends it."""
-    kept = store if store is not None else MemoryStore()
+    kept: Store = store if store is not None else MemoryStore()
     await kept.open()
     settings = settings or HubSettings(stop_grace_s=0.05, cancel_grace_s=0.05)
     app = HubApp(

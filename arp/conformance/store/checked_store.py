@@ -148,6 +148,10 @@ class CheckedStore:
         """See `SharedStore.raise_fence`."""
         return int(await self._call("raise_fence", _is_int, session_id))
 
+    async def fence(self, session_id: str) -> int:
+        """See `SharedStore.fence`."""
+        return int(await self._call("fence", _is_int, session_id))
+
     async def _call(
         self, method: str, is_right: Callable[[Any], bool], *args: Any, **options: Any
     ) -> Any:

@@ -54,6 +54,18 @@ async def fences_rise(run: StoreRun) -> None:
     expect_same(fences, sorted(set(fences)), "fences in order")
 
 
+@CASES.add("`fence` returns the fence that this object has raised", "shared")
+async def fence_read(run: StoreRun) -> None:
+    """Every object reads the newest fence; 0 if it was never raised."""
+    first, second = await run.open(), await run.open()
+    expect_same(await first.fence("s1"), 0, "fence that was never raised")
+    for store in (first, second, second):
+        newest = await store.raise_fence("s1")
+        for reader in (first, second):
+            expect_same(await reader.fence("s1"), newest, "fence")
+    expect_same(await first.fence("other"), 0, "fence of another session")
+
+
 @CASES.add("all sessions have the same fence", "shared")
 async def own_fences(run: StoreRun) -> None:
     """Each session has its own fence; 0 is the fence of a session until it is raised."""

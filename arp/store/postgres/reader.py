@@ -204,6 +204,13 @@ async def find_row(connection: Connection, session_id: str) -> SessionMeta | Non
     return None if row is None else _meta_of(row)
 
 
+async def find_fence(connection: Connection, session_id: str) -> int:
+    """Return the fence of a session; 0 if it was never raised."""
+    select = "SELECT fence FROM arp_head WHERE session = %s"
+    row = await (await connection.execute(select, (session_id,))).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 async def active_rows(connection: Connection) -> list[str]:
     """Return the ids of the sessions with an `active` row, in order of id."""
     cursor = await connection.execute("SELECT id FROM arp_session WHERE active ORDER BY id")

@@ -26,6 +26,7 @@ from arp.store.postgres.reader import (
     READERS,
     PostgresReader,
     active_rows,
+    find_fence,
     find_model_row,
     find_row,
     is_possible,
@@ -150,6 +151,13 @@ class PostgresStore:
             return int(_value(await cursor.fetchone()))
 
         return await self._open_writer.act(raise_it)
+
+    async def fence(self, session_id: str) -> int:
+        """See `SharedStore.fence`."""
+        reader = self._open_reader
+        if not is_possible(session_id):
+            return 0
+        return await reader.run(lambda on: find_fence(on, session_id))
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
         """See `Store.read`."""

@@ -63,6 +63,10 @@ class SharedMemoryStore(MemoryStore):
         fence = self.storage.fences[session_id] = self.fence_of(session_id) + 1
         return fence
 
+    async def fence(self, session_id: str) -> int:
+        self._check_open()
+        return self.fence_of(session_id)
+
     def fence_of(self, session_id: str) -> int:
         return self.storage.fences.get(session_id, 0)
 
