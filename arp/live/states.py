@@ -53,8 +53,7 @@ _BRANCH_TYPES = (b'"turn.submitted"', b'"queue.changed"', b'"session.updated"')
 class _Unreadable(NamedTuple):
     """The first unreadable fact of a log.
 
-    It is not kept as an exception, because an exception refers to the frames that it passed, and
-    these to the session.
+    The exception itself is not kept: its traceback would keep the session in memory.
     """
 
     sequence: int
@@ -86,7 +85,7 @@ class States(Cache):
         self.archive = Archive(store)
         """Store of turns that left memory."""
         self._readable: dict[str, int] = {}
-        """Last fact before an unreadable one, by session id; the session was restored up to it."""
+        """Sequence of the last readable fact of each session that has an unreadable one."""
         self._reported: set[str] = set()
         """Sessions whose unusable state has already been reported."""
 
@@ -120,9 +119,10 @@ class States(Cache):
         return restored.session
 
     async def peek(self, head: Head) -> Session:
-        """Restore a session from the store as `read` does, but store and note nothing.
+        """Restore a session from the store as `read` does, but only to look at it.
 
-        Of the turns that a long log evicts, only the newest are collected.
+        Nothing is stored, and a problem of the stored state is not recorded. If a long log evicts
+        many turns, only the newest of them are kept in memory.
 
         Raises:
             StoreError: The log cannot be read.
@@ -134,8 +134,8 @@ class States(Cache):
     async def _restore(self, head: Head, *, stores_turns: bool) -> _Restored:
         """Restore a session, up to the first fact that cannot be read."""
         name = head.session_id
-        # Local, because this session may be restored twice at the same time (`read`, `peek`), and
-        # each attempt has to know how far it read itself.
+        # A local variable, because the session may be restored twice at the same time (`read` and
+        # `peek`), and each of the two must know how far it can read itself.
         unreadable: _Unreadable | None = None
         while True:
             through = unreadable.sequence - 1 if unreadable is not None else None
@@ -256,10 +256,10 @@ class States(Cache):
         Args:
             session: The session.
             through: Sequence of the last fact to apply; `None` means the end of the log.
-            durable: Sequence of a durable fact after which the evicted turns may be stored; 0 if
-                all of them are kept.
-            stores_turns: Whether evicted turns are stored, if there are many; otherwise they are
-                dropped, and can be read from the log.
+            durable: Sequence of the newest durable fact, with which evicted turns are stored; 0
+                keeps all of them in memory.
+            stores_turns: Whether many evicted turns are stored. Otherwise they are dropped; they
+                can be read from the log again.
         """
         screen = session.screen
         async with aclosing(self.follow(session, through)) as pieces:

@@ -123,8 +123,8 @@ class Writer:
     async def room(self) -> None:
         """Wait until the running write ends, or the next one if none is running.
 
-        When this returns, no fact recorded before the call waits for its write to begin. An agent
-        that outputs faster than the store can write waits here.
+        When this returns, the write of every fact recorded before the call has at least begun. An
+        agent that outputs faster than the store can write waits here.
         """
         self._wake.set()
         await self._rounds.next()
@@ -246,7 +246,7 @@ class Writer:
                 logger.info("%s", reason)
             else:
                 logger.error("session %s cannot be written: %s", name, reason)
-        # What makes a write invalid is a fault of this program, not for people who use the screen.
+        # An invalid write is a fault of this program; people who use the screen need no details.
         return {
             name: _internal_error() if isinstance(reason, InvalidWrite) else reason
             for name, reason in refused.items()

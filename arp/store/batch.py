@@ -9,7 +9,7 @@ from arp.store.store import Refusals, SessionWrite, check_append
 
 
 def refuse_invalid(batch: Sequence[SessionWrite]) -> Refusals:
-    """Return the sessions of a batch with a write that no store can store."""
+    """Return the sessions of a batch that have an invalid write, each with its `InvalidWrite`."""
     refused: Refusals = {}
     for write in batch:
         try:

@@ -108,7 +108,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreUnreadable(StoreUnavailable):
-    """An open ledger cannot be read now: its disk, another program's lock, or its database."""
+    """An open ledger cannot be read now, because of its disk, its database or a foreign lock."""
 
     retryable = True
 

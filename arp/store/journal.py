@@ -108,7 +108,7 @@ class AppendCall(NamedTuple):
     together: Sequence[frozenset[str]]
     """See `Store.append`."""
     refused: Refusals
-    """Sessions that are refused; `Journal.commit` adds to them."""
+    """Sessions that are refused; the store adds to them."""
 
 
 class Journal:
@@ -332,7 +332,7 @@ class Journal:
             raise
 
     def _last_intact(self, session_id: str) -> int:
-        """Return the same as `last_of`.
+        """Return the same as `last_of`, if the session has no damaged facts.
 
         Raises:
             StoreDamaged: The session has damaged facts, so new ones cannot follow them.

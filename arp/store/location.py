@@ -1,8 +1,8 @@
 """The location of a ledger: `memory:`, `sqlite:PATH`, a path, `postgresql://…`, or a target.
 
-What belongs to a ledger and is not in it (blobs, tokens, logins, hashes of recent start tokens) is
-in files on this machine: beside the file of the ledger, or, for a database, in `.arp` under a name
-made from its host, port and name.
+Data that belongs to a ledger but is stored outside of it (blobs, tokens, logins, hashes of recent
+start tokens) is in files on this machine: beside the file of the ledger, or, for a database, in
+`.arp`, under a name made from the hosts, the ports and the name of the database.
 
 A target is what is served: `app.py`, `app.py:NAME` or a module. Each target has its own file in the
 directory `.arp` of the working directory, so that two apps can be served at the same time. Earlier
@@ -152,8 +152,8 @@ def password_of(location: str) -> str:
 def path_of(location: str) -> Path | None:
     """Return the path of a ledger file; `None` for memory.
 
-    For a database this is the path that names its files on this machine; no file has this path
-    itself, only others with its suffix replaced or extended.
+    For a database, no file has this path. Its files on this machine have the path with another or
+    an additional suffix.
 
     Raises:
         StoreUnavailable: The location is not valid.

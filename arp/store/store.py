@@ -161,7 +161,8 @@ class Store(Protocol):
         """Delete the row, facts, texts and models of a session; return whether it had any of them.
 
         Raises:
-            StoreUnwritable: The disk refuses writes; the session is still stored.
+            StoreUnwritable: The disk or the database refuses writes. The session may be deleted or
+                not; nothing is half deleted.
         """
 
     async def note_removal(self, name: str, note: str | None) -> None:
@@ -172,7 +173,8 @@ class Store(Protocol):
             note: Any text; `None` deletes the note, because the removal is done.
 
         Raises:
-            StoreUnwritable: The disk refuses writes; the older note is still stored.
+            StoreUnwritable: The disk or the database refuses writes. The older note may or may not
+                be replaced.
         """
 
     async def removals(self) -> dict[str, str]:
@@ -207,7 +209,8 @@ class Store(Protocol):
 
         Raises:
             SequenceConflict: The model covers more facts than the session has; nothing changes.
-            StoreUnwritable: The disk refuses writes; the older model is still stored.
+            StoreUnwritable: The disk or the database refuses writes. The older model may or may not
+                be replaced.
 
         Cancel: The model may still be stored.
         """
@@ -225,10 +228,10 @@ class Store(Protocol):
 class SharedStore(Store, Protocol):
     """A store that several processes may have open at the same time.
 
-    A fence decides which of them may write to a session: a number that only rises. The process that
-    raised it last is the owner. The store compares the fence of each write with the fence of its
-    session in the statement that stores the write. So no write of an earlier owner is stored after
-    `raise_fence` has returned, however long it was delayed.
+    Each session has a fence: a number that only rises. The process that raised it last is the owner
+    of the session, and only the owner may write to it. The store compares the fence of each write
+    with the fence of its session in the statement that stores the write. So no write of an earlier
+    owner is stored after `raise_fence` has returned, however long the write was delayed.
     """
 
     async def raise_fence(self, session_id: str) -> int:

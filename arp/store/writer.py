@@ -96,7 +96,7 @@ class Pace:
         self._credits = float(_BURST)
         self._counted_at = clock()
         self._awaited_at = 0.0
-        """Time from which the next transaction that something waits for is allowed."""
+        """Earliest time of the next transaction that something waits for."""
 
     def wait(self, *, is_awaited: bool = False) -> None:
         """Sleep until the next transaction is allowed."""
@@ -113,7 +113,7 @@ class Pace:
             return 0.0
         if not is_awaited:
             return -self._credits / COMMITS_PER_S
-        # Without this limit, the next transaction would have to wait for all of these.
+        # Without this limit, these transactions would delay the next one that nothing waits for.
         self._credits = max(self._credits, -1.0)
         at = max(now, self._awaited_at)
         self._awaited_at = at + 1 / AWAITED_PER_S

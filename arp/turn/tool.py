@@ -1,8 +1,8 @@
 """Tool calls of a turn, and the providers of tools.
 
 Theory of operation. A call is open until it ends once, by `tool.result` or `tool.failed`; every
-fact of it carries its ids. A tool runs only when its `tool.started` is durable. A person approves a
-call by `ask_permission` (`arp/turn/approval`).
+fact of it carries its ids. The block of `running_tool` begins when `tool.started` is durable;
+`started_tool` does not wait. A person approves a call by `ask_permission` (`arp/turn/approval`).
 """
 
 from __future__ import annotations
@@ -574,9 +574,9 @@ async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[T
     """
     call = started_tool(host, name, args)
     with call._ending():
-        # What the tool does to the world cannot be undone. If the start could not be stored, or
-        # another process has the session, the tool must not run. And after a crash the ledger must
-        # show every tool that may have run.
+        # The effects of a tool cannot be undone. So it must not run if its start cannot be stored,
+        # or if another process owns the session. After a crash, the ledger must show every tool
+        # that may have run.
         await host.live.written()
         call._began = time.monotonic()
         with host.services.spans.of_tool(host.session, host.turn_id, call.call_id):

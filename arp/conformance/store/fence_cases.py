@@ -1,4 +1,4 @@
-"""Cases about fences, which decide the store object that may write to a session."""
+"""Cases about fences, which decide which store object may write to a session."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ async def order_of_ids(run: StoreRun) -> None:
 
 @CASES.add("an empty owner means any owner")
 async def filters(run: StoreRun) -> None:
-    """Owner and workflow select rows; an empty text is a value as any other."""
+    """Owner and workflow select rows; an empty text is a value like any other."""
     store = await filled(run)
     expect_items(ids(await store.sessions(owner="ann")), ["d", "c", "a"], "rows of ann")
     expect_items(ids(await store.sessions(workflow="chat")), ["d", "a"], "rows of chat")

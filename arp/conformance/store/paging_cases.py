@@ -106,7 +106,7 @@ async def appended_while_reading(run: StoreRun) -> None:
 
 @CASES.add("hashes are computed without the epoch of the session")
 async def heads(run: StoreRun) -> None:
-    """A stored hash is that of the session's chain at its fact, in order; none need be stored."""
+    """Each stored hash is the hash of the chain at its fact, in order; a store may store none."""
     store = await run.open()
     hashes = list(links(genesis("s1", "e1"), facts(1, 9)))
     for first, last in ((1, 4), (5, 9)):

@@ -52,7 +52,7 @@ async def any_case(run: StoreRun) -> None:
         expect_items(await found_ids(store, *words_of(query)), ["a"], f"sessions with {query}")
 
 
-@CASES.add("`_` stands for any character")
+@CASES.add("`_` matches any character")
 async def literal_words(run: StoreRun) -> None:
     """No character of a word has a meaning of its own."""
     store = await run.open()

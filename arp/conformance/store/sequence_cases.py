@@ -29,7 +29,7 @@ def units(*names: str) -> list[frozenset[str]]:
 
 
 async def expect_written(store: Store, sessions: Iterable[str], what: str) -> None:
-    """Expect that of the sessions `a` to `e` exactly these have a fact."""
+    """Expect that exactly these of the sessions `a` to `e` have a fact."""
     written = [name for name in "abcde" if await store.read(name)]
     expect_same(written, sorted(sessions), f"sessions that are written after {what}")
 

@@ -1,9 +1,9 @@
 """Runs cases against a store and returns the outcome of each.
 
-Theory of operation. Each case runs in its own thread with its own event loop. A case has a time
-limit there, but a store may block the loop, or ignore that its task is cancelled. Then the suite
-stops waiting for the thread, and the next case runs. The thread cannot be ended; it is a daemon, so
-it ends with the process.
+Theory of operation. Each case runs in its own thread with its own event loop, which has the time
+limit of the case. But a store may block the loop, or ignore that its task is cancelled. Then the
+suite stops waiting for the thread, and the next case runs. The thread cannot be ended; it is a
+daemon, so it ends with the process.
 """
 
 from __future__ import annotations

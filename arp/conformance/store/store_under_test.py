@@ -24,14 +24,14 @@ class StoreUnderTest(Protocol):
     """Time limit of a case in seconds."""
 
     def make(self) -> Store:
-        """Return a new store object over the storage, not opened, as another process makes it."""
+        """Return a new store object over the storage, not opened, as another process would."""
         ...
 
     def damage(self, session_id: str, sequence: int) -> None:
-        """Overwrite the stored bytes of a fact, as a bad disk does; no store object is open.
+        """Overwrite the stored bytes of a fact, as a failing disk does; no store object is open.
 
         Other facts of the session that are stored in one piece with this fact may be damaged too,
-        but no facts from before the last `aclose` that preceded this fact.
+        but none that were stored when the store was last closed before this fact was appended.
 
         Raises:
             CaseUnreachable: The suite cannot damage this storage.
@@ -47,7 +47,7 @@ class StoreUnderTest(Protocol):
         raise CaseUnreachable("StoreUnderTest.damage_model is not implemented")
 
     def end(self) -> None:
-        """Remove what is outside of the directory; called once, after the case."""
+        """Remove what was created outside of the directory; called once, after the case."""
         return
 
 

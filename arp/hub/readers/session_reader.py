@@ -1,14 +1,14 @@
-"""Sessions to look at, whether they are in memory or not.
+"""Sessions for requests that only look at them, in memory or not.
 
-Theory of operation. Loading a session is more than reading it: the session is recovered, which may
-end a turn and record facts, and it stays in memory. A request that only looks gets the session in
-memory if there is one. Otherwise it gets a *copy*: a session that is restored from the store for
-this request and dropped with it. Nothing is recovered, recorded or stored. A copy is the ledger as
-it is, so a turn that a crash interrupted is still running in it.
+Theory of operation. Loading a session does more than reading it: the session is recovered, which
+may end a turn and record facts, and it stays in memory. A request that only looks gets the session
+in memory if there is one. Otherwise it gets a *copy*: a session that is restored from the store for
+this request and dropped after it. Nothing is recovered, recorded or stored. A copy shows the ledger
+as it is, so a turn that a crash interrupted is still running in it.
 
 A copy takes several reads of the store, and the session may be deleted between two of them, also by
-another process. So its row is read again after the copy is made. A copy without a row may be half
-of a session, and is not used.
+another process. So its row is read again after the copy is made. If the row is gone, the copy may
+have only some of the facts, and is not used.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ReadableSession: TypeAlias = LiveSession | SessionCopy
 
 
 class SessionReader:
-    """Sessions of a hub, to look at; each is available to its owner only."""
+    """Returns sessions of a hub to requests of their owners, without loading them."""
 
     def __init__(self, store: Store, directory: Directory) -> None:
         self._store = store
@@ -51,8 +51,9 @@ class SessionReader:
         self._copying: dict[tuple[str, str, int], asyncio.Task[Session]] = {}
         """Tasks that restore a session, by its id, epoch and newest fact.
 
-        Requests at the same time share a task. The newest fact is in the key so that each of them
-        sees everything that was durable when it came."""
+        Concurrent requests share a task. The newest fact is in the key so that each request sees
+        everything that was durable when it came.
+        """
 
     async def read(self, session_id: str, principal: Principal) -> ReadableSession:
         """Return an existing session of the principal, without loading it.
@@ -77,8 +78,8 @@ class SessionReader:
             if session_id in directory.sessions:
                 continue
             if (under_way := directory.under_way(session_id)) is not None:
-                # A session that is half removed has to be missing. One that is being loaded is in
-                # memory soon, perhaps with facts that its recovery records.
+                # Wait for a removal, because half of a session must not be shown, and for a load,
+                # because it ends soon and may record facts.
                 await asyncio.wait([under_way])
                 continue
             if row is None:

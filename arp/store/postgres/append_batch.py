@@ -26,10 +26,10 @@ A reader that wants the last fact of a row must read all of the row.
 """
 
 MAX_KEY_BYTES: Final = 1000
-"""Maximum length of an id or a name in UTF-8. An entry of an index has less than 2,700 bytes."""
+"""Maximum length of an id or an owner in UTF-8. An index entry must have less than 2,700 bytes."""
 
 MAX_TIME_BYTES: Final = 200
-"""Maximum length of the update time of a session: it is in an index beside two ids."""
+"""Maximum length of the update time of a session in UTF-8; an index has it with owner and id."""
 
 RefusalRow: TypeAlias = tuple[int, str, str, int, int]
 """Row that `APPEND` returns: unit, session, reason, expected and actual sequence."""
@@ -226,7 +226,7 @@ def _divided(facts: list[bytes]) -> Iterator[list[bytes]]:
 
 
 def refuse_long_keys(batch: Sequence[SessionWrite], refused: Refusals) -> None:
-    """Refuse sessions with an id, an owner or a turn id that is too long for an index."""
+    """Refuse sessions with an id, owner, update time or turn id that is too long for an index."""
     for write in batch:
         if write.session_id in refused:
             continue
@@ -238,7 +238,7 @@ def refuse_long_keys(batch: Sequence[SessionWrite], refused: Refusals) -> None:
         if any(map(is_long_key, keys)) or len(time.encode()) > MAX_TIME_BYTES:
             refused[write.session_id] = InvalidWrite(
                 f"session {write.session_id:.80}: its id, its owner or the id of a turn has more "
-                f"than {MAX_KEY_BYTES} bytes"
+                f"than {MAX_KEY_BYTES} bytes, or its update time more than {MAX_TIME_BYTES}"
             )
 
 

@@ -1,4 +1,4 @@
-"""Connections to the database, with a limit of time for each action.
+"""Connections to the database, with a time limit for each action.
 
 Theory of operation. There is no pool with tasks in the background: a connection is made when an
 action needs one, so that its caller learns at once that the server refuses, and why. Idle
@@ -82,8 +82,8 @@ class PostgresConnections:
 
         Args:
             action: Function that executes statements on the connection.
-            may_repeat: Whether to run the action again on a new connection if an idle connection
-                turns out to be lost. Only for actions that change nothing.
+            may_repeat: Whether to run the action again on a new connection if it fails on an idle
+                one, which may have been lost. Only for actions that change nothing.
             limit_s: Maximum time of the action in seconds; `None` means `STATEMENT_S`.
 
         Raises:
@@ -135,7 +135,7 @@ class PostgresConnections:
         defaults: dict[str, Any] = {"connect_timeout": int(CONNECT_S)}
         try:
             conninfo = make_conninfo(**(defaults | self._location.parameters | _FIXED))
-            # Besides `connect_timeout`, because that does not limit the search for the address.
+            # `connect_timeout` does not limit the time to resolve the names of the hosts.
             async with asyncio.timeout(CONNECT_S * len(self._location.hosts) + 1):
                 return await psycopg.AsyncConnection.connect(
                     conninfo, autocommit=True, prepare_threshold=None
@@ -171,7 +171,7 @@ def _limit_time(connection: Connection, limit_s: float) -> Iterator[None]:
     def shut_down() -> None:
         nonlocal is_late
         is_late = True
-        # A copy of the descriptor: libpq closes its own one. The family does not matter here.
+        # Only a copy of the descriptor is closed: libpq closes its own. The family has no effect.
         copy = socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM)
         try:
             copy.shutdown(socket.SHUT_RDWR)

@@ -71,7 +71,10 @@ _BY_TEXT: Final = (
     (r"read-only|hot standby", _READ_ONLY),
     (r"timeout|timed out", _NO_ANSWER),
 )
-"""Patterns for errors that happen while a connection is made: libpq has no code for them."""
+"""Patterns for errors while a connection is made, for which libpq has no codes. The first one wins.
+
+They are compared with the text of the error in lower case.
+"""
 
 
 class DatabaseAway(Exception):
@@ -87,7 +90,7 @@ class DatabaseAway(Exception):
 
 
 POSTGRES_ERRORS: Final = (DatabaseAway, psycopg.Error, OSError, TimeoutError)
-"""What an action on a connection raises if the database does not accept it."""
+"""Exceptions of an action on a connection if the database cannot be used or refuses a statement."""
 
 
 def postgres_reason(error: BaseException) -> str:

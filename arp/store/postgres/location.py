@@ -31,7 +31,7 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
 
 
 class PostgresLocation:
-    """A parsed location. Only `parameters` has the user and the password.
+    """A parsed location. Only `parameters` and `password` contain credentials.
 
     Args:
         location: The location as a user writes it.
@@ -65,7 +65,7 @@ class PostgresLocation:
 
     @property
     def password(self) -> str:
-        """The password; empty if libpq finds it, or if the server wants none."""
+        """The password in the location; empty if there is none. libpq may find one elsewhere."""
         return self._parameters.get("password", "")
 
     @property
@@ -86,7 +86,8 @@ class PostgresLocation:
     def file_stem(self) -> str:
         """Name of the files on this machine that belong to the ledger, without a suffix.
 
-        It depends on hosts, ports and the name of the database only.
+        It depends only on the hosts, their ports and the name of the database. A local socket has
+        no host, and its port does not count.
         """
         plain = f"{','.join(self.hosts) or 'local'}/{self._parameters['dbname']}"
         stem = _UNSAFE.sub("-", plain)
@@ -101,7 +102,7 @@ class PostgresLocation:
 
 
 def is_postgres(location: str) -> bool:
-    """Return whether a location of a ledger is that of a database."""
+    """Return whether a location names a database in PostgreSQL."""
     return location.partition(":")[0].lower() in SCHEMES
 
 
@@ -140,13 +141,13 @@ def _check(found: dict[str, str]) -> None:
     if not all(port.isascii() and port.isdigit() for port in ports):
         raise _invalid("the port is not a number from 1 to 65535")
     if len(ports) not in (1, len(found["host"].split(","))):
-        raise _invalid("there are more ports than hosts")
+        raise _invalid("the numbers of hosts and ports differ")
 
 
 def _decoded(text: str) -> str:
     """Decode the %XX of a part."""
     if _ESCAPE.search(text):
-        raise _invalid("a % is not followed by two digits; write % itself as %25")
+        raise _invalid("a % is not followed by two hexadecimal digits; write % itself as %25")
     try:
         decoded = unquote_to_bytes(text).decode()
     except UnicodeError:

@@ -184,7 +184,10 @@ async def list_rows(connection: Connection, query: SessionQuery, limit: int) -> 
 
 
 def _storable_cursor(before: str) -> tuple[str, str]:
-    """Return a cursor with the same place among stored rows, without what text cannot have."""
+    """Return a cursor as text that the database can have: without NULs and lone surrogates.
+
+    A cursor with a NUL keeps its place among the stored rows. A lone surrogate becomes a `?`.
+    """
     updated_at, session_id = (
         part.encode(errors="replace").decode() for part in split_cursor(before)
     )

@@ -1,8 +1,8 @@
 """The versions of the tables: creating, checking and upgrading them.
 
 Each version is a file in `sql`, which is run once, in the order of versions, in one transaction.
-`arp_meta` has the version of the tables and the oldest version of the program that may still use
-them, so that processes of two versions can run at the same time during an upgrade.
+`arp_meta` has the version of the tables and `min_version`: a program may use the tables if it knows
+at least that version. So processes of two versions can run at the same time during an upgrade.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TablesVersion(NamedTuple):
 
     version: int
     min_version: int
-    """Oldest version of the program that may use these tables."""
+    """A program may use these tables if the newest version that it knows is at least this one."""
     sql: str
     """Statements that make this version from the one before it."""
 

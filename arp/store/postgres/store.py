@@ -310,6 +310,6 @@ class PostgresStore:
 
 
 def _value(row: tuple[Any, ...] | None) -> Any:
-    """Return the value of a function of SQL, which returns one row with one column."""
+    """Return the only value of the only row that a function in SQL returns."""
     assert row is not None
     return row[0]

@@ -1,14 +1,14 @@
 """Writing to the database: waiting calls share one statement, and one statement runs at a time.
 
-Theory of operation. Calls wait in a queue, in order. A task takes the appends at its beginning,
-which become one statement, and reports their outcomes; new calls wait meanwhile (group commit). A
-call that is not an append runs alone, after all appends before it. A `Pace` limits the rate under
-load, as in the writer of a file.
+Theory of operation. Calls wait in a queue, in order. A task removes the appends at its front, which
+become one statement, and reports their outcomes; calls that arrive meanwhile share the next
+statement (group commit). A call that is not an append runs alone, after all appends before it. A
+`Pace` limits the rate under load, as in the writer of a file.
 
 If the database does not accept a statement, its calls fail, and all calls fail immediately until a
 delay is over. It is then unknown whether the failed calls are stored: the server may have committed
-before the connection was lost. So nothing is ever sent again by itself, except after a deadlock,
-which the server rolls back.
+before the connection was lost. So no statement is sent again, except after a deadlock or a
+serialization failure, which the server rolls back.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ GROUP_BYTES: Final = 4 * 2**20
 """Bytes of facts at which no further call joins a statement."""
 
 _TRIES: Final = 3
-"""Number of times that a statement is sent if the server rolls it back because of a deadlock."""
+"""How often a statement is sent if the server rolls it back because of concurrent transactions."""
 
 _MAX_KNOWN: Final = 10_000
 """Number of sessions at which the cache of acknowledged sequences is emptied."""
@@ -194,7 +194,7 @@ class PostgresWriter:
         return result
 
     async def _send(self, action: Action[T]) -> T:
-        """Run an action; run it again if the server rolled it back because of other calls."""
+        """Run an action; run it again if the server rolled it back because of others."""
         for _ in range(_TRIES - 1):
             with suppress(errors.DeadlockDetected, errors.SerializationFailure):
                 return await self._connections.run(action)

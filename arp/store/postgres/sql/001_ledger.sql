@@ -3,7 +3,7 @@
 -- processes of two versions of arp can write at the same time during an upgrade.
 --
 -- Text that is ordered or compared has the collation "C": the order of its bytes, which is the order
--- of characters in Python. What may contain a NUL is bytea, because text cannot contain one.
+-- of characters in Python. Values that may contain a NUL are bytea, because text cannot have a NUL.
 
 CREATE TABLE arp_meta (
     is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),   -- there is one row
@@ -36,7 +36,7 @@ CREATE TABLE arp_session (
     updated_at text COLLATE "C" NOT NULL,
     active boolean NOT NULL,
     pinned boolean NOT NULL,
-    meta bytea NOT NULL             -- JSON: all of the row
+    meta bytea NOT NULL             -- the whole row as JSON
 );
 CREATE INDEX arp_session_by_time ON arp_session (updated_at, id);
 CREATE INDEX arp_session_by_owner ON arp_session (owner, updated_at, id);
@@ -78,13 +78,14 @@ CREATE TABLE arp_removal (          -- notes about what must still be removed
 --   facts     {unit, session, first, last, crc, start, length}: rows of arp_fact
 --   rows      {unit, session, number, owner, workflow, updated_at, active, pinned, start, length}
 --   texts     {unit, session, number, turn, turn_length, start, length, folded, folded_length}
--- Bytes are in `body`, named by position (from 1) and length. The highest `number` wins.
+-- Bytes are in `body`; an object names them by position (from 1) and length. If several rows, or
+-- several texts of a turn, are accepted, the one with the highest `number` is stored.
 --
 -- Deadlocks. All calls create missing heads in the order of ids and then lock all heads in that
 -- order. The fence is read after the lock. So a call that waited for `raise_fence` sees its result,
 -- and a `raise_fence` that waited for this call returns after its commit.
 --
--- The plans are made while the tables are small and stay in use, so they must not scan tables.
+-- PostgreSQL may plan while the tables are small and reuse the plan, so plans must not scan tables.
 CREATE FUNCTION arp_append_v1(batch jsonb, body bytea)
 RETURNS TABLE (unit integer, session text, reason text, expected bigint, actual bigint)
 LANGUAGE plpgsql SET lock_timeout = '8s' SET enable_seqscan = off AS $$
@@ -194,8 +195,8 @@ END
 $$;
 
 -- Returns one row with `head`, the last sequence of a session, and then its rows of facts, from the
--- row that has sequence `after` + 1. It stops after the row that reaches a limit. No rows: the
--- session has no facts.
+-- row that has sequence `after` + 1. It stops after the row that reaches a limit. If the session
+-- has no facts, it returns no rows.
 CREATE FUNCTION arp_read_v1(wanted text, after bigint, max_facts bigint, max_bytes bigint)
 RETURNS TABLE (head bigint, first bigint, last bigint, crc bigint, facts bytea)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
