@@ -14,7 +14,7 @@ import pytest
 from arp import Turn, ui
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
-from arp.hub.readers.session_reader import ReadableSession, SessionCopy
+from arp.hub.readers.session_reader import MAX_RESTORING, ReadableSession, SessionCopy
 from arp.live.settings import HubSettings
 from arp.protocol.errors import InternalError, SessionNotFound
 from arp.session.session import Session
@@ -418,6 +418,25 @@ async def test_reading_many_sessions_keeps_none_of_them() -> None:
         assert hub.reader._copying == {}
         assert hub.listing.rows == {}
         assert hub.directory.states._stored == {}
+
+
+async def test_few_sessions_are_restored_at_the_same_time() -> None:
+    """They do not count against the sessions in memory."""
+    store = GatedStore()
+    async with running(agent, store=store) as hub, asyncio.timeout(WAIT_S):
+        names = [f"s{number}" for number in range(MAX_RESTORING + 4)]
+        for name in names:
+            await talked(hub, "one", session_id=name)
+        assert evict(hub) == len(names)
+        store.stop_reads()
+        store.reads = 0
+        reading = [asyncio.ensure_future(hub.reader.read(name, NOBODY)) for name in names]
+        await becomes(lambda: len(hub.reader._copying) == len(names))
+        await becomes(lambda: store.reads == MAX_RESTORING)
+        await asyncio.sleep(0.02)
+        assert store.reads == MAX_RESTORING
+        store.released.set()
+        assert len({id(copy.session) for copy in await asyncio.gather(*reading)}) == len(names)
 
 
 async def test_turns_that_a_long_log_evicts_do_not_stay_in_a_copy() -> None:

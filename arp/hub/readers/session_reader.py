@@ -26,6 +26,12 @@ from arp.session.session import Session
 from arp.store.session_list import SessionMeta
 from arp.store.store import Store
 
+MAX_RESTORING = 8
+"""Maximum number of sessions that are restored at the same time; more requests wait.
+
+Sessions that are only looked at do not count against `max_sessions`.
+"""
+
 
 class SessionCopy(Struct, frozen=True):
     """A session that is not in memory, restored to be read.
@@ -48,6 +54,7 @@ class SessionReader:
     def __init__(self, store: Store, directory: Directory) -> None:
         self._store = store
         self._directory = directory
+        self._slots = asyncio.Semaphore(MAX_RESTORING)
         self._copying: dict[tuple[str, str, int], asyncio.Task[Session]] = {}
         """Tasks that restore a session, by its id, epoch and newest fact.
 
@@ -104,7 +111,11 @@ class SessionReader:
         key = (row.id, row.epoch, row.last_sequence)
         task = self._copying.get(key)
         if task is None:
-            task = self._copying[key] = start_task(self._directory.peek(row), "arp-session-reader")
+            task = self._copying[key] = start_task(self._restored(row), "arp-session-reader")
             task.add_done_callback(lambda _: self._copying.pop(key, None))
         # Shielded: one request that is cancelled must not cancel the others.
         return await asyncio.shield(task)
+
+    async def _restored(self, row: SessionMeta) -> Session:
+        async with self._slots:
+            return await self._directory.peek(row)
