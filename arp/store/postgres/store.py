@@ -219,12 +219,13 @@ class PostgresStore:
         space; they stay in its archives and backups.
         """
         writer = self._open_writer
-        if not is_possible(session_id):
+        if not is_possible(session_id) or is_long_key(session_id):
             return False
 
         async def delete_it(connection: Connection) -> bool:
-            cursor = await connection.execute("SELECT arp_delete_v1(%s)", (session_id,))
+            # Before the statement, because the session may also be gone if its outcome is unknown.
             writer.forget(session_id)
+            cursor = await connection.execute("SELECT arp_delete_v1(%s)", (session_id,))
             self._damaged.pop(session_id, None)
             return bool(_value(await cursor.fetchone()))
 

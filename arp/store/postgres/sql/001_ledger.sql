@@ -235,7 +235,13 @@ DECLARE
     deleted bigint;
     total bigint := 0;
 BEGIN
-    PERFORM 1 FROM arp_head WHERE session = wanted FOR UPDATE;
+    -- Without a locked head, an append that creates the session could commit between the following
+    -- statements, and only a part of it would be deleted.
+    LOOP
+        INSERT INTO arp_head (session, last, fence) VALUES (wanted, 0, 0) ON CONFLICT DO NOTHING;
+        PERFORM 1 FROM arp_head WHERE session = wanted FOR UPDATE;
+        EXIT WHEN FOUND;
+    END LOOP;
     DELETE FROM arp_fact WHERE session = wanted;
     GET DIAGNOSTICS deleted = ROW_COUNT;
     total := total + deleted;
