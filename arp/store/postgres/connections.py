@@ -15,10 +15,11 @@ mode requires: no prepared statements, no settings, no session locks.
 from __future__ import annotations
 
 import asyncio
+import math
 import select
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -43,6 +44,15 @@ STATEMENT_S: Final = 10.0
 It is longer than the `lock_timeout` of the functions, so that the server usually gives up first.
 """
 
+CLOSE_S: Final = 2.0
+"""Maximum time for running actions when the connections are closed, in seconds.
+
+`arp serve` has 4 s (`STOP_MARGIN_S`) for everything after the end of its turns.
+"""
+
+ABORT_S: Final = 0.5
+"""Maximum time for tasks to end after their actions have failed, in seconds."""
+
 _FIXED: Final = {"client_encoding": "UTF8", "application_name": "arp"}
 """Parameters of every connection; PgBouncer supports both."""
 
@@ -66,6 +76,8 @@ class PostgresConnections:
         self._clock = clock
         self._slots = asyncio.Semaphore(limit)
         self._idle: list[Connection] = []
+        self._used: set[Connection] = set()
+        self._connecting: set[asyncio.Timeout] = set()
         self._refused = ""
         """Why the last attempt to connect failed."""
         self._retry_at = 0.0
@@ -103,20 +115,49 @@ class PostgresConnections:
                         raise
             return await self._run_on(await self._connect(), action, limit_s)
 
-    async def aclose(self) -> None:
-        """Close the idle connections. Call it when no action runs."""
+    async def aclose(self, tasks: Collection[asyncio.Task[Any]] = ()) -> None:
+        """Wait for the tasks that use the connections, and close the connections.
+
+        After `CLOSE_S`, the running actions fail, so that the tasks end. Nothing can be run
+        afterwards.
+
+        Args:
+            tasks: All tasks that use the connections.
+
+        Cancel: The connections stay open; the tasks are not cancelled.
+        """
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=CLOSE_S)
+            self._abort()
+            if late:
+                _, late = await asyncio.wait(late, timeout=ABORT_S)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
         while self._idle:
             await self._idle.pop().close()
+
+    def _abort(self) -> None:
+        """Make the running actions and later ones fail."""
+        self._refused, self._retry_at = postgres_reason(TimeoutError()), math.inf
+        for connection in self._used:
+            _shut_down(connection)
+        for timeout in self._connecting:
+            timeout.reschedule(asyncio.get_running_loop().time())
 
     async def _run_on(
         self, connection: Connection, action: Callable[[Connection], Awaitable[T]], limit_s: float
     ) -> T:
+        self._used.add(connection)
         try:
             with _limit_time(connection, limit_s):
                 result = await action(connection)
         except BaseException:
             await connection.close()
             raise
+        finally:
+            self._used.discard(connection)
         self._idle.append(connection)
         return result
 
@@ -136,14 +177,18 @@ class PostgresConnections:
         try:
             conninfo = make_conninfo(**(defaults | self._location.parameters | _FIXED))
             # `connect_timeout` does not limit the time to resolve the names of the hosts.
-            async with asyncio.timeout(CONNECT_S * len(self._location.hosts) + 1):
-                return await psycopg.AsyncConnection.connect(
-                    conninfo, autocommit=True, prepare_threshold=None
-                )
+            async with asyncio.timeout(CONNECT_S * len(self._location.hosts) + 1) as timeout:
+                self._connecting.add(timeout)
+                try:
+                    return await psycopg.AsyncConnection.connect(
+                        conninfo, autocommit=True, prepare_threshold=None
+                    )
+                finally:
+                    self._connecting.discard(timeout)
         except (psycopg.Error, OSError, TimeoutError, UnicodeError) as error:
             # UnicodeError: no host can have this name.
             self._refused = postgres_reason(error)
-            self._retry_at = self._clock() + RETRY_S
+            self._retry_at = max(self._retry_at, self._clock() + RETRY_S)
         # Not inside `except`: the text of the error, which a traceback would show, names the user.
         raise DatabaseAway(self._refused)
 
@@ -159,6 +204,20 @@ def _is_alive(connection: Connection) -> bool:
     return not has_input.poll(0)
 
 
+def _shut_down(connection: Connection) -> None:
+    """Make the running action of a connection fail."""
+    if connection.closed:
+        return
+    # Only a copy of the descriptor is closed: libpq closes its own. The family has no effect.
+    copy = socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        copy.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # the connection is lost already
+    finally:
+        copy.close()
+
+
 @contextmanager
 def _limit_time(connection: Connection, limit_s: float) -> Iterator[None]:
     """Shut the socket of a connection down if the block takes longer than `limit_s`.
@@ -168,19 +227,12 @@ def _limit_time(connection: Connection, limit_s: float) -> Iterator[None]:
     """
     is_late = False
 
-    def shut_down() -> None:
+    def end() -> None:
         nonlocal is_late
         is_late = True
-        # Only a copy of the descriptor is closed: libpq closes its own. The family has no effect.
-        copy = socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM)
-        try:
-            copy.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the connection is lost already
-        finally:
-            copy.close()
+        _shut_down(connection)
 
-    timer = asyncio.get_running_loop().call_later(limit_s, shut_down)
+    timer = asyncio.get_running_loop().call_later(limit_s, end)
     try:
         yield
     except psycopg.Error as error:

@@ -66,6 +66,7 @@ class PostgresStore:
         self._runtime_id = ""
         self._writer: PostgresWriter | None = None
         self._reader: PostgresReader | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._damaged: dict[str, int] = {}
         """Sessions where a read has found damage, with their last good sequence."""
 
@@ -79,6 +80,7 @@ class PostgresStore:
 
         With `read_only`, the tables must exist.
         """
+        self._damaged.clear()
         connections = PostgresConnections(self._location, 1)
         prepare = self._find_tables if self._read_only else self._prepare_tables
         reason = ""
@@ -98,13 +100,19 @@ class PostgresStore:
         log.info("ledger %s opened", self.shown)
 
     async def aclose(self) -> None:
-        """See `Store.aclose`."""
-        reader, self._reader = self._reader, None
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            await writer.aclose()
-        if reader is not None:
-            await reader.aclose()
+        """See `Store.aclose`. If the database does not answer, waiting calls fail after 2 s.
+
+        Cancel: The store is still closed, in the background.
+        """
+        if self._reader is not None:
+            self._closing = asyncio.ensure_future(self._close(self._reader, self._writer))
+            self._reader = self._writer = None
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+
+    async def _close(self, reader: PostgresReader, writer: PostgresWriter | None) -> None:
+        closings = [reader.aclose()] if writer is None else [writer.aclose(), reader.aclose()]
+        await asyncio.gather(*closings)
         if writer is not None:
             log.info("ledger %s closed", self.shown)
 

@@ -151,11 +151,15 @@ class PostgresWriter:
         return self._enqueue(action, is_awaited=True)
 
     async def aclose(self) -> None:
-        """Run the waiting calls and close the connection."""
+        """Run the waiting calls and close the connection.
+
+        If the database does not answer, the calls fail after `CLOSE_S`.
+
+        Cancel: The waiting calls still run.
+        """
         self._is_closing = True
         self._has_calls.set()
-        await self._task
-        await self._connections.aclose()
+        await self._connections.aclose([self._task])
 
     def _enqueue(self, work: AppendCall | Action[Any], *, is_awaited: bool) -> asyncio.Future[Any]:
         if self._is_closing:
