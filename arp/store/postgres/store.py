@@ -81,7 +81,7 @@ class PostgresStore:
         With `read_only`, the tables must exist.
         """
         self._damaged.clear()
-        connections = PostgresConnections(self._location, 1)
+        connections = PostgresConnections(self._location, 1, read_only=self._read_only)
         prepare = self._find_tables if self._read_only else self._prepare_tables
         reason = ""
         try:
@@ -92,7 +92,8 @@ class PostgresStore:
             # Not inside `except`: the text of the error, which a traceback would show, names the
             # user of the database.
             raise StoreUnavailable(f"ledger {self.shown}: {reason}")
-        self._reader = PostgresReader(PostgresConnections(self._location, READERS), self.shown)
+        readers = PostgresConnections(self._location, READERS, read_only=self._read_only)
+        self._reader = PostgresReader(readers, self.shown)
         if self._read_only:
             await connections.aclose()
             return
