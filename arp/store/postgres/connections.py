@@ -27,7 +27,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import Conninfo, ConnStatus, TransactionStatus
 
-from arp.store.postgres.errors import DatabaseAway, postgres_reason
+from arp.store.postgres.errors import DatabaseAway, connection_reason
 from arp.store.postgres.location import PostgresLocation
 from arp.store.writer import RETRY_S
 
@@ -169,7 +169,7 @@ class PostgresConnections:
 
     def _abort(self) -> None:
         """Make the running actions and later ones fail."""
-        self._refused, self._retry_at = postgres_reason(TimeoutError()), math.inf
+        self._refused, self._retry_at = connection_reason(TimeoutError()), math.inf
         for connection in self._used:
             _shut_down(connection)
         for timeout in self._connecting:
@@ -231,7 +231,7 @@ class PostgresConnections:
                     self._connecting.discard(timeout)
         except (psycopg.Error, OSError, TimeoutError, UnicodeError) as error:
             # UnicodeError: no host can have this name.
-            self._refused = postgres_reason(error)
+            self._refused = connection_reason(error)
             self._retry_at = max(self._retry_at, self._clock() + RETRY_S)
         # Not inside `except`: the text of the error, which a traceback would show, names the user.
         raise DatabaseAway(self._refused)
