@@ -224,11 +224,15 @@ class PostgresConnections:
             async with asyncio.timeout(None if limit_s == math.inf else limit_s) as timeout:
                 self._connecting.add(timeout)
                 try:
-                    return await psycopg.AsyncConnection.connect(
+                    connection = await psycopg.AsyncConnection.connect(
                         make_conninfo(**parameters), autocommit=True, prepare_threshold=None
                     )
                 finally:
                     self._connecting.discard(timeout)
+            # For explicit transactions; nothing is sent now. The default of the database could be
+            # another level, at which a transaction does not see what was committed meanwhile.
+            await connection.set_isolation_level(psycopg.IsolationLevel.READ_COMMITTED)
+            return connection
         except (psycopg.Error, OSError, TimeoutError, UnicodeError) as error:
             # UnicodeError: no host can have this name.
             self._refused = connection_reason(error)

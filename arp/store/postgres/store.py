@@ -247,13 +247,14 @@ class PostgresStore:
         encoded = name.encode()
 
         async def note_it(connection: Connection) -> None:
-            async with connection.transaction():
+            if note is None:
                 await connection.execute("DELETE FROM arp_removal WHERE name = %b", (encoded,))
-                if note is not None:
-                    values = (encoded, note.encode())
-                    await connection.execute(
-                        "INSERT INTO arp_removal (name, note) VALUES (%b, %b)", values
-                    )
+                return
+            await connection.execute(
+                "INSERT INTO arp_removal (name, note) VALUES (%b, %b)"
+                " ON CONFLICT (name) DO UPDATE SET note = excluded.note, added = excluded.added",
+                (encoded, note.encode()),
+            )
 
         await self._open_writer.act(note_it)
 

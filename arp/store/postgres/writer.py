@@ -180,7 +180,8 @@ class PostgresWriter:
                     self._has_calls.clear()
                     continue
                 if self._refused is None:
-                    is_awaited = any(call.is_awaited for call in self._calls)
+                    # The first call decides; see `Pace`.
+                    is_awaited = self._calls[0].is_awaited
                     if (delay_s := pace.delay(is_awaited=is_awaited)) > 0:
                         await asyncio.sleep(delay_s)
                 await self._run_first()
@@ -334,13 +335,16 @@ class PostgresWriter:
 
     def _note_acknowledged(self, batch: AppendBatch, rows: Sequence[RefusalRow]) -> None:
         for _, session_id, _, _, actual in rows:
-            if actual < self._acknowledged.pop(session_id, 0):
+            acknowledged = self._acknowledged.pop(session_id, 0)
+            if actual < acknowledged:
                 log.error(
-                    "ledger %s: session %s has lost acknowledged facts after sequence %d; the "
-                    "database was restored, or a standby without them became the primary",
+                    "ledger %s: session %s has %d facts, but %d were acknowledged; another process "
+                    "has deleted it, or the database was restored, or a standby without the "
+                    "newest facts became the primary",
                     self._shown,
                     session_id,
                     actual,
+                    acknowledged,
                 )
         if len(self._acknowledged) > _MAX_KNOWN:
             self._acknowledged.clear()
@@ -365,10 +369,20 @@ class PostgresWriter:
 
     async def _send(self, action: Action[T]) -> T:
         """Run an action; run it again if the server rolled it back because of other calls."""
-        for _ in range(_TRIES - 1):
+
+        async def run_committed(connection: Connection) -> T:
+            # The default of the database may be another isolation level, at which each statement
+            # that waited for another transaction fails. A transaction that names its level costs
+            # two more statements, so it is not used for the first attempt.
+            async with connection.transaction():
+                return await action(connection)
+
+        with suppress(errors.DeadlockDetected, errors.SerializationFailure):
+            return await self._connections.run(action)
+        for _ in range(_TRIES - 2):
             with suppress(errors.DeadlockDetected, errors.SerializationFailure):
-                return await self._connections.run(action)
-        return await self._connections.run(action)
+                return await self._connections.run(run_committed)
+        return await self._connections.run(run_committed)
 
     def _accept(self) -> None:
         """Note that the database executes statements."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import psycopg
+import pytest
 
-from arp.store.errors import SequenceConflict
+from arp.store.errors import SequenceConflict, StoreUnwritable
 from arp.store.postgres.store import PostgresStore
 from tests.store.samples import numbered, put
 
@@ -54,3 +55,37 @@ async def test_an_id_that_is_too_long_to_be_stored_has_nothing_to_delete(
     pg: PostgresStore,
 ) -> None:
     assert await pg.delete("x" * 5000) is False
+
+
+async def test_a_deletion_by_another_process_is_one_of_the_causes_that_are_logged(
+    pg: PostgresStore, second: PostgresStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    await put(pg, 1, 2)
+    assert await second.delete("s1")
+    with pytest.raises(SequenceConflict):
+        await put(pg, 3, 3)
+    assert "session s1 has 0 facts, but 2 were acknowledged; another process has deleted it" in (
+        caplog.text
+    )
+
+
+async def test_an_own_deletion_of_unknown_outcome_is_no_loss(
+    pg: PostgresStore, location: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await put(pg, 1, 2)
+    with psycopg.connect(location) as connection:
+        connection.execute(
+            "CREATE FUNCTION break_off() RETURNS trigger LANGUAGE plpgsql AS"
+            " 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END';"
+            "CREATE TRIGGER break_off AFTER DELETE ON arp_fact EXECUTE FUNCTION break_off()"
+        )
+    with pytest.raises(StoreUnwritable):
+        await pg.delete("s1")
+    with psycopg.connect(location) as connection:
+        # As if the server had committed before the connection was lost.
+        connection.execute("DROP TRIGGER break_off ON arp_fact")
+        connection.execute("SELECT arp_delete_v1('s1')")
+    await asyncio.sleep(1.1)
+    with pytest.raises(SequenceConflict):
+        await put(pg, 3, 3)
+    assert "were acknowledged" not in caplog.text

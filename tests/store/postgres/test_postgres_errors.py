@@ -30,7 +30,7 @@ AT = 'connection failed: connection to server at "192.0.2.1", port 5432 failed: 
         # Names of hosts that look like another error.
         (
             (
-                'connection failed: connection to server at "tls-db" (192.0.2.1), port 5432 failed: '
+                'connection failed: connection to server at "tls-db" (192.0.2.1), port 1 failed: '
                 "Connection refused"
             ),
             "no server listens there",
@@ -58,7 +58,8 @@ AT = 'connection failed: connection to server at "192.0.2.1", port 5432 failed: 
         (AT + "fe_sendauth: no password supplied", "refuses the user or the password"),
         (
             (
-                f"{AT}session is read-only\nMultiple connection attempts failed. All failures were:\n"
+                f"{AT}session is read-only\n"
+                "Multiple connection attempts failed. All failures were:\n"
                 "- host: 'ssl', port: '1', hostaddr: None: connection refused"
             ),
             "read-only standby",
