@@ -21,10 +21,7 @@ _NO_LOGIN: Final = "the server refuses the user or the password; correct the loc
 _NO_SERVER: Final = "no server listens there; start it, or correct the host and the port"
 _NOT_READY: Final = "the server is starting or shutting down; this continues by itself"
 _POOLER: Final = "PgBouncer cannot use the server behind it; see its log"
-_READ_ONLY: Final = (
-    "the server is a read-only standby; name the primary, or all hosts and "
-    "?target_session_attrs=read-write"
-)
+_READ_ONLY: Final = "the server is a read-only standby; name the primary, or all hosts"
 _SERVER_REFUSES: Final = (
     "the server refuses the connection; check the user, the password and the name of the database, "
     "and see the log of the server"

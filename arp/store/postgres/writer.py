@@ -60,7 +60,7 @@ APART_S: Final = 3.0
 """Time after which no further units are tried one by one, in seconds."""
 
 SUSPECT_S: Final = 3.0
-"""Time for which writes to a session are refused immediately after one failed, in seconds.
+"""Time in seconds during which writes to a session are refused immediately after one failed.
 
 Each attempt to write to a session with a lock delays the other sessions by `APART_LOCK_MS`.
 """
@@ -209,7 +209,8 @@ class PostgresWriter:
             self._fault(error, is_whole=True)
         finally:
             for call in taken:
-                _set_outcome(call.future, self._refusal())
+                if not call.future.done():
+                    _set_outcome(call.future, self._refusal())
 
     def _take_appends(self, taken: list[QueuedCall]) -> list[AppendCall]:
         """Move the appends for one statement from the queue to `taken` and return them."""
@@ -235,20 +236,27 @@ class PostgresWriter:
 
     async def _append(self, calls: Sequence[AppendCall]) -> Failure | None:
         """Store calls, if possible in one statement, and add the refusals to them."""
-        must_test = False
-        for call in calls:
-            for write in call.batch:
-                suspect = self._suspects.get(write.session_id)
-                if suspect is not None and self._clock() < suspect.until:
-                    error = self._session_error(suspect.failure, write, suspect.is_alone)
-                    call.refused.setdefault(write.session_id, error)
-                elif suspect is not None:
-                    must_test = True
+        must_test = bool(self._suspects) and self._refuse_suspects(calls)
         failure = None if must_test else await self._store(calls)
         if must_test or (failure is not None and not failure.is_whole):
             await self._append_apart(calls)
             return None
         return failure
+
+    def _refuse_suspects(self, calls: Sequence[AppendCall]) -> bool:
+        """Refuse the writes to suspects; return whether a suspect must be tried again."""
+        must_test = False
+        for call in calls:
+            for write in call.batch:
+                suspect = self._suspects.get(write.session_id)
+                if suspect is None:
+                    continue
+                if self._clock() >= suspect.until:
+                    must_test = True
+                    continue
+                error = self._session_error(suspect.failure, write, suspect.is_alone)
+                call.refused.setdefault(write.session_id, error)
+        return must_test
 
     async def _append_apart(self, calls: Sequence[AppendCall]) -> None:
         """Store each unit in a statement of its own, and refuse only those that fail.
