@@ -20,7 +20,7 @@ import select
 import socket
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeAlias, TypeVar
 
 import psycopg
@@ -163,7 +163,7 @@ class PostgresConnections:
             for task in late:
                 task.cancel()
             if late:
-                await asyncio.wait(late)
+                await asyncio.wait(late, timeout=ABORT_S)
         while self._idle:
             await self._idle.pop()[1].close()
 
@@ -173,7 +173,8 @@ class PostgresConnections:
         for connection in self._used:
             _shut_down(connection)
         for timeout in self._connecting:
-            timeout.reschedule(asyncio.get_running_loop().time())
+            with suppress(RuntimeError):  # it is expiring now
+                timeout.reschedule(asyncio.get_running_loop().time())
 
     async def _run_on(
         self, connection: Connection, action: Callable[[Connection], Awaitable[T]], limit_s: float

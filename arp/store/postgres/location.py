@@ -120,9 +120,8 @@ class PostgresLocation:
             # The service has what is missing; its file is not read here.
             return host or "service", port or service
         host = host or (env.get("PGHOST") or env.get("PGHOSTADDR", "")).split(",")[0] or "local"
-        return host if host.startswith("/") else host.lower(), port or env.get("PGPORT", "").split(
-            ","
-        )[0] or str(PORT)
+        port = port or env.get("PGPORT", "").split(",")[0] or str(PORT)
+        return host if host.startswith("/") else host.lower(), port
 
     def __repr__(self) -> str:
         return f"PostgresLocation({self.shown!r})"
