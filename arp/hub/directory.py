@@ -346,7 +346,7 @@ class Directory:
         return f"{outside}@{self.runtime_id}"
 
     async def take_from_owner(self, session_id: str) -> None:
-        """Let the store refuse what another process writes to a session, before it is deleted."""
+        """Raise the fence of a session that is to be deleted, so no other process writes to it."""
         if self._shared is not None:
             await self._shared.raise_fence(session_id)
 

@@ -2,7 +2,8 @@
 
 Data that belongs to a ledger but is stored outside of it (blobs, tokens, logins, hashes of recent
 start tokens) is in files on this machine: beside the file of the ledger, or, for a database, in
-`.arp`, under a name made from the hosts, the ports and the name of the database.
+`.arp`, under a name made from the first host, its port and the name of the database
+(`PostgresLocation.file_stem`).
 
 A target is what is served: `app.py`, `app.py:NAME` or a module. Each target has its own file in the
 directory `.arp` of the working directory, so that two apps can be served at the same time. Earlier

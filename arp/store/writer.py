@@ -83,7 +83,9 @@ class StoreCall(NamedTuple):
 class Pace:
     """Limits the rate of transactions: `_BURST` without a wait, then `COMMITS_PER_S`.
 
-    Transactions that something waits for have their own limit, `AWAITED_PER_S`.
+    Transactions that something waits for have their own limit, `AWAITED_PER_S`. The first waiting
+    call of a transaction decides which limit applies, in every store: with many sessions, something
+    waits for some call of nearly every transaction, and no limit would be left.
     """
 
     def __init__(

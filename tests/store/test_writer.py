@@ -280,3 +280,25 @@ def test_idle_time_earns_one_burst_and_no_more() -> None:
 
 def test_the_constants_are_what_the_docstrings_say() -> None:
     assert (writer_module.COMMITS_PER_S, writer_module.RETRY_S) == (60, 1.0)
+
+
+async def test_the_first_waiting_call_decides_about_the_pace(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`PostgresWriter` has the same rule, and the same test."""
+    found: list[bool] = []
+
+    def delay(_: Pace, *, is_awaited: bool = False) -> float:
+        found.append(is_awaited)
+        return 0.0
+
+    monkeypatch.setattr(Pace, "delay", delay)
+    for order in ([False, True], [True, False]):
+        bench.journal.may_commit.clear()
+        bench.journal.is_busy.clear()
+        before = bench.writer.append(one_fact())
+        assert await asyncio.to_thread(bench.journal.is_busy.wait, 10)
+        calls = [bench.writer.append(one_fact(), is_awaited=one) for one in order]
+        bench.journal.may_commit.set()
+        await asyncio.gather(before, *calls)
+    assert found == [False, False, False, True]

@@ -17,7 +17,10 @@ class HoldingProxy:
     def __init__(self, port: int) -> None:
         self._port = port
         self.free = asyncio.Event()
-        """Set while the proxy passes bytes on; clear it to hold all bytes back."""
+        """Set while the proxy passes bytes on; clear it to hold all bytes back.
+
+        A new event here applies to new connections; earlier ones keep theirs.
+        """
         self.free.set()
 
     @asynccontextmanager
@@ -27,9 +30,10 @@ class HoldingProxy:
         writers: set[asyncio.StreamWriter] = set()
 
         async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            free = self.free
             with suppress(OSError):
                 while data := await reader.read(1 << 16):
-                    await self.free.wait()
+                    await free.wait()
                     writer.write(data)
                     await writer.drain()
                 writer.close()

@@ -92,9 +92,11 @@ class AppendBatch:
 
     Args:
         calls: The calls; `apply_refusals` adds to their `refused`.
+        lock_ms: Maximum time to wait for each lock; `None` means that of the function.
     """
 
-    def __init__(self, calls: Sequence[AppendCall]) -> None:
+    def __init__(self, calls: Sequence[AppendCall], lock_ms: int | None = None) -> None:
+        self._lock_ms = lock_ms
         self._units = [unit for call in calls for unit in _units(call)]
         writes = (write for unit in self._units for write in unit.writes)
         self._sessions = sorted({write.session_id for write in writes})
@@ -126,7 +128,7 @@ class AppendBatch:
                     rows.append(self._session_row(unit, session, len(writes), write))
                 if write.texts:
                     texts += self._text_rows(unit, session, write, len(texts))
-        batch: dict[str, Sequence[object]] = {
+        batch: dict[str, object] = {
             "sessions": self._sessions,
             "writes": writes,
             "facts": facts,
@@ -135,6 +137,8 @@ class AppendBatch:
             batch["rows"] = rows
         if texts:
             batch["texts"] = texts
+        if self._lock_ms is not None:
+            batch["lock_ms"] = self._lock_ms
         return msgspec.json.encode(batch).decode(), b"".join(self._pieces)
 
     def apply_refusals(self, rows: Sequence[RefusalRow]) -> None:
@@ -194,6 +198,13 @@ class AppendBatch:
             text = self._add(one.text.encode())
             folded = self._add(fold(one.text).encode())
             yield _TextItem(unit, session, number, *turn, *text, *folded)
+
+
+def split_call(call: AppendCall) -> Iterator[AppendCall]:
+    """Yield a call for each unit of a call that is not refused. All share `refused`."""
+    for _, writes in _units(call):
+        names = frozenset(write.session_id for write in writes)
+        yield AppendCall(tuple(writes), (names,), call.refused)
 
 
 def _units(call: AppendCall) -> list[_Unit]:

@@ -15,18 +15,19 @@ mode requires: no prepared statements, no settings, no session locks.
 from __future__ import annotations
 
 import asyncio
+import math
 import select
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.conninfo import make_conninfo
-from psycopg.pq import ConnStatus, TransactionStatus
+from psycopg.pq import Conninfo, ConnStatus, TransactionStatus
 
-from arp.store.postgres.errors import DatabaseAway, postgres_reason
+from arp.store.postgres.errors import DatabaseAway, connection_reason
 from arp.store.postgres.location import PostgresLocation
 from arp.store.writer import RETRY_S
 
@@ -43,8 +44,41 @@ STATEMENT_S: Final = 10.0
 It is longer than the `lock_timeout` of the functions, so that the server usually gives up first.
 """
 
-_FIXED: Final = {"client_encoding": "UTF8", "application_name": "arp"}
-"""Parameters of every connection; PgBouncer supports both."""
+CLOSE_S: Final = 2.0
+"""Maximum time for running actions when the connections are closed, in seconds.
+
+`arp serve` has 4 s (`STOP_MARGIN_S`) for everything after the end of its turns.
+"""
+
+ABORT_S: Final = 0.5
+"""Maximum time for tasks to end after their actions have failed, in seconds."""
+
+IDLE_S: Final = 20.0
+"""Idle time after which a connection is checked with a query before it is used, in seconds.
+
+A network may drop an idle connection without closing it.
+"""
+
+CHECK_S: Final = 1.0
+"""Maximum time for that check; after it, a new connection is made."""
+
+_DEFAULTS: Final = {
+    "application_name": "arp",
+    "connect_timeout": str(int(CONNECT_S)),
+    # A server that goes away silently is noticed after about 30 s while the connection is idle,
+    # and after 8 s, before `STATEMENT_S` ends, while data is sent.
+    "keepalives_idle": "15",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "8000",
+}
+"""Parameters of a connection that neither the location nor the environment has."""
+
+_WRITABLE: Final = {"target_session_attrs": "read-write"}
+"""The same for stores that write: each connection is to a server that accepts writes."""
+
+_FIXED: Final = {"client_encoding": "UTF8"}
+"""Parameters that cannot be changed, because facts are UTF-8. PgBouncer supports all of these."""
 
 
 class PostgresConnections:
@@ -53,6 +87,7 @@ class PostgresConnections:
     Args:
         location: The database.
         limit: Maximum number of connections.
+        read_only: Whether a server that refuses writes is accepted, such as a standby.
         clock: Function that returns the time in seconds.
     """
 
@@ -60,12 +95,18 @@ class PostgresConnections:
         self,
         location: PostgresLocation,
         limit: int,
+        *,
+        read_only: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._location = location
+        self._defaults = _DEFAULTS if read_only else _DEFAULTS | _WRITABLE
         self._clock = clock
         self._slots = asyncio.Semaphore(limit)
-        self._idle: list[Connection] = []
+        self._idle: list[tuple[float, Connection]] = []
+        """Idle connections, each with the time of its last action."""
+        self._used: set[Connection] = set()
+        self._connecting: set[asyncio.Timeout] = set()
         self._refused = ""
         """Why the last attempt to connect failed."""
         self._retry_at = 0.0
@@ -94,7 +135,7 @@ class PostgresConnections:
         """
         limit_s = STATEMENT_S if limit_s is None else limit_s
         async with self._slots:
-            connection = self._idle_connection()
+            connection = await self._idle_connection()
             if connection is not None:
                 try:
                     return await self._run_on(connection, action, limit_s)
@@ -103,49 +144,136 @@ class PostgresConnections:
                         raise
             return await self._run_on(await self._connect(), action, limit_s)
 
-    async def aclose(self) -> None:
-        """Close the idle connections. Call it when no action runs."""
+    async def aclose(self, tasks: Collection[asyncio.Task[Any]] = ()) -> None:
+        """Wait for the tasks that use the connections, and close the connections.
+
+        After `CLOSE_S`, the running actions fail, so that the tasks end. Nothing can be run
+        afterwards.
+
+        Args:
+            tasks: All tasks that use the connections.
+
+        Cancel: The connections stay open; the tasks are not cancelled.
+        """
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=CLOSE_S)
+            self._abort()
+            if late:
+                _, late = await asyncio.wait(late, timeout=ABORT_S)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=ABORT_S)
         while self._idle:
-            await self._idle.pop().close()
+            await self._idle.pop()[1].close()
+
+    def _abort(self) -> None:
+        """Make the running actions and later ones fail."""
+        self._refused, self._retry_at = connection_reason(TimeoutError()), math.inf
+        for connection in self._used:
+            _shut_down(connection)
+        for timeout in self._connecting:
+            with suppress(RuntimeError):  # it is expiring now
+                timeout.reschedule(asyncio.get_running_loop().time())
 
     async def _run_on(
         self, connection: Connection, action: Callable[[Connection], Awaitable[T]], limit_s: float
     ) -> T:
+        self._used.add(connection)
         try:
             with _limit_time(connection, limit_s):
                 result = await action(connection)
         except BaseException:
             await connection.close()
             raise
-        self._idle.append(connection)
+        finally:
+            self._used.discard(connection)
+        self._idle.append((self._clock(), connection))
         return result
 
-    def _idle_connection(self) -> Connection | None:
-        """Return an idle connection that the server has not closed, or `None`."""
+    async def _idle_connection(self) -> Connection | None:
+        """Return an idle connection that is still usable, or `None`."""
         while self._idle:
-            connection = self._idle.pop()
-            if _is_alive(connection):
+            used_at, connection = self._idle.pop()
+            if not _is_alive(connection):
+                await connection.close()
+            elif self._clock() - used_at < IDLE_S or await self._answers(connection):
                 return connection
-            connection.pgconn.finish()
+            else:
+                # The others are at least as old, and each check could take as long as this one.
+                while self._idle:
+                    await self._idle.pop()[1].close()
         return None
+
+    async def _answers(self, connection: Connection) -> bool:
+        try:
+            await self._run_on(connection, _check, CHECK_S)
+        except (psycopg.Error, OSError, TimeoutError):
+            return False
+        # `_run_on` has made it the newest idle connection.
+        self._idle.remove(next(one for one in self._idle if one[1] is connection))
+        return True
 
     async def _connect(self) -> Connection:
         if self._clock() < self._retry_at:
             raise DatabaseAway(self._refused)
-        defaults: dict[str, Any] = {"connect_timeout": int(CONNECT_S)}
         try:
-            conninfo = make_conninfo(**(defaults | self._location.parameters | _FIXED))
+            environment = _environment()
+            parameters = self._parameters(environment)
             # `connect_timeout` does not limit the time to resolve the names of the hosts.
-            async with asyncio.timeout(CONNECT_S * len(self._location.hosts) + 1):
-                return await psycopg.AsyncConnection.connect(
-                    conninfo, autocommit=True, prepare_threshold=None
-                )
+            limit_s = _connect_limit_s(environment | parameters)
+            async with asyncio.timeout(None if limit_s == math.inf else limit_s) as timeout:
+                self._connecting.add(timeout)
+                try:
+                    connection = await psycopg.AsyncConnection.connect(
+                        make_conninfo(**parameters), autocommit=True, prepare_threshold=None
+                    )
+                finally:
+                    self._connecting.discard(timeout)
+            # For explicit transactions; nothing is sent now. The default of the database could be
+            # another level, at which a transaction does not see what was committed meanwhile.
+            await connection.set_isolation_level(psycopg.IsolationLevel.READ_COMMITTED)
+            return connection
         except (psycopg.Error, OSError, TimeoutError, UnicodeError) as error:
             # UnicodeError: no host can have this name.
-            self._refused = postgres_reason(error)
-            self._retry_at = self._clock() + RETRY_S
+            self._refused = connection_reason(error)
+            self._retry_at = max(self._retry_at, self._clock() + RETRY_S)
         # Not inside `except`: the text of the error, which a traceback would show, names the user.
         raise DatabaseAway(self._refused)
+
+    def _parameters(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the parameters for libpq. What the location or the environment says holds."""
+        given = self._location.parameters
+        known = set(environment)
+        if "service" in given:
+            # The service may have these. psycopg does not read the timeout of a service.
+            known |= _DEFAULTS.keys() - {"connect_timeout"}
+        defaults = {name: value for name, value in self._defaults.items() if name not in known}
+        return defaults | given | _FIXED
+
+
+def _environment() -> dict[str, str]:
+    """Return the parameters that the environment has, also those of `PGSERVICE`."""
+    return {
+        one.keyword.decode(): one.val.decode(errors="replace")
+        for one in Conninfo.get_defaults()
+        if one.val is not None and one.val != one.compiled
+    }
+
+
+async def _check(connection: Connection) -> None:
+    await connection.execute("SELECT 1")
+
+
+def _connect_limit_s(parameters: Mapping[str, str]) -> float:
+    """Return the maximum time to connect in seconds, including the resolution of names."""
+    hosts = parameters.get("host", "").count(",") + 1
+    try:
+        timeout_s = float(parameters["connect_timeout"])
+    except (KeyError, ValueError):
+        timeout_s = CONNECT_S  # psycopg refuses a wrong value
+    # libpq uses at least 2 s; 0 means no limit. A name often has an address of each version of IP.
+    return 2 * hosts * max(timeout_s, 2) + 1 if timeout_s > 0 else math.inf
 
 
 def _is_alive(connection: Connection) -> bool:
@@ -159,6 +287,20 @@ def _is_alive(connection: Connection) -> bool:
     return not has_input.poll(0)
 
 
+def _shut_down(connection: Connection) -> None:
+    """Make the running action of a connection fail."""
+    if connection.closed:
+        return
+    # Only a copy of the descriptor is closed: libpq closes its own. The family has no effect.
+    copy = socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        copy.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # the connection is lost already
+    finally:
+        copy.close()
+
+
 @contextmanager
 def _limit_time(connection: Connection, limit_s: float) -> Iterator[None]:
     """Shut the socket of a connection down if the block takes longer than `limit_s`.
@@ -168,19 +310,12 @@ def _limit_time(connection: Connection, limit_s: float) -> Iterator[None]:
     """
     is_late = False
 
-    def shut_down() -> None:
+    def end() -> None:
         nonlocal is_late
         is_late = True
-        # Only a copy of the descriptor is closed: libpq closes its own. The family has no effect.
-        copy = socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM)
-        try:
-            copy.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the connection is lost already
-        finally:
-            copy.close()
+        _shut_down(connection)
 
-    timer = asyncio.get_running_loop().call_later(limit_s, shut_down)
+    timer = asyncio.get_running_loop().call_later(limit_s, end)
     try:
         yield
     except psycopg.Error as error:

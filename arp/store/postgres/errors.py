@@ -8,6 +8,7 @@ shown by its class and code.
 from __future__ import annotations
 
 import re
+import socket
 from typing import Final
 
 import psycopg
@@ -20,9 +21,10 @@ _NO_LOGIN: Final = "the server refuses the user or the password; correct the loc
 _NO_SERVER: Final = "no server listens there; start it, or correct the host and the port"
 _NOT_READY: Final = "the server is starting or shutting down; this continues by itself"
 _POOLER: Final = "PgBouncer cannot use the server behind it; see its log"
-_READ_ONLY: Final = (
-    "the server is a read-only standby; name the primary, or all hosts and "
-    "?target_session_attrs=read-write"
+_READ_ONLY: Final = "the server is a read-only standby; name the primary, or all hosts"
+_SERVER_REFUSES: Final = (
+    "the server refuses the connection; check the user, the password and the name of the database, "
+    "and see the log of the server"
 )
 _TLS: Final = "TLS failed; check sslmode, sslrootcert and the certificate of the server"
 _UNKNOWN_HOST: Final = "the name of the host is not known; correct it"
@@ -53,28 +55,45 @@ _BY_CLASS: Final[dict[type[psycopg.Error], str]] = {
 }
 """Errors with an SQLSTATE."""
 
-_BY_TEXT: Final = (
-    (r"database .* does not exist|no such database", _NO_DATABASE),
-    (r"password|authentication failed|pg_hba\.conf|role .* does not exist", _NO_LOGIN),
+_BY_SERVER_TEXT: Final = (
+    (r"database .*does not exist|no such database", _NO_DATABASE),
+    (r"password|authentication failed|pg_hba\.conf|role .*does not exist", _NO_LOGIN),
     (r"permission denied", "the user has no right to use the database; GRANT CONNECT to it"),
     (r"pgbouncer|server login|query_wait_timeout", _POOLER),
     (r"starting up|shutting down", _NOT_READY),
     (r"too many (clients|connections)|connection slots", _BUSY),
-    (r"connection option", "a parameter after the ? of the location is not known to libpq"),
+    (r"", _SERVER_REFUSES),
+)
+"""Patterns for what a server writes while a connection is made; libpq does not report its SQLSTATE.
+
+The server may write in another language, so the last pattern fits every text. The first one wins;
+they are compared with the text in lower case, without quoted names.
+"""
+
+_BY_LIBPQ_TEXT: Final = (
+    (r"no password|authentication", _NO_LOGIN),
     (
-        r"invalid \w+ value|bad value|definition of service",
+        r"connection option|query parameter",
+        "a parameter after the ? of the location is not known to libpq",
+    ),
+    (
+        r"invalid \w+ value|bad value|definition of service|invalid integer value",
         "a parameter after the ? of the location has a wrong value",
     ),
-    (r"ssl|certificate|tls", _TLS),
+    (r"\bssl|certificate|\btls", _TLS),
     (r"refused|no such file", _NO_SERVER),
-    (r"could not translate|not known|resolve|idna", _UNKNOWN_HOST),
+    (r"could not translate|not known|resolve", _UNKNOWN_HOST),
     (r"read-only|hot standby", _READ_ONLY),
     (r"timeout|timed out", _NO_ANSWER),
 )
-"""Patterns for errors while a connection is made, for which libpq has no codes. The first one wins.
+"""The same for what libpq and psycopg write while a connection is made; both write English."""
 
-They are compared with the text of the error in lower case.
-"""
+_ADDRESS: Final = re.compile(
+    r'connection to server (at|on socket) "[^"]*"( \([^)]*\))?(, port \d+)? failed: '
+)
+_NAME: Final = re.compile(r'"[^"]*"|«[^»]*»|»[^«]*«|„[^“]*“|(?<=host )\'[^\']*\'')
+_SERVER_TEXT: Final = re.compile(r"^(connection (failed|is bad): )?[^\s:]+:  ", re.MULTILINE)
+"""libpq writes two spaces after the severity of a message of the server."""
 
 
 class DatabaseAway(Exception):
@@ -89,12 +108,32 @@ class DatabaseAway(Exception):
         self.reason = reason
 
 
+_STATEMENT_CLASSES: Final = ("21", "22", "23", "40", "54", "55", "P0", "XX")
+"""Classes of SQLSTATE of errors that depend on the rows and values of a statement.
+
+Data, constraints, conflicts with transactions, program limits, locks, triggers, damage.
+"""
+
+
+def is_of_statement(error: BaseException) -> bool:
+    """Return whether the database works and refuses only this statement.
+
+    The cause may then be a single session: its lock, its values, or its damaged rows.
+    """
+    if not isinstance(error, psycopg.Error):
+        return False
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.DataError)  # psycopg itself refuses a value
+    is_known = error.sqlstate.startswith(_STATEMENT_CLASSES)
+    return is_known or isinstance(error, errors.QueryCanceled)  # by a `statement_timeout`
+
+
 POSTGRES_ERRORS: Final = (DatabaseAway, psycopg.Error, OSError, TimeoutError)
 """Exceptions of an action on a connection if the database cannot be used or refuses a statement."""
 
 
 def postgres_reason(error: BaseException) -> str:
-    """Return what an error means and what to do."""
+    """Return what an error of an action means and what to do."""
     if isinstance(error, DatabaseAway):
         return error.reason
     if isinstance(error, TimeoutError):
@@ -102,10 +141,25 @@ def postgres_reason(error: BaseException) -> str:
     if isinstance(error, psycopg.Error) and error.sqlstate is not None:
         reason = _BY_CLASS.get(type(error))
         return reason or f"PostgreSQL refuses ({type(error).__name__} {error.sqlstate})"
-    text = str(error).lower()
-    for pattern, reason in _BY_TEXT:
-        if re.search(pattern, text):
-            return reason
     if isinstance(error, psycopg.OperationalError | OSError):
         return "the connection to the database was lost; this continues by itself"
     return f"PostgreSQL refuses ({type(error).__name__})"
+
+
+def connection_reason(error: BaseException) -> str:
+    """Return what an error means that happened while a connection was made, and what to do."""
+    if isinstance(error, TimeoutError | errors.ConnectionTimeout):
+        return _NO_ANSWER
+    if isinstance(error, UnicodeError | socket.gaierror):
+        return _UNKNOWN_HOST
+    if getattr(error, "sqlstate", None) is not None:
+        return postgres_reason(error)
+    # If there are several hosts, the text begins with the error of the last one.
+    text = str(error).partition("\nMultiple connection attempts")[0]
+    # Names of hosts, users and databases may look like another error.
+    text = _NAME.sub("", _ADDRESS.sub("", text))
+    patterns = _BY_SERVER_TEXT if _SERVER_TEXT.search(text) else _BY_LIBPQ_TEXT
+    for pattern, reason in patterns:
+        if re.search(pattern, text.lower()):
+            return reason
+    return postgres_reason(error)

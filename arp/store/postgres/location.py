@@ -8,6 +8,7 @@ and these may contain the password. This module does not need the packages of th
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
@@ -27,6 +28,10 @@ _MAX_STEM: Final = 60
 _URL: Final = re.compile(r"(?i:postgres|postgresql)://([^/?]*)/?([^?]*)(?:\?(.*))?", re.DOTALL)
 _HOST: Final = re.compile(r"(?P<host>\[[^\]@]*\]|[^:\[\]@]*)(?::(?P<port>[^:@]*))?")
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SEARCH_PATH: Final = re.compile(r"(?:^|\s)(?:-c\s*|--)search_path\s*=((?:\\.|\S)*)", re.DOTALL)
+_NUMBER: Final = re.compile(r"\d+-")
+"""Beginning of the name of a database that could be a port after a host that ends in a port."""
+
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 
 
@@ -53,7 +58,9 @@ class PostgresLocation:
         if has_password:
             found["password"] = _decoded(password)
         names, ports = zip(*map(_host_and_port, hosts.split(",")), strict=True)
-        found["host"], found["port"] = ",".join(names), ",".join(ports)
+        found["host"] = ",".join(names)
+        # Without a port, libpq uses that of the environment or of the service.
+        found["port"] = ",".join(one or str(PORT) for one in ports) if any(ports) else ""
         found |= _query(query or "")
         _check(found)
         self._parameters = found
@@ -70,12 +77,12 @@ class PostgresLocation:
 
     @property
     def hosts(self) -> list[str]:
-        """Each host with its port; libpq tries them in this order."""
+        """Each host, with its port if the location has one; libpq tries them in this order."""
         names, ports = self._parameters["host"].split(","), self._parameters["port"].split(",")
         if len(ports) == 1:
             ports *= len(names)
-        pairs = zip(names, ports, strict=True)
-        return [f"{_shown_host(name)}:{port}" if name else "" for name, port in pairs]
+        pairs = zip(map(_shown_host, names), ports, strict=True)
+        return [f"{name}:{port}" if port else name for name, port in pairs]
 
     @property
     def shown(self) -> str:
@@ -86,16 +93,35 @@ class PostgresLocation:
     def file_stem(self) -> str:
         """Name of the files on this machine that belong to the ledger, without a suffix.
 
-        It depends only on the hosts, their ports and the name of the database. A local socket has
-        no host, and its port does not count.
+        It is made from the first host, its port, the name of the database, and the `search_path`
+        if the location or `PGOPTIONS` sets one. So standbys can be added after the first host.
+        What the location does not say comes from `PGSERVICE`, `PGHOST` and `PGPORT`, as in libpq.
         """
-        plain = f"{','.join(self.hosts) or 'local'}/{self._parameters['dbname']}"
+        host, port = self._first_server()
+        database = self._parameters["dbname"]
+        path = _search_path(self._parameters.get("options") or os.environ.get("PGOPTIONS", ""))
+        plain = f"{_shown_host(host)}:{port}/{database}"
         stem = _UNSAFE.sub("-", plain)
         # A colon and a slash become "-" in every name; other changes could make two names equal.
-        if len(stem) > _MAX_STEM or stem != plain.replace(":", "-").replace("/", "-"):
-            digest = hashlib.sha256(plain.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        is_unique = stem == plain.replace(":", "-").replace("/", "-") == stem.lower()
+        if path or not is_unique or len(stem) > _MAX_STEM or _NUMBER.match(database):
+            text = f"{plain}?{path}" if path else plain
+            digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
             stem = f"{stem[:_MAX_STEM]}-{digest}"
         return stem.lstrip(".-")
+
+    def _first_server(self) -> tuple[str, str]:
+        """Return the first host and its port, as libpq finds them."""
+        found, env = self._parameters, os.environ
+        service = found.get("service") or env.get("PGSERVICE", "")
+        host = found["host"].split(",")[0] or found.get("hostaddr", "").split(",")[0]
+        port = found["port"].split(",")[0]
+        if service:
+            # The service has what is missing; its file is not read here.
+            return host or "service", port or service
+        host = host or (env.get("PGHOST") or env.get("PGHOSTADDR", "")).split(",")[0] or "local"
+        port = port or env.get("PGPORT", "").split(",")[0] or str(PORT)
+        return host if host.startswith("/") else host.lower(), port
 
     def __repr__(self) -> str:
         return f"PostgresLocation({self.shown!r})"
@@ -114,11 +140,17 @@ def _host_and_port(text: str) -> tuple[str, str]:
     match = _HOST.fullmatch(text)
     if match is None:
         raise _invalid("the host is not valid")
-    port = match["port"] or str(PORT)
-    if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
+    port = match["port"] or ""
+    if port and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
         raise _invalid("the port is not a number from 1 to 65535")
     host = _decoded(match["host"])
     return host[1:-1] if host.startswith("[") else host.lower(), port
+
+
+def _search_path(options: str) -> str:
+    """Return the `search_path` that options for the server set; empty if they set none."""
+    found = _SEARCH_PATH.findall(options)
+    return found[-1] if found else ""
 
 
 def _query(query: str) -> dict[str, str]:
@@ -138,7 +170,7 @@ def _check(found: dict[str, str]) -> None:
         # Part of a password with an unescaped "/" would otherwise be shown as the database.
         raise _invalid("the name of the database has a character that must be written as %XX")
     ports = found["port"].split(",")
-    if not all(port.isascii() and port.isdigit() for port in ports):
+    if any(ports) and not all(port.isascii() and port.isdigit() for port in ports):
         raise _invalid("the port is not a number from 1 to 65535")
     if len(ports) not in (1, len(found["host"].split(","))):
         raise _invalid("the numbers of hosts and ports differ")

@@ -102,9 +102,11 @@ class PostgresReader:
         return await asyncio.shield(task)
 
     async def aclose(self) -> None:
-        """Wait for the running queries and close the connections."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._connections.aclose()
+        """Wait for the running queries and close the connections.
+
+        If the database does not answer, the queries fail after `CLOSE_S`.
+        """
+        await self._connections.aclose(list(self._tasks))
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

@@ -66,6 +66,7 @@ class PostgresStore:
         self._runtime_id = ""
         self._writer: PostgresWriter | None = None
         self._reader: PostgresReader | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._damaged: dict[str, int] = {}
         """Sessions where a read has found damage, with their last good sequence."""
 
@@ -79,7 +80,8 @@ class PostgresStore:
 
         With `read_only`, the tables must exist.
         """
-        connections = PostgresConnections(self._location, 1)
+        self._damaged.clear()
+        connections = PostgresConnections(self._location, 1, read_only=self._read_only)
         prepare = self._find_tables if self._read_only else self._prepare_tables
         reason = ""
         try:
@@ -90,7 +92,8 @@ class PostgresStore:
             # Not inside `except`: the text of the error, which a traceback would show, names the
             # user of the database.
             raise StoreUnavailable(f"ledger {self.shown}: {reason}")
-        self._reader = PostgresReader(PostgresConnections(self._location, READERS), self.shown)
+        readers = PostgresConnections(self._location, READERS, read_only=self._read_only)
+        self._reader = PostgresReader(readers, self.shown)
         if self._read_only:
             await connections.aclose()
             return
@@ -98,13 +101,19 @@ class PostgresStore:
         log.info("ledger %s opened", self.shown)
 
     async def aclose(self) -> None:
-        """See `Store.aclose`."""
-        reader, self._reader = self._reader, None
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            await writer.aclose()
-        if reader is not None:
-            await reader.aclose()
+        """See `Store.aclose`. If the database does not answer, waiting calls fail after 2 s.
+
+        Cancel: The store is still closed, in the background.
+        """
+        if self._reader is not None:
+            self._closing = asyncio.ensure_future(self._close(self._reader, self._writer))
+            self._reader = self._writer = None
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+
+    async def _close(self, reader: PostgresReader, writer: PostgresWriter | None) -> None:
+        closings = [reader.aclose()] if writer is None else [writer.aclose(), reader.aclose()]
+        await asyncio.gather(*closings)
         if writer is not None:
             log.info("ledger %s closed", self.shown)
 
@@ -219,12 +228,13 @@ class PostgresStore:
         space; they stay in its archives and backups.
         """
         writer = self._open_writer
-        if not is_possible(session_id):
+        if not is_possible(session_id) or is_long_key(session_id):
             return False
 
         async def delete_it(connection: Connection) -> bool:
-            cursor = await connection.execute("SELECT arp_delete_v1(%s)", (session_id,))
+            # Before the statement, because the session may also be gone if its outcome is unknown.
             writer.forget(session_id)
+            cursor = await connection.execute("SELECT arp_delete_v1(%s)", (session_id,))
             self._damaged.pop(session_id, None)
             return bool(_value(await cursor.fetchone()))
 
@@ -237,13 +247,14 @@ class PostgresStore:
         encoded = name.encode()
 
         async def note_it(connection: Connection) -> None:
-            async with connection.transaction():
+            if note is None:
                 await connection.execute("DELETE FROM arp_removal WHERE name = %b", (encoded,))
-                if note is not None:
-                    values = (encoded, note.encode())
-                    await connection.execute(
-                        "INSERT INTO arp_removal (name, note) VALUES (%b, %b)", values
-                    )
+                return
+            await connection.execute(
+                "INSERT INTO arp_removal (name, note) VALUES (%b, %b)"
+                " ON CONFLICT (name) DO UPDATE SET note = excluded.note, added = excluded.added",
+                (encoded, note.encode()),
+            )
 
         await self._open_writer.act(note_it)
 

@@ -18,6 +18,7 @@ from arp.store.postgres.store import PostgresStore
 from arp.store.session_list import TurnText
 from arp.store.store import PAGE_BYTES, SessionWrite
 from arp.store.store import facts as facts_of
+from arp.store.writer import Pace
 from tests.store.samples import fact, facts, meta, numbered, put
 from tests.support.postgres import PostgresServer, new_database
 
@@ -346,3 +347,25 @@ async def test_the_order_of_ids_is_that_of_their_characters(server: PostgresServ
     assert seen == sorted(names, reverse=True)
     assert await store.append([write(name, 0) for name in names]) == {}
     await store.aclose()
+
+
+async def test_the_first_waiting_call_decides_about_the_pace(
+    pg: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`LedgerWriter` has the same rule, and the same test."""
+    found: list[bool] = []
+
+    def delay(_: Pace, *, is_awaited: bool = False) -> float:
+        found.append(is_awaited)
+        return 0.0
+
+    monkeypatch.setattr(Pace, "delay", delay)
+    last = 0
+    for order in ([False, True], [True, False]):
+        calls = [
+            pg.append([write("s1", 0, last + number)], is_awaited=one)
+            for number, one in enumerate(order)
+        ]
+        await asyncio.gather(*calls)
+        last += 2
+    assert found == [False, True]

@@ -17,7 +17,7 @@ from arp.store.postgres.schema import VERSIONS, TablesVersion, prepare_tables
 from arp.store.postgres.store import PostgresStore
 from tests.store.samples import numbered, put
 
-VERSION_1 = "d1a6ff374af2bdc27ed82143414bffd30f245fa7d609beb99dc12ccfe54ddde5"
+VERSION_1 = "96c5ff9fee55b99236ba12264bdb924e52e2f6b61355ce681843188625fde49d"
 """SHA-256 of the statements of version 1: databases that they created exist."""
 
 NEXT = TablesVersion(2, 1, "ALTER TABLE arp_session ADD COLUMN colour text; SELECT pg_sleep(0.1)")

@@ -81,6 +81,8 @@ CREATE TABLE arp_removal (          -- notes about what must still be removed
 -- Bytes are in `body`; an object names them by position (from 1) and length. If several rows, or
 -- several texts of a turn, are accepted, the one with the highest `number` is stored.
 --
+-- `lock_ms` is optional: how long to wait for each lock, in milliseconds, instead of one second.
+--
 -- Deadlocks. All calls create missing heads in the order of ids and then lock all heads in that
 -- order. The fence is read after the lock. So a call that waited for `raise_fence` sees its result,
 -- and a `raise_fence` that waited for this call returns after its commit.
@@ -88,7 +90,7 @@ CREATE TABLE arp_removal (          -- notes about what must still be removed
 -- PostgreSQL may plan while the tables are small and reuse the plan, so plans must not scan tables.
 CREATE FUNCTION arp_append_v1(batch jsonb, body bytea)
 RETURNS TABLE (unit integer, session text, reason text, expected bigint, actual bigint)
-LANGUAGE plpgsql SET lock_timeout = '8s' SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SET lock_timeout = '1s' SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     names text[];
@@ -100,6 +102,9 @@ DECLARE
     current_unit integer := 0;
     item record;
 BEGIN
+    IF batch ? 'lock_ms' THEN
+        PERFORM set_config('lock_timeout', batch ->> 'lock_ms', true);  -- until the function ends
+    END IF;
     SELECT array_agg(t.name ORDER BY t.position) INTO names
     FROM jsonb_array_elements_text(batch -> 'sessions') WITH ORDINALITY AS t(name, position);
 
@@ -230,12 +235,18 @@ $$;
 
 -- Deletes everything of a session except its fence; returns whether there was anything.
 CREATE FUNCTION arp_delete_v1(wanted text) RETURNS boolean
-LANGUAGE plpgsql SET lock_timeout = '8s' SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SET lock_timeout = '2s' SET enable_seqscan = off AS $$
 DECLARE
     deleted bigint;
     total bigint := 0;
 BEGIN
-    PERFORM 1 FROM arp_head WHERE session = wanted FOR UPDATE;
+    -- Without a locked head, an append that creates the session could commit between the following
+    -- statements, and only a part of it would be deleted.
+    LOOP
+        INSERT INTO arp_head (session, last, fence) VALUES (wanted, 0, 0) ON CONFLICT DO NOTHING;
+        PERFORM 1 FROM arp_head WHERE session = wanted FOR UPDATE;
+        EXIT WHEN FOUND;
+    END LOOP;
     DELETE FROM arp_fact WHERE session = wanted;
     GET DIAGNOSTICS deleted = ROW_COUNT;
     total := total + deleted;
@@ -257,7 +268,7 @@ $$;
 CREATE FUNCTION arp_save_model_v1(
     wanted text, model text, covered bigint, checksum bigint, content bytea
 ) RETURNS bigint
-LANGUAGE plpgsql SET lock_timeout = '8s' SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SET lock_timeout = '2s' SET enable_seqscan = off AS $$
 DECLARE
     newest bigint;
 BEGIN
@@ -277,7 +288,7 @@ $$;
 
 -- Raises the fence of a session and returns it. It waits for a running append to the session.
 CREATE FUNCTION arp_raise_fence_v1(wanted text) RETURNS bigint
-LANGUAGE sql SET lock_timeout = '8s' AS $$
+LANGUAGE sql SET lock_timeout = '2s' AS $$
     INSERT INTO arp_head AS h (session, last, fence) VALUES (wanted, 0, 1)
     ON CONFLICT (session) DO UPDATE SET fence = h.fence + 1
     RETURNING h.fence;
