@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from arp.cli import main
 from arp.conformance.cases import CaseUnreachable
 from arp.conformance.store import own_stores, store_suite
-from arp.conformance.store.crash_cases import RANDOM_KILLS
+from arp.conformance.store.cases.crash_cases import RANDOM_KILLS
 from arp.conformance.store.own_stores import MemoryUnderTest
 from arp.conformance.store.store_case import StoreCase, StoreNeed, StoreRun
 from arp.conformance.store.store_cases import STORE_CASES

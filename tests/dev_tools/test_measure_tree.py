@@ -274,7 +274,7 @@ def test_tables_and_what_was_found() -> None:
 def test_another_tree_is_measured_without_importing_it(tmp_path: Path) -> None:
     (tmp_path / "arp" / "hub").mkdir(parents=True)
     (tmp_path / "arp" / "hub" / "hub.py").write_text(
-        'raise SystemExit("imported")\nclass Hub:\n    def a(self): ...\n'
+        'raise SystemExit("imported")\nclass Hub:\n    def a(self): return "\\ud800"\n'
     )
     command = [sys.executable, "-m", "tools.measure_tree", "--json", "--root", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)

@@ -45,7 +45,9 @@ def sse_writers(file: SourceFile) -> Iterator[str]:
     docstrings = {id(node) for node in file.documentation}
     for function in file.functions():
         texts = [
-            node.value if isinstance(node.value, bytes) else str(node.value).encode()
+            node.value
+            if isinstance(node.value, bytes)
+            else str(node.value).encode(errors="surrogatepass")
             for node in ast.walk(function)
             if isinstance(node, ast.Constant) and id(node) not in docstrings
         ]

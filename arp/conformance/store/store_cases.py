@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arp.conformance.store import (
+from arp.conformance.store.cases import (
     append_cases,
     concurrency_cases,
     crash_cases,
