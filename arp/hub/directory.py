@@ -4,8 +4,9 @@ Theory of operation. A session is identified by its id and belongs to one owner.
 loads it from the store at any time; all callers that need the session wait for that task. A removal
 uses the same mechanism, so no caller can load a session that is half removed.
 
-Several processes may use a `SharedStore`. A process that loads a session takes it over: it raises
-the fence of the session, and from then on the store refuses the writes of the earlier owner.
+Several processes may use a `SharedStore`. A process becomes the owner of a session when it loads it
+or creates it with an id from a client: it raises the fence of the session, and from then on the
+store refuses the writes of the earlier owner.
 
 Loading is for callers that change a session or follow it. To look at a session, use `SessionReader`
 (`readers/session_reader.py`), which loads nothing.
@@ -86,7 +87,7 @@ class Directory:
         """Name of this runtime in the facts of sessions that are loaded from now on."""
         self._now = now
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """Locks of the sessions that are being created in a shared store."""
+        """Locks of sessions that are being created in a shared store, by session id."""
         self._under_way: dict[str, asyncio.Future[LiveSession | None]] = {}
         """Tasks that load or remove a session, by session id; the result is the loaded session."""
 
@@ -170,6 +171,7 @@ class Directory:
                 the agents.
             RateLimited: The server, the user or the address has too many sessions in memory, or the
                 user or address created too many.
+            StoreError: It cannot be read, or its fence cannot be raised.
         """
         if session_id is not None:
             live = await self._find_own(session_id, principal)
@@ -185,14 +187,15 @@ class Directory:
         if len(self.sessions) >= self._settings.max_sessions:
             raise RateLimited("too many sessions; try again later")
         if session_id is None or self._shared is None:
-            # No other process can know an id that is made here, so it needs no fence.
+            # An id that is generated here needs no fence, because no other process knows it.
             name = session_id or secrets.token_urlsafe(16)
             return self._create(name, principal, workflow, provisional), True
         async with self._lock_of(session_id):
             fence = 0
             if session_id not in self.sessions:
                 fence = await self._shared.raise_fence(session_id)
-            # Another caller may have made it meanwhile, or another process before its fence rose.
+            # The session may exist now: another caller created it while this one waited, or another
+            # process created it before the fence was raised.
             live = await self._find_own(session_id, principal)
             if live is not None:
                 live.fence = max(live.fence, fence)
@@ -202,8 +205,8 @@ class Directory:
     def _lock_of(self, session_id: str) -> asyncio.Lock:
         """Return the lock under which a session is created in a shared store.
 
-        Two callers that create one session would both raise its fence, and the store would refuse
-        the writes with the first one.
+        Without the lock, two callers that create the same session would both raise its fence, and
+        the store would refuse writes with the lower of the two.
         """
         lock = self._locks.get(session_id)
         if lock is None:
@@ -292,13 +295,15 @@ class Directory:
     async def _read(self, session_id: str) -> LiveSession | None:
         """Load a session and add it to those in memory; `None` if it is not stored."""
         meta = await self._store.session(session_id)
-        # It may have been created here meanwhile. Then a higher fence would shut out its writes.
+        # It may have been created here meanwhile. If its fence were raised now, the store would
+        # refuse its writes.
         if session_id in self.sessions:
             return self.sessions[session_id]
         fence = 0
         if meta is not None and self._shared is not None:
             fence = await self._shared.raise_fence(session_id)
-            # Until now, the earlier owner could change the row, or delete the session.
+            # Read the row again: until the fence was raised, the earlier owner could change the row
+            # or delete the session.
             meta = await self._store.session(session_id)
         if meta is None:
             return None
@@ -346,12 +351,12 @@ class Directory:
         return f"{outside}@{self.runtime_id}"
 
     async def take_from_owner(self, session_id: str) -> None:
-        """Raise the fence of a session that is to be deleted, so no other process writes to it."""
+        """Raise the fence of a session before its deletion, so its owner cannot write to it."""
         if self._shared is not None:
             await self._shared.raise_fence(session_id)
 
     async def is_still_owner(self, live: LiveSession) -> bool:
-        """Return whether no other process has taken a session over since it was loaded here."""
+        """Return whether this process still owns a session; `True` if the store is not shared."""
         return self._shared is None or await self._shared.fence(live.id) == live.fence
 
     def _add_live(
@@ -389,7 +394,10 @@ class Directory:
 
 
 def _reopened(live: LiveSession, provisional: bool) -> LiveSession:
-    """Return an existing session that a caller opens; its first real use ends the provisional."""
+    """Return an existing session that a caller opens, after recording its use.
+
+    A provisional session stays provisional only if this caller opens it as provisional too.
+    """
     live.touch()
     live.is_provisional = live.is_provisional and provisional
     return live

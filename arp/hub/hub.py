@@ -478,7 +478,7 @@ class Hub:
             await self._inputs.apply(live, message, sender, reply, traceparent)
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
-            # With an id, clients would refuse the input for good. Without, they send it again.
+            # An error with the id of an input refuses it. Without the id, clients send it again.
             input_id = None if isinstance(error, SessionMoved) else message.id
             payload = error_payload(error, input_id)
             return ErrorMessage(payload=payload, session_id=message.session_id)

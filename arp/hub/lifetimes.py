@@ -9,8 +9,8 @@ and stays in memory until one of these:
 - It is *deleted* at its owner's request: its agents end, then facts and files are removed.
 - It *fails*: its memory may be ahead of the ledger. Its renderers are disconnected and read the
   ledger again; after an internal fault it is loaded at once.
-- It *moves*: another process has become its owner (`SharedStore`). Its agent stops, its questions
-  stay open, and its renderers connect again.
+- It *moves*: another process has become its owner (`SharedStore`). Its agent is stopped, its open
+  questions stay open, and its renderers are disconnected and connect again.
 
 All of them go through `_remove`, after which nothing of the session is written.
 """
@@ -176,7 +176,7 @@ class Lifetimes:
             why: Error for callers that still wait for the session.
             close_code: Code with which the connections of its renderers are closed; `None` leaves
                 them open.
-            cause: Why its agent stops.
+            cause: Why its agent is stopped.
         """
         if self._directory.remove(live, why):
             self._parts.listing.rows.pop(live.id, None)
@@ -235,7 +235,8 @@ class Lifetimes:
     async def drop_unused(self, live: LiveSession) -> None:
         """Drop a session that was made for a renderer and never used, also from the ledger.
 
-        A session without stored facts does not count against the quota.
+        A session without stored facts does not count against the quota. If another process has
+        become the owner of the session, its facts stay in the ledger.
         """
         self._remove(live, SessionNotFound("the session was never used", detail=live.id))
         if not live.was_gathered:
@@ -329,8 +330,8 @@ class Lifetimes:
         """
         for live in sessions:
             if isinstance(error, SessionMoved):
-                # No error message: the screen is right, and the renderer only has to connect again.
-                # And no reload: it would take the session back from its new owner.
+                # No error message, because the renderers only have to connect again. No reload,
+                # because it would take the session back from its new owner.
                 self._remove(live, error, 1012, EndCause.SESSION_MOVED)
                 continue
             for viewer in live.viewers.values():

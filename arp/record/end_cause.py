@@ -2,8 +2,8 @@
 
 An agent receives the same `CancelledError` for each cause, but the cleanup depends on the cause: a
 cancel withdraws the open questions of the turn; a stop of the server or a move of the session
-leaves them for another process. The cause is in `TurnHost.end_cause`, and it is the argument of the
-`CancelledError`.
+leaves them open for another process. The cause is in `TurnHost.end_cause`, and it is the argument
+of the `CancelledError`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class EndCause(StrEnum):
     SERVER_STOPS = "the server stopped"
     """The server stops. Open questions stay open, and their answers go to the next process."""
     SESSION_MOVED = "another process serves the session now"
-    """Another process has become the owner of the session. Its open questions stay open there."""
+    """Another process owns the session now. Open questions stay open; it receives the answers."""
     SESSION_LEFT = "the session was closed"
     """The session was deleted or had a fault. Open questions are withdrawn."""
 

@@ -83,9 +83,10 @@ class StoreCall(NamedTuple):
 class Pace:
     """Limits the rate of transactions: `_BURST` without a wait, then `COMMITS_PER_S`.
 
-    Transactions that something waits for have their own limit, `AWAITED_PER_S`. The first waiting
-    call of a transaction decides which limit applies, in every store: with many sessions, something
-    waits for some call of nearly every transaction, and no limit would be left.
+    Transactions that something waits for have their own limit, `AWAITED_PER_S`. In every store, the
+    first call in the queue decides which limit applies. With many sessions, nearly every
+    transaction has some call that something waits for. If any call could decide, `COMMITS_PER_S`
+    would hardly ever apply.
     """
 
     def __init__(

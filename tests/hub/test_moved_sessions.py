@@ -1,6 +1,6 @@
-"""Two processes use one ledger: a session belongs to the one that loaded it last.
+"""Two processes use one ledger: a session belongs to the process that loaded it last.
 
-The two processes are two hubs in this process, over one storage: in memory, or in a database.
+Two hubs with one storage, in memory or in a database, take the place of the two processes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TwoHubs: TypeAlias = Callable[..., AbstractAsyncContextManager[tuple[Hub, Hub]]]
 
 @pytest.fixture(params=["memory", "postgres"])
 def two_hubs(request: pytest.FixtureRequest, requires: Callable[[str], str]) -> TwoHubs:
-    """Returns a function that runs two hubs over one storage."""
+    """Return a function that runs two hubs with one storage."""
     if request.param == "postgres":
         requires("postgres")
         make: Callable[[], Store] = partial(PostgresStore, new_schema())
@@ -102,7 +102,7 @@ async def test_nothing_of_an_earlier_owner_is_stored_and_its_agent_stops(two_hub
 
 
 async def test_a_tool_of_an_earlier_owner_does_not_run(two_hubs: TwoHubs) -> None:
-    """Its start is refused by the store."""
+    """The store refuses to record the start of the tool."""
     steps: list[str] = []
     may_continue = asyncio.Event()
 
@@ -209,7 +209,7 @@ async def test_a_session_that_is_deleted_elsewhere_does_not_come_back(two_hubs: 
 
 
 async def test_an_unused_session_that_moved_is_not_deleted(two_hubs: TwoHubs) -> None:
-    """The process that made it for a renderer does not know who looks at it elsewhere."""
+    """The process that created it does not know about renderers of another process."""
     async with two_hubs(said, said) as (first, second):
         old = await Renderer(first, None).join()
         (name,) = first.sessions

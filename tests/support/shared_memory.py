@@ -1,4 +1,4 @@
-"""A shared store in memory: several objects in this process have one storage open."""
+"""A shared store in memory: several store objects in this process use one storage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arp.store.store import Refusals, SessionWrite, Store, new_runtime_id
 
 
 class SharedStorage:
-    """What the objects of one storage share."""
+    """The data of a ledger, which several store objects share."""
 
     def __init__(self) -> None:
         self.facts: dict[str, list[bytes]] = {}
@@ -26,7 +26,7 @@ class SharedStorage:
 
 
 class SharedMemoryStore(MemoryStore):
-    """A `SharedStore` whose objects share a storage in this process."""
+    """A `SharedStore` in memory; all objects with the same storage see the same data."""
 
     def __init__(self, storage: SharedStorage) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class SharedMemoryStore(MemoryStore):
         self._removals = storage.removals
         self._runtime_id = storage.runtime_id
         self.moved: set[str] = set()
-        """Sessions of the current batch that moved."""
+        """Sessions of the current batch with a write that has an old fence."""
 
     async def append(
         self,
@@ -80,7 +80,7 @@ class SharedMemoryStore(MemoryStore):
 
 
 class SharedUnderTest(StoreUnderTest):
-    """A storage in memory, for store objects of one class."""
+    """A shared storage to test; `kind` is the class of its store objects."""
 
     name = "shared memory"
 

@@ -29,7 +29,7 @@ from arp.store.store import Store
 MAX_RESTORING = 8
 """Maximum number of sessions that are restored at the same time; more requests wait.
 
-Sessions that are only looked at do not count against `max_sessions`.
+Sessions that are only read do not count against `max_sessions`, so they have this limit.
 """
 
 

@@ -92,7 +92,8 @@ class AppendBatch:
 
     Args:
         calls: The calls; `apply_refusals` adds to their `refused`.
-        lock_ms: Maximum time to wait for each lock; `None` means that of the function.
+        lock_ms: Maximum time to wait for each lock, in milliseconds; `None` means the default of
+            the function in SQL.
     """
 
     def __init__(self, calls: Sequence[AppendCall], lock_ms: int | None = None) -> None:
@@ -201,7 +202,7 @@ class AppendBatch:
 
 
 def split_call(call: AppendCall) -> Iterator[AppendCall]:
-    """Yield a call for each unit of a call that is not refused. All share `refused`."""
+    """Yield one call for each unit that is not refused; all share the `refused` of `call`."""
     for _, writes in _units(call):
         names = frozenset(write.session_id for write in writes)
         yield AppendCall(tuple(writes), (names,), call.refused)

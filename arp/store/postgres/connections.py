@@ -36,7 +36,7 @@ T = TypeVar("T")
 Connection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
 
 CONNECT_S: Final = 5.0
-"""Maximum time to connect to one host, in seconds."""
+"""Default of the maximum time to connect to one address of a host, in seconds."""
 
 STATEMENT_S: Final = 10.0
 """Maximum time of an action on a connection, in seconds.
@@ -45,13 +45,13 @@ It is longer than the `lock_timeout` of the functions, so that the server usuall
 """
 
 CLOSE_S: Final = 2.0
-"""Maximum time for running actions when the connections are closed, in seconds.
+"""How long closing waits for running actions, in seconds.
 
 `arp serve` has 4 s (`STOP_MARGIN_S`) for everything after the end of its turns.
 """
 
 ABORT_S: Final = 0.5
-"""Maximum time for tasks to end after their actions have failed, in seconds."""
+"""How long closing waits for tasks after their actions failed, and after cancelling, in seconds."""
 
 IDLE_S: Final = 20.0
 """Idle time after which a connection is checked with a query before it is used, in seconds.
@@ -60,25 +60,29 @@ A network may drop an idle connection without closing it.
 """
 
 CHECK_S: Final = 1.0
-"""Maximum time for that check; after it, a new connection is made."""
+"""Maximum time of this check, in seconds; without an answer, the idle connections are closed."""
 
 _DEFAULTS: Final = {
     "application_name": "arp",
     "connect_timeout": str(int(CONNECT_S)),
-    # A server that goes away silently is noticed after about 30 s while the connection is idle,
-    # and after 8 s, before `STATEMENT_S` ends, while data is sent.
+    # If the server disappears silently, the connection fails after about 30 s when it is idle, and
+    # after 8 s when sent data is not acknowledged, which is less than `STATEMENT_S`.
     "keepalives_idle": "15",
     "keepalives_interval": "5",
     "keepalives_count": "3",
     "tcp_user_timeout": "8000",
 }
-"""Parameters of a connection that neither the location nor the environment has."""
+"""Connection parameters for what neither the location nor the environment sets."""
 
 _WRITABLE: Final = {"target_session_attrs": "read-write"}
-"""The same for stores that write: each connection is to a server that accepts writes."""
+"""Further defaults of stores that write: connect only to a server that accepts writes."""
 
 _FIXED: Final = {"client_encoding": "UTF8"}
-"""Parameters that cannot be changed, because facts are UTF-8. PgBouncer supports all of these."""
+"""Parameters that cannot be changed: facts are UTF-8.
+
+Of all these parameters, only this one and `application_name` reach the server. PgBouncer supports
+both.
+"""
 
 
 class PostgresConnections:
@@ -87,7 +91,7 @@ class PostgresConnections:
     Args:
         location: The database.
         limit: Maximum number of connections.
-        read_only: Whether a server that refuses writes is accepted, such as a standby.
+        read_only: Whether to accept a server that refuses writes, such as a standby.
         clock: Function that returns the time in seconds.
     """
 
@@ -145,15 +149,15 @@ class PostgresConnections:
             return await self._run_on(await self._connect(), action, limit_s)
 
     async def aclose(self, tasks: Collection[asyncio.Task[Any]] = ()) -> None:
-        """Wait for the tasks that use the connections, and close the connections.
+        """Wait for the tasks that use the connections, then close the connections.
 
-        After `CLOSE_S`, the running actions fail, so that the tasks end. Nothing can be run
-        afterwards.
+        After `CLOSE_S`, running actions are made to fail, so that their tasks end. Tasks that still
+        run after `ABORT_S` are cancelled. Do not run an action afterwards.
 
         Args:
             tasks: All tasks that use the connections.
 
-        Cancel: The connections stay open; the tasks are not cancelled.
+        Cancel: Connections may stay open, and tasks may still run.
         """
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=CLOSE_S)
@@ -168,7 +172,7 @@ class PostgresConnections:
             await self._idle.pop()[1].close()
 
     def _abort(self) -> None:
-        """Make the running actions and later ones fail."""
+        """Make all running and later actions fail."""
         self._refused, self._retry_at = connection_reason(TimeoutError()), math.inf
         for connection in self._used:
             _shut_down(connection)
@@ -200,7 +204,8 @@ class PostgresConnections:
             elif self._clock() - used_at < IDLE_S or await self._answers(connection):
                 return connection
             else:
-                # The others are at least as old, and each check could take as long as this one.
+                # The other connections have been idle for at least as long, and checking each could
+                # take `CHECK_S` again.
                 while self._idle:
                     await self._idle.pop()[1].close()
         return None
@@ -210,7 +215,7 @@ class PostgresConnections:
             await self._run_on(connection, _check, CHECK_S)
         except (psycopg.Error, OSError, TimeoutError):
             return False
-        # `_run_on` has made it the newest idle connection.
+        # `_run_on` has added it to the idle connections.
         self._idle.remove(next(one for one in self._idle if one[1] is connection))
         return True
 
@@ -220,7 +225,7 @@ class PostgresConnections:
         try:
             environment = _environment()
             parameters = self._parameters(environment)
-            # `connect_timeout` does not limit the time to resolve the names of the hosts.
+            # `connect_timeout` does not include the time to resolve host names.
             limit_s = _connect_limit_s(environment | parameters)
             async with asyncio.timeout(None if limit_s == math.inf else limit_s) as timeout:
                 self._connecting.add(timeout)
@@ -230,30 +235,33 @@ class PostgresConnections:
                     )
                 finally:
                     self._connecting.discard(timeout)
-            # For explicit transactions; nothing is sent now. The default of the database could be
-            # another level, at which a transaction does not see what was committed meanwhile.
+            # This sends nothing now; it applies to explicit transactions. The default of the
+            # database may be a level at which a transaction does not see later commits of others.
             await connection.set_isolation_level(psycopg.IsolationLevel.READ_COMMITTED)
             return connection
         except (psycopg.Error, OSError, TimeoutError, UnicodeError) as error:
-            # UnicodeError: no host can have this name.
+            # A UnicodeError means that the name of a host is not valid.
             self._refused = connection_reason(error)
             self._retry_at = max(self._retry_at, self._clock() + RETRY_S)
         # Not inside `except`: the text of the error, which a traceback would show, names the user.
         raise DatabaseAway(self._refused)
 
     def _parameters(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the parameters for libpq. What the location or the environment says holds."""
+        """Return the parameters for libpq.
+
+        A default is used only if neither the location nor the environment sets the parameter.
+        """
         given = self._location.parameters
         known = set(environment)
         if "service" in given:
-            # The service may have these. psycopg does not read the timeout of a service.
+            # The service may set these. psycopg does not read `connect_timeout` from a service.
             known |= _DEFAULTS.keys() - {"connect_timeout"}
         defaults = {name: value for name, value in self._defaults.items() if name not in known}
         return defaults | given | _FIXED
 
 
 def _environment() -> dict[str, str]:
-    """Return the parameters that the environment has, also those of `PGSERVICE`."""
+    """Return the connection parameters that the environment sets, also through `PGSERVICE`."""
     return {
         one.keyword.decode(): one.val.decode(errors="replace")
         for one in Conninfo.get_defaults()
@@ -272,7 +280,8 @@ def _connect_limit_s(parameters: Mapping[str, str]) -> float:
         timeout_s = float(parameters["connect_timeout"])
     except (KeyError, ValueError):
         timeout_s = CONNECT_S  # psycopg refuses a wrong value
-    # libpq uses at least 2 s; 0 means no limit. A name often has an address of each version of IP.
+    # The timeout is at least 2 s; 0 means no limit. It applies to each address, and a host often
+    # has two: one for IPv4 and one for IPv6.
     return 2 * hosts * max(timeout_s, 2) + 1 if timeout_s > 0 else math.inf
 
 
@@ -288,10 +297,11 @@ def _is_alive(connection: Connection) -> bool:
 
 
 def _shut_down(connection: Connection) -> None:
-    """Make the running action of a connection fail."""
+    """Shut the socket of a connection down, so that its running action fails."""
     if connection.closed:
         return
-    # Only a copy of the descriptor is closed: libpq closes its own. The family has no effect.
+    # Only a copy of the descriptor is closed; libpq closes its own. The address family given here
+    # has no effect.
     copy = socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM)
     try:
         copy.shutdown(socket.SHUT_RDWR)

@@ -64,10 +64,10 @@ _BY_SERVER_TEXT: Final = (
     (r"too many (clients|connections)|connection slots", _BUSY),
     (r"", _SERVER_REFUSES),
 )
-"""Patterns for what a server writes while a connection is made; libpq does not report its SQLSTATE.
+"""Patterns for messages of the server while connecting; libpq does not report their SQLSTATE.
 
-The server may write in another language, so the last pattern fits every text. The first one wins;
-they are compared with the text in lower case, without quoted names.
+The text is searched in lower case and without quoted names, and the first pattern that matches
+decides. The server may write in another language, so the last pattern matches every text.
 """
 
 _BY_LIBPQ_TEXT: Final = (
@@ -86,21 +86,21 @@ _BY_LIBPQ_TEXT: Final = (
     (r"read-only|hot standby", _READ_ONLY),
     (r"timeout|timed out", _NO_ANSWER),
 )
-"""The same for what libpq and psycopg write while a connection is made; both write English."""
+"""Patterns for messages of libpq and psycopg while connecting; both write English."""
 
 _ADDRESS: Final = re.compile(
     r'connection to server (at|on socket) "[^"]*"( \([^)]*\))?(, port \d+)? failed: '
 )
 _NAME: Final = re.compile(r'"[^"]*"|«[^»]*»|»[^«]*«|„[^“]*“|(?<=host )\'[^\']*\'')
 _SERVER_TEXT: Final = re.compile(r"^(connection (failed|is bad): )?[^\s:]+:  ", re.MULTILINE)
-"""libpq writes two spaces after the severity of a message of the server."""
+"""Beginning of a message of the server: libpq writes two spaces after its severity."""
 
 
 class DatabaseAway(Exception):
     """No connection to the database can be made.
 
     Args:
-        reason: Result of `postgres_reason`.
+        reason: Result of `connection_reason`.
     """
 
     def __init__(self, reason: str) -> None:
@@ -109,16 +109,17 @@ class DatabaseAway(Exception):
 
 
 _STATEMENT_CLASSES: Final = ("21", "22", "23", "40", "54", "55", "P0", "XX")
-"""Classes of SQLSTATE of errors that depend on the rows and values of a statement.
+"""SQLSTATE classes of errors that depend on the rows and values of a statement.
 
-Data, constraints, conflicts with transactions, program limits, locks, triggers, damage.
+In this order: number of rows, values, constraints, transaction conflicts, program limits, locks,
+errors of PL/pgSQL such as those that a trigger raises, and internal errors such as damage.
 """
 
 
 def is_of_statement(error: BaseException) -> bool:
     """Return whether the database works and refuses only this statement.
 
-    The cause may then be a single session: its lock, its values, or its damaged rows.
+    The cause may then be a single session: a lock on its rows, its values, or damage to its rows.
     """
     if not isinstance(error, psycopg.Error):
         return False
@@ -129,7 +130,7 @@ def is_of_statement(error: BaseException) -> bool:
 
 
 POSTGRES_ERRORS: Final = (DatabaseAway, psycopg.Error, OSError, TimeoutError)
-"""Exceptions of an action on a connection if the database cannot be used or refuses a statement."""
+"""Exceptions of `PostgresConnections.run`: no usable database, or a refused statement."""
 
 
 def postgres_reason(error: BaseException) -> str:
@@ -147,7 +148,7 @@ def postgres_reason(error: BaseException) -> str:
 
 
 def connection_reason(error: BaseException) -> str:
-    """Return what an error means that happened while a connection was made, and what to do."""
+    """Return what an error while connecting means and what to do."""
     if isinstance(error, TimeoutError | errors.ConnectionTimeout):
         return _NO_ANSWER
     if isinstance(error, UnicodeError | socket.gaierror):
@@ -156,7 +157,7 @@ def connection_reason(error: BaseException) -> str:
         return postgres_reason(error)
     # If there are several hosts, the text begins with the error of the last one.
     text = str(error).partition("\nMultiple connection attempts")[0]
-    # Names of hosts, users and databases may look like another error.
+    # Names of hosts, users and databases may contain the words of another error.
     text = _NAME.sub("", _ADDRESS.sub("", text))
     patterns = _BY_SERVER_TEXT if _SERVER_TEXT.search(text) else _BY_LIBPQ_TEXT
     for pattern, reason in patterns:

@@ -30,7 +30,11 @@ _HOST: Final = re.compile(r"(?P<host>\[[^\]@]*\]|[^:\[\]@]*)(?::(?P<port>[^:@]*)
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SEARCH_PATH: Final = re.compile(r"(?:^|\s)(?:-c\s*|--)search_path\s*=((?:\\.|\S)*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"\d+-")
-"""Beginning of the name of a database that could be a port after a host that ends in a port."""
+"""Beginning of a database name that could be read as a port in a file name.
+
+The host `h` with port 1 and database `2-x`, and the host `h-1` with port 2 and database `x`, would
+both have the name `h-1-2-x`.
+"""
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 
@@ -95,14 +99,16 @@ class PostgresLocation:
 
         It is made from the first host, its port, the name of the database, and the `search_path`
         if the location or `PGOPTIONS` sets one. So standbys can be added after the first host.
-        What the location does not say comes from `PGSERVICE`, `PGHOST` and `PGPORT`, as in libpq.
+        A host or port that the location lacks comes from `PGHOST` and `PGPORT`, as in libpq. If a
+        service provides it, the name of the service is used instead.
         """
         host, port = self._first_server()
         database = self._parameters["dbname"]
         path = _search_path(self._parameters.get("options") or os.environ.get("PGOPTIONS", ""))
         plain = f"{_shown_host(host)}:{port}/{database}"
         stem = _UNSAFE.sub("-", plain)
-        # A colon and a slash become "-" in every name; other changes could make two names equal.
+        # The colon and the slash become "-" in every name. After any other change, two locations
+        # could have the same name, so a hash is added.
         is_unique = stem == plain.replace(":", "-").replace("/", "-") == stem.lower()
         if path or not is_unique or len(stem) > _MAX_STEM or _NUMBER.match(database):
             text = f"{plain}?{path}" if path else plain
@@ -111,13 +117,13 @@ class PostgresLocation:
         return stem.lstrip(".-")
 
     def _first_server(self) -> tuple[str, str]:
-        """Return the first host and its port, as libpq finds them."""
+        """Return the first host and its port; see `file_stem`."""
         found, env = self._parameters, os.environ
         service = found.get("service") or env.get("PGSERVICE", "")
         host = found["host"].split(",")[0] or found.get("hostaddr", "").split(",")[0]
         port = found["port"].split(",")[0]
         if service:
-            # The service has what is missing; its file is not read here.
+            # The service provides what is missing, but its file is not read here.
             return host or "service", port or service
         host = host or (env.get("PGHOST") or env.get("PGHOSTADDR", "")).split(",")[0] or "local"
         port = port or env.get("PGPORT", "").split(",")[0] or str(PORT)
@@ -148,7 +154,7 @@ def _host_and_port(text: str) -> tuple[str, str]:
 
 
 def _search_path(options: str) -> str:
-    """Return the `search_path` that options for the server set; empty if they set none."""
+    """Return the `search_path` in `options` for the server; empty if they set none."""
     found = _SEARCH_PATH.findall(options)
     return found[-1] if found else ""
 

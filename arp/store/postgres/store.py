@@ -103,7 +103,7 @@ class PostgresStore:
     async def aclose(self) -> None:
         """See `Store.aclose`. If the database does not answer, waiting calls fail after 2 s.
 
-        Cancel: The store is still closed, in the background.
+        Cancel: Closing continues in the background.
         """
         if self._reader is not None:
             self._closing = asyncio.ensure_future(self._close(self._reader, self._writer))
@@ -232,7 +232,7 @@ class PostgresStore:
             return False
 
         async def delete_it(connection: Connection) -> bool:
-            # Before the statement, because the session may also be gone if its outcome is unknown.
+            # Before the statement: if its outcome is unknown, the session may be gone too.
             writer.forget(session_id)
             cursor = await connection.execute("SELECT arp_delete_v1(%s)", (session_id,))
             self._damaged.pop(session_id, None)

@@ -5,16 +5,18 @@ which become one statement, and reports their outcomes; new calls wait meanwhile
 call that is not an append runs alone, after all appends before it. A `Pace` limits the rate under
 load, as in the writer of a file.
 
-The server may refuse a statement because of one session: a lock, a value that cannot be stored,
-damaged rows. Nothing was stored then, so each unit is sent again as a statement of its own, and
-only the sessions that fail are refused: with `StoreDamaged` if their rows are damaged,
-`InvalidWrite` if they cannot be stored, otherwise with `StoreUnwritable`, which may be tried again.
-Their next writes are refused immediately, for `SUSPECT_S`.
+The server may refuse a statement because of one session: its rows are locked or damaged, or a value
+cannot be stored. Nothing of the statement is stored then. So each unit (sessions that are stored
+together) is sent again in a statement of its own, and only the sessions of the units that fail are
+refused. The error is `StoreDamaged` for damaged rows and `InvalidWrite` for a value that cannot be
+stored. Otherwise, and for a unit of several sessions, it is `StoreUnwritable`, and the write may be
+tried again. Except after `InvalidWrite`, further writes to these sessions are refused immediately
+for `SUSPECT_S`.
 
 If the database cannot be used, the calls of the statement fail, and all calls fail immediately
-until a delay is over. It is then unknown whether the failed calls are stored: the server may have
-committed before the connection was lost. So they are never sent again by the writer. After a
-deadlock or a serialization failure, the server has rolled back, and the statement is sent again.
+for `RETRY_S`. It is then unknown whether the failed calls are stored: the server may have committed
+before the connection was lost. So the writer never sends them again. After a deadlock or a
+serialization failure, the server has rolled back, and the statement is sent again.
 """
 
 from __future__ import annotations
@@ -51,22 +53,22 @@ GROUP_BYTES: Final = 4 * 2**20
 """Bytes of facts at which no further call joins a statement."""
 
 APART_LOCK_MS: Final = 200
-"""Maximum time to wait for each lock when a unit is stored in a statement of its own.
+"""Maximum time to wait for each lock when a unit has its own statement, in milliseconds.
 
-Other sessions wait meanwhile.
+Writes to other sessions wait during this time.
 """
 
 APART_S: Final = 3.0
-"""Time after which no further units are tried one by one, in seconds."""
+"""Time in seconds after which the next failure of a unit makes all remaining units fail."""
 
 SUSPECT_S: Final = 3.0
-"""Time in seconds during which writes to a session are refused immediately after one failed.
+"""How long writes to a session are refused immediately after one has failed, in seconds.
 
-Each attempt to write to a session with a lock delays the other sessions by `APART_LOCK_MS`.
+Without it, each write to a locked session would delay the other sessions by `APART_LOCK_MS`.
 """
 
 _DAMAGE: Final = (psycopg.IntegrityError, errors.DataCorrupted, errors.IndexCorrupted)
-"""Errors of a session with damaged rows, such as a head before its last fact."""
+"""Errors that damaged rows cause, such as a head with a lower sequence than the last fact."""
 
 _FAULT: Final = "ledger %s: fault in the writer"
 
@@ -74,7 +76,7 @@ _TRIES: Final = 3
 """How often a statement is sent if the server rolls it back because of concurrent transactions."""
 
 _MAX_KNOWN: Final = 10_000
-"""Number of sessions at which the cache of acknowledged sequences is emptied."""
+"""Number of sessions at which the acknowledged sequences, or the suspects, are forgotten."""
 
 
 class QueuedCall(NamedTuple):
@@ -92,19 +94,19 @@ class Failure(NamedTuple):
     error: Exception | None
     """The error; `None` if nothing was sent, because an earlier call has failed."""
     reason: str
-    """Result of `postgres_reason`."""
+    """Text for the operator, such as a result of `postgres_reason`."""
     is_whole: bool
-    """Whether the database cannot be used, or else only this statement was refused."""
+    """Whether the database cannot be used; otherwise only this statement was refused."""
 
 
 class Suspect(NamedTuple):
-    """A session that made a statement fail."""
+    """A session that may be the cause of a failed statement."""
 
     failure: Failure
     is_alone: bool
     """Whether the statement wrote to no other session."""
     until: float
-    """Time until which its writes are refused immediately. The next one is then tried apart."""
+    """End of the time in which its writes are refused; the next one has its own statement."""
 
 
 class PostgresWriter:
@@ -229,13 +231,17 @@ class PostgresWriter:
         assert not isinstance(call.work, AppendCall)
         outcome = await self._attempt(call.work)
         if isinstance(outcome, Failure):
-            # Other calls are refused only if the database refuses all of them.
+            # If only this statement failed, the database is usable and `_refused` is `None`.
             reason = (self._refused or "") if outcome.is_whole else outcome.reason
             outcome = StoreUnwritable(self._shown, reason, is_readable=False)
         _set_outcome(call.future, outcome)
 
     async def _append(self, calls: Sequence[AppendCall]) -> Failure | None:
-        """Store calls, if possible in one statement, and add the refusals to them."""
+        """Store calls, if possible in one statement, and add the refusals to them.
+
+        Returns:
+            The failure if the database cannot be used: then all calls fail. Otherwise `None`.
+        """
         must_test = bool(self._suspects) and self._refuse_suspects(calls)
         failure = None if must_test else await self._store(calls)
         if must_test or (failure is not None and not failure.is_whole):
@@ -261,8 +267,8 @@ class PostgresWriter:
     async def _append_apart(self, calls: Sequence[AppendCall]) -> None:
         """Store each unit in a statement of its own, and refuse only those that fail.
 
-        After a failure, the later writes to the same sessions are refused too: they follow facts
-        that are not stored.
+        After a failure, later writes to the same sessions are refused too, because the facts before
+        them are not stored.
         """
         ends_at = self._clock() + APART_S
         failed: dict[str, Failure] = {}
@@ -279,7 +285,7 @@ class PostgresWriter:
             if failure.is_whole:
                 whole = failure
             elif self._clock() > ends_at:
-                # The cause is not a single session, for example a lock on a table.
+                # The cause is probably not a single session, but for example a lock on a table.
                 whole = self._refuse(failure.error, failure.reason)
             for write in part.batch:
                 failed[write.session_id] = failure
@@ -306,8 +312,8 @@ class PostgresWriter:
         Args:
             failure: Why its statement failed.
             write: A write to the session.
-            is_alone: Whether the statement wrote to no other session. Otherwise it is not known
-                which of them is damaged or invalid.
+            is_alone: Whether the statement wrote to no other session. Otherwise it is unknown which
+                session is damaged or invalid.
         """
         if is_alone and not failure.is_whole:
             if isinstance(failure.error, _DAMAGE):
@@ -376,12 +382,12 @@ class PostgresWriter:
         return result
 
     async def _send(self, action: Action[T]) -> T:
-        """Run an action; run it again if the server rolled it back because of other calls."""
+        """Run an action, again if the server rolled it back because of other transactions."""
 
         async def run_committed(connection: Connection) -> T:
-            # The default of the database may be another isolation level, at which each statement
-            # that waited for another transaction fails. A transaction that names its level costs
-            # two more statements, so it is not used for the first attempt.
+            # The transaction has the isolation level of the connection. The default level of the
+            # database may be one at which a statement fails after it waited for another
+            # transaction. A transaction costs two more statements, so the first attempt has none.
             async with connection.transaction():
                 return await action(connection)
 
@@ -393,7 +399,7 @@ class PostgresWriter:
         return await self._connections.run(run_committed)
 
     def _accept(self) -> None:
-        """Note that the database executes statements."""
+        """Stop refusing calls, because the database executes statements."""
         if self._refused is not None:
             self._refused = None
             log.info("ledger %s can be written again", self._shown)
