@@ -183,9 +183,7 @@ class Directory:
             raise InvalidMessage(
                 f"No agent named {shown!r}. Available: {known}.", detail="workflow"
             )
-        self.quota.check(keys_of(principal))
-        if len(self.sessions) >= self._settings.max_sessions:
-            raise RateLimited("too many sessions; try again later")
+        self._check_room(principal)
         if session_id is None or self._shared is None:
             # An id that is generated here needs no fence, because no other process knows it.
             name = session_id or secrets.token_urlsafe(16)
@@ -200,7 +198,19 @@ class Directory:
             if live is not None:
                 live.fence = max(live.fence, fence)
                 return _reopened(live, provisional), False
+            # Other sessions may have taken the room while the store was asked.
+            self._check_room(principal)
             return self._create(session_id, principal, workflow, provisional, fence), True
+
+    def _check_room(self, principal: Principal) -> None:
+        """Check that the principal may create another session now.
+
+        Raises:
+            RateLimited: See `open`.
+        """
+        self.quota.check(keys_of(principal))
+        if len(self.sessions) >= self._settings.max_sessions:
+            raise RateLimited("too many sessions; try again later")
 
     def _lock_of(self, session_id: str) -> asyncio.Lock:
         """Return the lock under which a session is created in a shared store.
@@ -309,8 +319,9 @@ class Directory:
             return None
         session = await self._restore(meta, self.states.read)
         # A session with this id may have come into memory while the store was read.
-        if session_id in self.sessions:
-            return self.sessions[session_id]
+        if (here := self.sessions.get(session_id)) is not None:
+            here.fence = max(here.fence, fence)
+            return here
         keys = keys_of(Principal(meta.owner))
         live = self._add_live(session, keys, session.sequence, fence)
         self._loaded(live, meta)

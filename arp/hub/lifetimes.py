@@ -243,14 +243,21 @@ class Lifetimes:
             self._directory.quota.unmade(live.shares)
             return
         head = live.session.head
-        try:
+
+        async def drop() -> str | None:
+            """Drop the session in a removal, so that nobody can load it meanwhile."""
             if not await self._directory.is_still_owner(live):
-                return
+                return None
             # An agent may have left something in its runtime, so the full deletion is needed.
             if live.cache or live.session.turn_count:
-                await self.delete(head)
-            else:
-                await self._directory.removed(live.id, self._delete_stored(head))
+                return await self._delete_facts(head, None)
+            await self._delete_stored(head)
+            return None
+
+        try:
+            name = await self._directory.removed(live.id, drop())
+            if name is not None:
+                await self.removals.remove_elsewhere(name)
         except StoreError as error:
             logger.warning("unused session %s is not removed from the ledger: %s", live.id, error)
 

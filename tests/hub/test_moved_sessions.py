@@ -17,7 +17,8 @@ from arp import Turn, ui
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.runner import Handler
-from arp.protocol.errors import SessionNotFound
+from arp.live.settings import HubSettings
+from arp.protocol.errors import RateLimited, SessionNotFound
 from arp.protocol.messages import ErrorMessage, Input, InputAck, RendererHello
 from arp.server.answers import status_of
 from arp.store.postgres.store import PostgresStore
@@ -222,3 +223,44 @@ async def test_an_unused_session_that_moved_is_not_deleted(two_hubs: TwoHubs) ->
         await new.say("hi")
         assert await new.ended("t1") == "completed"
         assert new.box.closed is None
+
+
+class SlowFenceStore(SharedMemoryStore):
+    """A store that takes a while to raise or read a fence."""
+
+    async def raise_fence(self, session_id: str) -> int:
+        await asyncio.sleep(0.01)
+        return await super().raise_fence(session_id)
+
+    async def fence(self, session_id: str) -> int:
+        fence = await super().fence(session_id)
+        await asyncio.sleep(0.05)
+        return fence
+
+
+async def test_more_sessions_than_the_hub_may_have_are_not_created_at_the_same_time() -> None:
+    settings = HubSettings(max_sessions=3)
+    async with running(store=SlowFenceStore(SharedStorage()), settings=settings) as hub:
+        opening = [hub.open(f"s{number}", Principal(""), "agent") for number in range(20)]
+        opened = await asyncio.gather(*opening, return_exceptions=True)
+        assert len(hub.sessions) == 3
+        assert sum(isinstance(one, RateLimited) for one in opened) == 17
+
+
+async def test_an_unused_session_that_is_opened_while_it_is_dropped_is_not_lost() -> None:
+    """Who opens it waits for the end of the removal, and gets a new session."""
+    async with running(said, store=SlowFenceStore(SharedStorage())) as hub:
+        old = await Renderer(hub, None).join()
+        (name,) = hub.sessions
+        await hub.sessions[name].written()
+        old.hello = RendererHello(capabilities=old.hello.capabilities, session_id="other")
+        moving = asyncio.ensure_future(old.join())
+        await becomes(lambda: name not in hub.sessions)
+        new = await Renderer(hub, name).join()
+        await new.say("hi")
+        assert await new.ended("t1") == "completed"
+        await moving
+        await settled(hub)
+        assert new.box.closed is None
+        assert await hub.store.session(name) is not None
+        assert len(await hub.store.read(name)) > 5
