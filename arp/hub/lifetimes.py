@@ -245,7 +245,7 @@ class Lifetimes:
         head = live.session.head
 
         async def drop() -> str | None:
-            """Drop the session in a removal, so that nobody can load it meanwhile."""
+            """Drop the session in a removal: callers that need it wait for the end."""
             if not await self._directory.is_still_owner(live):
                 return None
             # An agent may have left something in its runtime, so the full deletion is needed.
