@@ -106,7 +106,7 @@ class Suspect(NamedTuple):
     is_alone: bool
     """Whether the statement wrote to no other session."""
     until: float
-    """End of the time in which its writes are refused; the next one has its own statement."""
+    """Its writes are refused until this time; the first one after it has its own statement."""
 
 
 class PostgresWriter:
