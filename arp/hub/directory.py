@@ -184,8 +184,10 @@ class Directory:
                 f"No agent named {shown!r}. Available: {known}.", detail="workflow"
             )
         self._check_room(principal)
-        if session_id is None or self._shared is None:
-            # An id that is generated here needs no fence, because no other process knows it.
+        if session_id is None or self._shared is None or provisional:
+            # An id that is generated here needs no fence, because no other process knows it. For a
+            # provisional session nothing may be stored: anyone could fill the store with fences.
+            # Its first write is refused if another process has the session.
             name = session_id or secrets.token_urlsafe(16)
             return self._create(name, principal, workflow, provisional), True
         async with self._lock_of(session_id):

@@ -21,8 +21,9 @@ from arp.live.settings import HubSettings
 from arp.protocol.errors import RateLimited, SessionNotFound
 from arp.protocol.messages import ErrorMessage, Input, InputAck, RendererHello
 from arp.server.answers import status_of
+from arp.store.errors import SessionMoved
 from arp.store.postgres.store import PostgresStore
-from arp.store.store import Store
+from arp.store.store import SharedStore, Store
 from tests.hub.rig import Renderer, quiet, running, settled
 from tests.support.postgres import new_schema
 from tests.support.shared_memory import SharedMemoryStore, SharedStorage
@@ -223,6 +224,31 @@ async def test_an_unused_session_that_moved_is_not_deleted(two_hubs: TwoHubs) ->
         await new.say("hi")
         assert await new.ended("t1") == "completed"
         assert new.box.closed is None
+
+
+async def test_a_session_that_is_only_watched_leaves_nothing_in_the_store(
+    two_hubs: TwoHubs,
+) -> None:
+    """Any id may be watched, so fences of watched ids would grow without bound."""
+    nobody = Principal("")
+    async with two_hubs(said, said) as (first, second):
+        assert isinstance(first.store, SharedStore)
+        watched = await first.open("watched", nobody, "agent", provisional=True)
+        assert await first.store.fence("watched") == 0
+        await first.open("watched", nobody, "agent")
+        watched.mark()
+        await watched.written()
+        assert await first.store.session("watched") is not None
+        late = await first.open("elsewhere", nobody, "agent", provisional=True)
+        there = await Renderer(second, "elsewhere").join()
+        await there.say("hi")
+        assert await there.ended("t1") == "completed"
+        await first.open("elsewhere", nobody, "agent")
+        late.mark()
+        await becomes(lambda: late.gone.done())
+        assert isinstance(late.gone.result(), SessionMoved)
+        again = await Renderer(first, "elsewhere").join()
+        assert again.screen.text("t1") == "You said hi."
 
 
 class SlowFenceStore(SharedMemoryStore):
