@@ -116,7 +116,8 @@ class Pace:
             return 0.0
         if not is_awaited:
             return -self._credits / COMMITS_PER_S
-        # Without this limit, these transactions would delay the next one that nothing waits for.
+        # At most one credit is owed. Otherwise, text that follows many tools would have to wait
+        # until all transactions of these tools are paid for.
         self._credits = max(self._credits, -1.0)
         at = max(now, self._awaited_at)
         self._awaited_at = at + 1 / AWAITED_PER_S
